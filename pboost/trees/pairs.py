@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,59 +28,78 @@ CHANCE = 12.0
 GRADIENT_BITS, WEIGHT_BITS = 20, 12
 #: Rows that are hashed at a time: they stay in the cache.
 HASHED_ROWS = 8192
+#: What returns the rows that are looked at, and their codes.
+Scan: TypeAlias = Callable[[Weights], tuple[NDArray[np.intp], NDArray[np.uint8]]]
 
 
 def chosen(
-    growth: str, columns: Sequence[BinnedColumns], y: FloatArray, loss: Loss, weights: Weights,
-    bias: Any, limits: CartLimits,
+    growth: str, scan: Scan, y: FloatArray, loss: Loss, weights: Weights, bias: Any,
+    limits: CartLimits,
 ) -> tuple[str, CartLimits]:  # fmt: skip
     """Return a growth, free or symmetric in place of "auto", and the limits with it.
 
-    The rows of `y` are those of all `columns`, one after another.
-
-    Greedy free trees cut columns that tell nothing alone by chance only; of symmetric ones the
-    chances of a level are taken together.
+    `scan` returns, given weights, which rows of `y` are looked at, and their codes. Greedy free
+    trees cut columns that tell nothing alone by chance only; of symmetric ones the chances of a
+    level are taken together.
     """
     if growth != "auto":
         return growth, limits
-    found = rows_of_scan(columns, weights)
-    starts = np.cumsum([0, *(part.n_rows for part in columns)])
-    rows = np.concatenate([start + of for start, of in zip(starts[:-1], found, strict=True)])
+    rows, codes = scan(weights)
     if len(rows):
         gradient = loss.gradient(y[rows], np.full(len(rows), float(bias)))
         few = None if weights.of_rows is None else weights.of_rows[rows]
-        numbers = _numbers(columns[0])
-        codes = np.concatenate(
-            [part.codes[numbers][:, of] for part, of in zip(columns, found, strict=True)], axis=1
-        )
         if has_pure_interaction(codes, *rounded(gradient, few, weights.are_copies)):
             return "symmetric", replace(limits, growth="symmetric")
     return "free", limits
 
 
-def rows_of_scan(columns: Sequence[BinnedColumns], weights: Weights) -> list[NDArray[np.intp]]:
-    """Return the rows that are looked at, of each part, equal ones together.
-
-    There are none where it is not worth it.
-    """
+def scanned(
+    columns: Sequence[BinnedColumns], weights: Weights
+) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+    """Return which rows of all parts, one after another, are looked at, and their codes."""
     d = int(np.count_nonzero(_numbers(columns[0])))
-    most = min(MOST_ROWS, MOST_WORK // max(d * d, 1))
-    none = [np.empty(0, dtype=np.intp)] * len(columns)
-    if d < 2 or most < LEAST_ROWS:
-        return none
     found, start = [], 0
     for part in columns:
-        n = part.n_rows
-        taken = np.ones(n, dtype=bool)
-        if weights.n_copies > most:
-            taken = hashes(part.codes) < np.uint64(most / weights.n_copies * 2.0**64)
-        if weights.of_rows is not None:
-            taken = taken & (weights.of_rows[start : start + n] > 0)
-        found.append(np.flatnonzero(taken))
-        start += n
-    # Of a table with few different rows there can be far too many.
-    are_few = weights.n_copies <= most or sum(map(len, found)) <= 2 * most
-    return found if are_few else none
+        of_rows = weights.of_rows
+        used = None if of_rows is None else of_rows[start : start + part.n_rows] > 0
+        rows = rows_of_scan(part, used, weights.n_copies)
+        found.append((rows + start, part.codes[_numbers(part)][:, rows]))
+        start += part.n_rows
+    return joined(found, weights.n_copies, d)
+
+
+def joined(
+    found: Sequence[tuple[NDArray[np.intp], NDArray[np.uint8]]], n_copies: int, d: int
+) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+    """Return the rows of all parts and their codes, none where there are far too many."""
+    rows = np.concatenate([of for of, _ in found])
+    codes = np.concatenate([of for _, of in found], axis=1)
+    # Of a table with few different rows.
+    if len(rows) > 2 * _most(d) and n_copies > _most(d):
+        return rows[:0], codes[:, :0]
+    return rows, codes
+
+
+def _most(d: int) -> int:
+    """Return how many rows of so many columns of numbers are looked at."""
+    most = min(MOST_ROWS, MOST_WORK // max(d * d, 1))
+    return 0 if d < 2 or most < LEAST_ROWS else most
+
+
+def rows_of_scan(
+    columns: BinnedColumns, used: NDArray[np.bool_] | None, n_copies: int
+) -> NDArray[np.intp]:
+    """Return the rows that are looked at, equal ones together, of all that are used.
+
+    There are none where it is not worth it; `n_copies` are those of all rows, wherever they are.
+    """
+    most = _most(int(np.count_nonzero(_numbers(columns))))
+    if not most:
+        return np.empty(0, dtype=np.intp)
+    taken = np.ones(columns.n_rows, dtype=bool)
+    if n_copies > most:
+        taken = hashes(columns.codes) < np.uint64(most / n_copies * 2.0**64)
+    return np.flatnonzero(taken if used is None else taken & used)
 
 
 def _numbers(columns: BinnedColumns) -> NDArray[np.bool_]:

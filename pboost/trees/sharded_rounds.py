@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import round_shard as kernel
-from pboost.data.columns import MAX_BINS, BinnedColumns
+from pboost.data.columns import MAX_BINS
 from pboost.data.engines import Engine
 from pboost.data.parts import TreeParts
 from pboost.data.training import Problem
@@ -21,6 +21,7 @@ from pboost.growth.shard_trees import Answer
 from pboost.growth.tree import CartLimits, Grown
 from pboost.losses import Loss
 from pboost.threads import Workers
+from pboost.trees import pairs
 from pboost.trees.restraints import Restraints
 from pboost.trees.round_shards import (
     Added,
@@ -65,10 +66,9 @@ class SumParts:
     n_threads: int | None
     ends: ExitStack
 
-    @property
-    def columns(self) -> list[BinnedColumns]:
-        """The columns of each partition."""
-        return self.parts.columns
+    def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+        """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""
+        return pairs.scanned(self.parts.columns, weights)
 
     def problem(self) -> Problem:
         """Return the problem, whose columns have no rows."""

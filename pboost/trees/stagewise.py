@@ -532,8 +532,8 @@ class _Fit:
             settings["sums"],
         )
         held = restraints.of_unit(unit)
-        columns: Any = [problem.columns] if parts is None else parts.columns
-        case = columns, y, loss, weights, self.bias, limits
+        scan: Any = partial(pairs.scanned, [problem.columns]) if parts is None else parts.scanned
+        case = scan, y, loss, weights, self.bias, limits
         settings["growth"], limits = pairs.chosen(settings["growth"], *case)
         if parts is not None:
             own = replace(limits, criterion="squared"), steps, held

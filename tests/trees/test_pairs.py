@@ -61,16 +61,18 @@ def test_rows_are_taken_by_what_is_in_them(monkeypatch):
         X = np.round(rng.uniform(0, values, (n, 3)))
         copies = rng.integers(0, 3, n).astype(float)
         columns = pb.bin_columns(X)
-        (found,) = pairs.rows_of_scan([columns], weights_of(copies, 1.0))
+        found, codes = pairs.scanned([columns], weights_of(copies, 1.0))
         expected = twin.rows_of_scan(columns.codes, copies, most)
         assert found.tolist() == expected
+        assert np.array_equal(codes, columns.codes[:, found])
         assert (len(found) > 0) == (values > 1)
-        first, second = np.split(np.arange(n, dtype=np.int32), [n // 3])
-        parts = [columns.select(first), columns.select(second)]
-        of_first, of_second = pairs.rows_of_scan(parts, weights_of(copies, 1.0))
-        assert [*of_first, *(of_second + n // 3)] == expected
+        parts = np.split(np.arange(n, dtype=np.int32), [n // 3])
+        both = [columns.select(rows) for rows in parts]
+        again, codes = pairs.scanned(both, weights_of(copies, 1.0))
+        assert again.tolist() == expected
+        assert np.array_equal(codes, columns.codes[:, found])
     monkeypatch.setattr(pairs, "MOST_WORK", 80)
-    assert len(pairs.rows_of_scan([columns], weights_of(copies, 1.0))[0]) == 0
+    assert len(pairs.scanned([columns], weights_of(copies, 1.0))[0]) == 0
 
 
 def test_hashes_are_those_of_the_twin():
