@@ -5,7 +5,15 @@ from pboost.ensembles.dask_fits import (
     fit_boosted_tree,
     fit_cart,
     fit_matryoshka,
+    fit_stagewise,
     predict,
 )
 
-__all__ = ["fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_matryoshka", "predict"]
+__all__ = [
+    "fit_adaboost",
+    "fit_boosted_tree",
+    "fit_cart",
+    "fit_matryoshka",
+    "fit_stagewise",
+    "predict",
+]

@@ -95,8 +95,8 @@ def kill(times: int, rounds: int, seed: int, builder: str) -> int:
         wrong += contents(model) != want
     most = max(taken)
     print(
-        f"{times} times {builder} of {rounds} rounds, a process killed in each: {wrong} models "
-        f"differ; {usual:.1f} s without, {np.median(taken):.1f} s (median) with, {most:.1f} s at most"
+        f"{times} times {builder} of {rounds} rounds, one killed in each: {wrong} models differ; "
+        f"{usual:.1f} s without, {np.median(taken):.1f} s (median) with, {most:.1f} s at most"
     )
     return wrong
 

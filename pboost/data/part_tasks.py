@@ -167,10 +167,13 @@ def given_part(
 
     The values are those of labels; of a regression the exponent by which targets are scaled.
     """
+    return like(bins, part.codes), truth_of(part, values, dtype), part.weights, *more
+
+
+def truth_of(part: Coded, values: Array | int, dtype: Any) -> Array:
+    """Return the classes, or the scaled targets, of a partition; `values` as of `given_part`."""
     y = part.y
     assert y is not None
     if isinstance(values, int):
-        y = np.ldexp(y, -values)
-    else:
-        y = codes_among(y, values).astype(dtype, copy=False)
-    return like(bins, part.codes), y, part.weights, *more
+        return np.asarray(np.ldexp(y, -values))
+    return codes_among(y, values).astype(dtype, copy=False)

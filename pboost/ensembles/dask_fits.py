@@ -1,6 +1,6 @@
 """Fits and predictions on collections of Dask, where their rows lie.
 
-See `pboost.boosting.dask_fits` and `pboost.trees.dask_cart`.
+See `pboost.boosting.dask_fits`, `pboost.trees.dask_cart` and `dask_sums`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,16 @@ from pboost.growth.dask_tables import partitions
 from pboost.models.base import Model
 from pboost.models.base import predict as predict_rows
 from pboost.trees.dask_cart import fit_cart
+from pboost.trees.dask_sums import fit_stagewise
 
-__all__ = ["fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_matryoshka", "predict"]
+__all__ = [
+    "fit_adaboost",
+    "fit_boosted_tree",
+    "fit_cart",
+    "fit_matryoshka",
+    "fit_stagewise",
+    "predict",
+]
 
 
 def predict(model: Model, X: Any) -> Any:

@@ -26,9 +26,12 @@ class MessageError(Exception):
 
 
 def records_of(kind: type[Any]) -> dict[str, type[Any]]:
-    """Return the records that shards of a kind send and take: of the modules of its classes."""
+    """Return the records that shards of a kind send and take.
+
+    They are those of the modules of its classes, and its `RECORDS`.
+    """
     modules = [of.__module__ for of in kind.__mro__ if of is not object]
-    return {
+    return {of.__name__: of for of in getattr(kind, "RECORDS", ())} | {
         name: of
         for module in modules
         for name, of in vars(sys.modules[module]).items()

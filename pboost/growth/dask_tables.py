@@ -184,6 +184,11 @@ def _each(client: Any, function: Callable[..., Any], parts: Sequence[Any], *othe
     return [client.submit(function, part, *others, pure=False) for part in parts]
 
 
+def each_part(table: DaskTable, function: Callable[..., Any], *others: Any) -> list[Any]:
+    """Return the futures of what a function returns of each partition of a table."""
+    return list(_each(table.client, function, table.coded, *others))
+
+
 def _futures(client: Any, part: Sequence[Any]) -> list[Any]:
     """Return the futures of delayed partitions, and None as it is."""
     return [None if one is None else client.compute(one) for one in part]

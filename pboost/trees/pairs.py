@@ -57,23 +57,23 @@ def scanned(
     columns: Sequence[BinnedColumns], weights: Weights
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
     """Return which rows of all parts, one after another, are looked at, and their codes."""
-    d = int(np.count_nonzero(_numbers(columns[0])))
     found, start = [], 0
     for part in columns:
         of_rows = weights.of_rows
         used = None if of_rows is None else of_rows[start : start + part.n_rows] > 0
-        rows = rows_of_scan(part, used, weights.n_copies)
-        found.append((rows + start, part.codes[_numbers(part)][:, rows]))
+        rows, codes = scanned_part(part, used, weights.n_copies)
+        found.append((rows + start, codes))
         start += part.n_rows
-    return joined(found, weights.n_copies, d)
+    return joined(found, weights.n_copies)
 
 
 def joined(
-    found: Sequence[tuple[NDArray[np.intp], NDArray[np.uint8]]], n_copies: int, d: int
+    found: Sequence[tuple[NDArray[np.intp], NDArray[np.uint8]]], n_copies: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
     """Return the rows of all parts and their codes, none where there are far too many."""
     rows = np.concatenate([of for of, _ in found])
     codes = np.concatenate([of for _, of in found], axis=1)
+    d = len(codes)
     # Of a table with few different rows.
     if len(rows) > 2 * _most(d) and n_copies > _most(d):
         return rows[:0], codes[:, :0]
@@ -86,20 +86,22 @@ def _most(d: int) -> int:
     return 0 if d < 2 or most < LEAST_ROWS else most
 
 
-def rows_of_scan(
+def scanned_part(
     columns: BinnedColumns, used: NDArray[np.bool_] | None, n_copies: int
-) -> NDArray[np.intp]:
-    """Return the rows that are looked at, equal ones together, of all that are used.
+) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+    """Return the rows of a part that are looked at, equal ones together, and their codes.
 
     There are none where it is not worth it; `n_copies` are those of all rows, wherever they are.
     """
-    most = _most(int(np.count_nonzero(_numbers(columns))))
-    if not most:
-        return np.empty(0, dtype=np.intp)
-    taken = np.ones(columns.n_rows, dtype=bool)
-    if n_copies > most:
-        taken = hashes(columns.codes) < np.uint64(most / n_copies * 2.0**64)
-    return np.flatnonzero(taken if used is None else taken & used)
+    numbers = _numbers(columns)
+    most = _most(int(np.count_nonzero(numbers)))
+    rows = np.empty(0, dtype=np.intp)
+    if most:
+        taken = np.ones(columns.n_rows, dtype=bool)
+        if n_copies > most:
+            taken = hashes(columns.codes) < np.uint64(most / n_copies * 2.0**64)
+        rows = np.flatnonzero(taken if used is None else taken & used)
+    return rows, columns.codes[numbers][:, rows]
 
 
 def _numbers(columns: BinnedColumns) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,22 @@ from pboost.values import FloatArray, IntArray
 #: What is known of the step of a leaf.
 STEP = np.asarray(kernel.STEP).dtype
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class RowParts(Protocol):
+    """Rows of a sum of trees that lie in parts, wherever these are."""
+
+    def problem(self) -> Problem:
+        """Return the problem, whose columns have no rows."""
+
+    def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+        """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""
+
+    def rounds(
+        self, problem: Problem, y: FloatArray, loss: Loss, weights: Weights, bias: Any,
+        limits: CartLimits, steps: Steps, restraints: Restraints,
+    ) -> ShardedRounds:  # fmt: skip
+        """Return what grows one tree a round."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -51,7 +51,7 @@ from pboost.trees.restraints import (
     refuse_restraints,
 )
 from pboost.trees.rounds import Rounds
-from pboost.trees.sharded_rounds import SumParts
+from pboost.trees.sharded_rounds import RowParts
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.steps import Steps, has_curvature
 from pboost.trees.targets import loss_of, targets_of, task_of
@@ -380,7 +380,7 @@ def fit_stagewise(
 
 def grow_sum(
     data: FitData, loss: Loss, options: Mapping[str, Any], held_out: tuple[Any, Any], bar: Bar,
-    given: StagewiseModel | None = None, told: int = 0, parts: SumParts | None = None,
+    given: StagewiseModel | None = None, told: int = 0, parts: RowParts | None = None,
 ) -> StagewiseModel:  # fmt: skip
     """Return the sum of so many trees, of which the first may be given; `told`: of how many.
 
@@ -496,7 +496,7 @@ class _Fit:
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
         settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
-        restraints: Restraints, of_row: float, workers: Workers, parts: SumParts | None,
+        restraints: Restraints, of_row: float, workers: Workers, parts: RowParts | None,
     ) -> None:  # fmt: skip
         self.loss, self.watch, self.settings = loss, watch, settings
         nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
@@ -532,7 +532,8 @@ class _Fit:
             settings["sums"],
         )
         held = restraints.of_unit(unit)
-        scan: Any = partial(pairs.scanned, [problem.columns]) if parts is None else parts.scanned
+        every: Any = [problem.columns]
+        scan = partial(pairs.scanned, every) if parts is None else parts.scanned
         case = scan, y, loss, weights, self.bias, limits
         settings["growth"], limits = pairs.chosen(settings["growth"], *case)
         if parts is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -135,7 +136,26 @@ def fit_stagewise(
     True
     """
     check_callback(callback, progress)
-    loss = check_loss(loss)
+    options = sum_options(
+        check_loss(loss), growth, {
+            "learning_rate": learning_rate, "steps": steps, "leaf_step": leaf_step,
+            "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
+            "features_per_tree": features_per_tree, "features_per_split": features_per_split,
+            "l2": l2, "monotone": monotone, "interactions": interactions, "max_depth": max_depth,
+            "max_leaves": max_leaves, "missing": missing, "min_leaf": min_leaf,
+            "level_smoothing": level_smoothing, "sums": sums,
+        },
+    )  # fmt: skip
+    generator, told = as_generator(rng), partial(with_bar, callback, progress)
+    with ExitStack() as ends:
+        given = read_tree_parts(X, y, sample_weight, options["task"])
+        parts = SumParts(given, n_processes, n_threads, ends)
+        data = FitData(X[0], None, None, None, generator)
+        return grow_sum(data, check_loss(loss), options, (None, None), told, parts=parts)
+
+
+def sum_options(loss: Loss, growth: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a sum on partitions, or raise what is raised whatever the data."""
     if not is_of_package(loss) or loss.name not in LOSSES:
         raise NotImplementedError(
             f"loss: expected one of {', '.join(LOSSES)} of partitions, got {loss}; fit_stagewise "
@@ -146,19 +166,10 @@ def fit_stagewise(
             'growth: "per-comparison" is not implemented for partitions; "auto", "free", "pooled" '
             'or "symmetric" are'
         )
-    task = task_of(loss, None)
-    options = {
-        **RESTRAINTS, "task": task, "trees": "per-class", "learning_rate": learning_rate,
-        "steps": check_integer("steps", steps, least=1), "leaf_step": leaf_step, "bag": None,
-        "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
-        "features_per_tree": features_per_tree, "features_per_split": features_per_split, "l2": l2,
-        "monotone": plain_monotone(monotone), "interactions": plain_interactions(interactions),
-        "max_depth": max_depth, "max_leaves": max_leaves, "growth": growth, "missing": missing,
-        "min_leaf": min_leaf, "search": "auto", "level_smoothing": level_smoothing, "sums": sums,
-        "max_bins": MAX_BINS, "tree_comparisons": None,
+    return {
+        **RESTRAINTS, "trees": "per-class", "bag": None, "search": "auto", "max_bins": MAX_BINS,
+        "tree_comparisons": None, "task": task_of(loss, None), **given, "growth": growth,
+        "steps": check_integer("steps", given["steps"], least=1),
+        "monotone": plain_monotone(given["monotone"]),
+        "interactions": plain_interactions(given["interactions"]),
     }  # fmt: skip
-    generator, told = as_generator(rng), partial(with_bar, callback, progress)
-    with ExitStack() as ends:
-        parts = SumParts(read_tree_parts(X, y, sample_weight, task), n_processes, n_threads, ends)
-        data = FitData(X[0], None, None, None, generator)
-        return grow_sum(data, loss, options, (None, None), told, parts=parts)

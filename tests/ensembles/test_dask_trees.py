@@ -38,6 +38,10 @@ FITS = {
         "fit_matryoshka", TWO,
         {"growth": "greedy", "nodes": 8, "observation": pb.observation.flip(0.1)},
     ),
+    "sum": ("fit_stagewise", TWO, {"steps": 8, "loss": "logistic", "growth": "free"}),
+    "sum of numbers": ("fit_stagewise", TWO + np.nan_to_num(X[:, 2]) * 3, {
+        "steps": 6, "loss": "squared", "features_per_tree": 2, "rng": 0,
+    }),
     "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "prices": {0: 2.0, 1: 1.0}}),
     "three labels": (
         "fit_cart", np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),
@@ -95,7 +99,7 @@ def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch)
         assert contents(model, tmp_path) == whole(name, bins, tmp_path, None)
 
 
-@pytest.mark.parametrize("name", ["boosted", "soft", "nested", "greedy", "numbers"])
+@pytest.mark.parametrize("name", ["boosted", "soft", "nested", "greedy", "sum", "numbers"])
 def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, monkeypatch):
     engines, enter, cuts = [], DaskPlaces.__enter__, []
     monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
@@ -146,6 +150,7 @@ REFUSED = {
         "for two classes",
     ),
     "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
+    "softmax": ("fit_stagewise", TWO, {"loss": "softmax"}, NotImplementedError, "loss"),
     "sign": ("fit_matryoshka", TWO, {"collect": "sign"}, NotImplementedError, "collect"),
 }  # fmt: skip
 
@@ -159,6 +164,20 @@ def test_what_is_refused(what, client):
         options = options | {"sample_weight": weight}
     with pytest.raises(kind, match=re.escape(said)):
         getattr(pb.dask, builder)(columns, labels, **options)
+
+
+@pytest.mark.parametrize("weight", [1.0, [1, 2, 0, 3], [0.3, 0.3, 0.3, 0.77]], ids=str)
+def test_sums_whose_growth_the_data_choose(client, weight, tmp_path):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(8000, 20)).round(2)
+    z = rows[:, 0] * rows[:, 1] + np.sin(2 * rows[:, 2]) + rows[:, 3] + rng.normal(size=8000)
+    weights = np.resize(weight, 8000).astype(float)
+    options = {"steps": 2, "max_depth": 6, "loss": "logistic"}
+    one = pb.fit_stagewise(pb.bin_columns(rows), z > 0, sample_weight=weights, **options)
+    given = [da.from_array(a, chunks=(3000, 20)[: a.ndim]) for a in (rows, z > 0, weights)]
+    model = pb.dask.fit_stagewise(given[0], given[1], sample_weight=given[2], **options)
+    assert model.settings["growth"] == "symmetric"
+    assert contents(model, tmp_path) == contents(one, tmp_path)
 
 
 def test_no_rows_of_numbers(client):
