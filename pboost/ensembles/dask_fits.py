@@ -1,6 +1,6 @@
 """Fits and predictions on collections of Dask, where their rows lie.
 
-See `pboost.boosting.dask_fits`, `pboost.trees.dask_cart` and `dask_sums`.
+See `pboost.boosting.dask_fits`, `pboost.trees.dask_cart`, `dask_forest` and `dask_sums`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from pboost.growth.dask_tables import partitions
 from pboost.models.base import Model
 from pboost.models.base import predict as predict_rows
 from pboost.trees.dask_cart import fit_cart
+from pboost.trees.dask_forest import fit_forest
 from pboost.trees.dask_sums import fit_stagewise
 
 __all__ = [
     "fit_adaboost",
     "fit_boosted_tree",
     "fit_cart",
+    "fit_forest",
     "fit_matryoshka",
     "fit_stagewise",
     "predict",

@@ -141,7 +141,7 @@ class _Parts:
         """Return the problem, whose columns have no rows."""
         table = self._table
         parts = table.tree_parts()
-        found = gathered(table.client, each_part(table, _labels_and_weights, table.values))
+        found = gathered(table.client, each_part(table, labels_and_weights, table.values))
         values = np.concatenate([y for y, _ in found])
         no_label, no_number = np.empty(0, dtype=np.int32), np.empty(0)
         is_classes = parts.labels is not None
@@ -181,7 +181,7 @@ class _Parts:
         return ShardedRounds(engine, problem, y, loss, weights, limits, steps, restraints)
 
 
-def _labels_and_weights(part: Coded, values: Array | int) -> tuple[Array, FloatArray | None]:
+def labels_and_weights(part: Coded, values: Array | int) -> tuple[Array, FloatArray | None]:
     """Return classes or scaled targets, and weights, of the rows of a partition."""
     return truth_of(part, values, np.int32), part.weights
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -132,39 +133,101 @@ def fit_forest(
     >>> forest.oob.error == whole.oob.error
     True
     """
-    members = check_integer("members", members, least=1)
-    generator = as_generator(rng)
-    state = generator_state(generator)
-    options = CartOptions.checked(
-        task, criterion, missing, level_smoothing, prices, groups, comparison_price, generator,
-        callback, progress, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
-        max_leaves=max_leaves, features_per_split=features_per_split, growth=None,
+    options = ForestOptions.checked(
+        members, replace, bag, task, criterion, missing, level_smoothing, prices, groups,
+        comparison_price, rng, callback, progress, max_depth=max_depth, min_leaf=min_leaf,
+        min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
     )  # fmt: skip
-    bag = check_bag(bag)
     parts = read_tree_parts(X, y, sample_weight, task)
-    grown = options.of(parts)
+    forest = options.of(parts)
     weights = None if parts.weights is None else np.concatenate(parts.weights)
-    n = sum(part.n_rows for part in parts.columns)
-    bags = make_bags(weights, n, bag, replace, generator)
-    tally = _tally(parts, bags.weights)
-    said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "bag": bag}
-    known = {} if state is None else {"rng": state}
-    trees: list[Tree] = []
+    truth = np.concatenate(parts.y if parts.labels is None else parts.label)
     place = places(parts.columns, _given(parts), BagShard, n_processes, n_threads)
-    with (
-        place as (engine, workers),
-        with_bar(options.told_to, progress, members, "members") as told,
-    ):
-        fit = _Members(engine, workers, grown.problem, grown.limits, grown.settings)
-        for member in range(members):
-            _, stream = bags.draw(member)
-            case = Bag(bags.seed, member, len(bags.rows), bags.size, bags.replace)
-            tree, rows, values = fit.grown(case, int(stream.integers(2**63)))
-            trees.append(tree)
-            tally.add(rows, values)
-            if tally.tell(told, member + 1, tree):
-                break
-    return join_trees(trees, {**grown.settings, **said, **known}, tally.close(), None)
+    with place as (engine, workers):
+        return forest.fit(engine, workers, truth, weights)
+
+
+@dataclass(frozen=True, slots=True)
+class ForestOptions:
+    """The options of a forest on partitions, wherever they lie; some are checked with the data."""
+
+    members: int
+    replace: bool
+    bag: int | float | None
+    of_trees: CartOptions
+    state: Any
+
+    @classmethod
+    def checked(
+        cls,
+        members: int,
+        replace: bool,
+        bag: float | int | None,
+        task: str,
+        criterion: str | None,
+        missing: str,
+        level_smoothing: float,
+        prices: PriceOption,
+        groups: GroupOption,
+        comparison_price: float | None,
+        rng: Seed,
+        callback: Callback | None,
+        progress: Progress,
+        **limits: Any,
+    ) -> ForestOptions:
+        """Return the options, or raise what `fit_forest` raises whatever the data."""
+        generator = as_generator(rng)
+        of_trees = CartOptions.checked(
+            task, criterion, missing, level_smoothing, prices, groups, comparison_price, generator,
+            callback, progress, growth=None, **limits,
+        )  # fmt: skip
+        members = check_integer("members", members, least=1)
+        return cls(members, replace, check_bag(bag), of_trees, generator_state(generator))
+
+    def of(self, parts: TreeParts) -> _PartsForest:
+        """Return what grows the forest of some partitions, or raise what `fit_forest` raises."""
+        n_classes = 0 if parts.labels is None else len(parts.labels)
+        return _PartsForest(self, self.of_trees.of(parts), n_classes, parts.exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class _PartsForest:
+    """A forest on partitions that is still to be grown."""
+
+    options: ForestOptions
+    tree: Any
+    n_classes: int
+    exponent: int
+
+    def fit(
+        self, engine: Engine, workers: Workers, truth: NDArray[Any], weights: FloatArray | None
+    ) -> Forest:
+        """Return the forest of the rows that the engine has.
+
+        `truth` has the classes, or the scaled targets, of all rows, partition by partition.
+        """
+        options, of_trees = self.options, self.options.of_trees
+        bags = make_bags(weights, len(truth), options.bag, options.replace, of_trees.generator)
+        is_classes = self.n_classes > 0
+        truth = truth if is_classes else np.ldexp(truth, self.exponent)
+        tally, trees = Tally(truth, bags.weights, self.n_classes), list[Tree]()
+        own = self.tree
+        fit = _Members(engine, workers, own.problem, own.limits, own.settings)
+        with with_bar(of_trees.told_to, of_trees.progress, options.members, "members") as told:
+            for member in range(options.members):
+                _, stream = bags.draw(member)
+                case = Bag(bags.seed, member, len(bags.rows), bags.size, bags.replace)
+                tree, rows, values = fit.grown(case, int(stream.integers(2**63)))
+                trees.append(tree)
+                tally.add(rows, values)
+                if tally.tell(told, member + 1, tree):
+                    break
+        said = {
+            "builder": "fit_forest", "members": options.members, "replace": bags.replace,
+            "bag": options.bag,
+        }  # fmt: skip
+        known = {} if options.state is None else {"rng": options.state}
+        return join_trees(trees, {**own.settings, **said, **known}, tally.close(), None)
 
 
 class _Members:
@@ -214,12 +277,6 @@ def _places(tree: Tree, child: dict[int, int]) -> IntArray:
         if below != LEAF:
             made[below], made[above] = child[number], child[number] + 1
     return found
-
-
-def _tally(parts: TreeParts, weights: FloatArray) -> Tally:
-    if parts.labels is None:
-        return Tally(np.ldexp(np.concatenate(parts.y), parts.exponent), weights, 0)
-    return Tally(np.concatenate(parts.label), weights, len(parts.labels))
 
 
 def _given(parts: TreeParts) -> list[tuple[Any, ...]]:

@@ -42,6 +42,7 @@ FITS = {
     "sum of numbers": ("fit_stagewise", TWO + np.nan_to_num(X[:, 2]) * 3, {
         "steps": 6, "loss": "squared", "features_per_tree": 2, "rng": 0,
     }),
+    "forest": ("fit_forest", TWO, {"members": 6, "rng": 0, "max_depth": 4}),
     "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "prices": {0: 2.0, 1: 1.0}}),
     "three labels": (
         "fit_cart", np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),
@@ -99,7 +100,9 @@ def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch)
         assert contents(model, tmp_path) == whole(name, bins, tmp_path, None)
 
 
-@pytest.mark.parametrize("name", ["boosted", "soft", "nested", "greedy", "sum", "numbers"])
+@pytest.mark.parametrize(
+    "name", ["boosted", "soft", "nested", "greedy", "sum", "forest", "numbers"]
+)
 def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, monkeypatch):
     engines, enter, cuts = [], DaskPlaces.__enter__, []
     monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
