@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.columns import MAX_BINS, BinnedColumns
+from pboost.data.engines import check_size
 from pboost.data.part_bins import like
 from pboost.data.part_tasks import Coded, truth_of
 from pboost.data.special_columns import LEVEL_SMOOTHING
@@ -143,6 +144,7 @@ class _Parts:
         parts = table.tree_parts()
         found = gathered(table.client, each_part(table, labels_and_weights, table.values))
         values = np.concatenate([y for y, _ in found])
+        check_size(len(values))
         no_label, no_number = np.empty(0, dtype=np.int32), np.empty(0)
         is_classes = parts.labels is not None
         return Problem(

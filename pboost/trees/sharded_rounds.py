@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pboost._core import round_shard as kernel
 from pboost.data.columns import MAX_BINS
-from pboost.data.engines import Engine
+from pboost.data.engines import Engine, check_size
 from pboost.data.parts import TreeParts
 from pboost.data.training import Problem
 from pboost.growth.shard_processes import places
@@ -89,6 +89,7 @@ class SumParts:
     def problem(self) -> Problem:
         """Return the problem, whose columns have no rows."""
         parts = self.parts
+        check_size(sum(columns.n_rows for columns in parts.columns))
         whole = parts.problem()
         return Problem(
             columns=whole.columns, labels=parts.labels, label=np.concatenate(parts.label),

@@ -245,6 +245,15 @@ def test_what_is_refused(options, error, message):
         pb.shards.fit_stagewise(X, labels, **options)
 
 
+def test_more_rows_than_are_counted_are_refused(monkeypatch):
+    monkeypatch.setattr("pboost.data.engines.MOST_ROWS", 299)
+    X, labels, _ = divided(TABLES["numbers"], 2)
+    with pytest.raises(ValueError, match="at most 299 rows in all partitions, got 300"):
+        pb.shards.fit_stagewise(X, labels)
+    with pytest.raises(ValueError, match="at most 299 rows in all partitions, got 300"):
+        pb.shards.fit_forest(X, labels)
+
+
 def test_labels_and_numbers_that_do_not_go_with_the_loss():
     X, labels, _ = divided(TABLES["numbers"], 2)
     three = [np.arange(len(part)) % 3 for part in labels]
