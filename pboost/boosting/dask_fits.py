@@ -41,6 +41,7 @@ def fit_adaboost(
     learning_rate: float = 1.0,
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
+    edges: str = "sample",
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> DecisionGraph:
@@ -59,11 +60,14 @@ def fit_adaboost(
         Weights >= 0, in partitions as those of X.
     max_bins : int
         Bins per column, 2 to 256, as in `pboost.shards.bin_columns`.
+    edges : {"sample", "exact"}
+        Rows that make the edges of bins, as in `pboost.shards.bin_columns`: of more than 200,000
+        some, or all; for the latter workers hold sorted columns meanwhile, 8 bytes a value.
 
     Returns
     -------
     DecisionGraph
-        What ``pboost.fit_adaboost(pboost.bin_columns(X, max_bins=max_bins), y)`` returns of all
+        What ``pboost.fit_adaboost(pboost.bin_columns(X, ...), y)`` returns of all
         rows in one table, bit for bit, whatever the partitions, the workers, and which of them are
         lost meanwhile.
 
@@ -97,7 +101,7 @@ def fit_adaboost(
     options = Options.checked(
         rounds, weak, votes, observation, smoothing, learning_rate, callback, progress
     )
-    table = read_table(X, y, sample_weight, max_bins, "two labels")
+    table = read_table(X, y, sample_weight, max_bins, "two labels", edges)
     with table.engine(Shard, dtype=np.uint8) as engine, Workers(1) as workers:
         return options.fit(table.parts(), engine, workers)
 
@@ -117,6 +121,7 @@ def fit_boosted_tree(
     learning_rate: float = 1.0,
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
+    edges: str = "sample",
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> DecisionGraph:
@@ -124,7 +129,7 @@ def fit_boosted_tree(
 
     Parameters
     ----------
-    X, y, sample_weight, max_bins : optional
+    X, y, sample_weight, max_bins, edges : optional
         Collections of Dask, as in `pboost.dask.fit_adaboost`.
     nodes, weak, observation, growth, target_certificate, max_depth : optional
         As in `pboost.shards.fit_boosted_tree`.
@@ -136,7 +141,7 @@ def fit_boosted_tree(
     Returns
     -------
     DecisionGraph
-        What ``pboost.fit_boosted_tree(pboost.bin_columns(X, max_bins=max_bins), y)`` returns of
+        What ``pboost.fit_boosted_tree(pboost.bin_columns(X, ...), y)`` returns of
         all rows in one table, bit for bit, whatever the partitions, the workers, and which of them
         are lost meanwhile.
 
@@ -165,7 +170,7 @@ def fit_boosted_tree(
         nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
         progress, observation,
     )  # fmt: skip
-    table = read_table(X, y, sample_weight, max_bins, "two labels")
+    table = read_table(X, y, sample_weight, max_bins, "two labels", edges)
     if options.observation.is_exact:
         places = table.engine(TreeShard, 2)
     else:
@@ -190,6 +195,7 @@ def fit_matryoshka(
     learning_rate: float | None = None,
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
+    edges: str = "sample",
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> DecisionGraph:
@@ -197,7 +203,7 @@ def fit_matryoshka(
 
     Parameters
     ----------
-    X, y, sample_weight, max_bins : optional
+    X, y, sample_weight, max_bins, edges : optional
         Collections of Dask, as in `pboost.dask.fit_adaboost`.
     shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate : optional
         As in `pboost.shards.fit_matryoshka`.
@@ -207,7 +213,7 @@ def fit_matryoshka(
     Returns
     -------
     DecisionGraph
-        What ``pboost.fit_matryoshka(pboost.bin_columns(X, max_bins=max_bins), y)`` returns of all
+        What ``pboost.fit_matryoshka(pboost.bin_columns(X, ...), y)`` returns of all
         rows in one table, bit for bit, whatever the partitions, the workers, and which of them are
         lost meanwhile.
 
@@ -235,6 +241,6 @@ def fit_matryoshka(
         shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate, callback,
         progress,
     )  # fmt: skip
-    table = read_table(X, y, sample_weight, max_bins, "two labels")
+    table = read_table(X, y, sample_weight, max_bins, "two labels", edges)
     with table.engine(PortShard, dtype=np.uint8) as engine, Workers(1) as workers:
         return options.fit(table.parts(), engine, workers)

@@ -6,7 +6,7 @@ Little of what they return goes to one place, where `merged_hashes` and `bins_of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,6 +18,17 @@ from pboost.data.blocks import codes_among
 from pboost.data.check_xy import label_values
 from pboost.data.columns import BinnedColumns
 from pboost.data.convert import Features
+from pboost.data.exact_edges import (
+    Cells,
+    EdgeSearch,
+    Keys,
+    Question,
+    bins_between,
+    count_cells,
+    joined_cells,
+    most_known,
+    sorted_keys,
+)
 from pboost.data.part_bins import binned, features_of_part, like
 from pboost.data.parts import labels_of_part, targets_of_part, weights_of_part
 from pboost.data.sampled_bins import (
@@ -29,6 +40,7 @@ from pboost.data.sampled_bins import (
     with_ends,
 )
 from pboost.data.special_columns import MOST_KNOWN
+from pboost.data.table import Table
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray
 
@@ -139,6 +151,38 @@ def bins_of(
         max_bins = min(max_bins, MOST_KNOWN)
     gathered = Features(np.concatenate(rows), features.names, features.table)
     return binned(gathered, max_bins, workers)
+
+
+def keys_of(part: ReadPart) -> list[Keys]:
+    """Return the sorted keys of the columns of a partition."""
+    return [sorted_keys(column, None) for column in part.features.values.T]
+
+
+def count_keys(keys: list[Keys], asked: Sequence[Question | None]) -> list[Cells | None]:
+    """Return what is asked of each column, None where nothing is."""
+    each = zip(keys, asked, strict=True)
+    return [None if one is None else count_cells(key, one) for key, one in each]
+
+
+def exact_bins(
+    features: Features, max_bins: int, count: Callable[[Sequence[Question | None]], Any]
+) -> BinnedColumns:
+    """Return bins between the edges of all rows, which hold none.
+
+    `count` returns what `count_keys` does of each partition.
+    """
+    table = features.table or Table.of_numbers(features.n_features)
+    missing = table.has_missing.tolist()
+    searches = [EdgeSearch(most_known(max_bins, has_missing), False) for has_missing in missing]
+    while True:
+        asked = [search.question() for search in searches]
+        if all(question is None for question in asked):
+            break
+        found = count(asked)
+        for j, (search, question) in enumerate(zip(searches, asked, strict=True)):
+            if question is not None:
+                search.take(joined_cells([part[j] for part in found], question))
+    return bins_between([search.ends() for search in searches], features.names, features.table)
 
 
 def code_part(part: ReadPart, bins: BinnedColumns) -> Coded:

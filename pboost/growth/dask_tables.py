@@ -10,14 +10,18 @@ import numpy as np
 from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.convert import Features
 from pboost.data.engines import RELEASE
+from pboost.data.made_columns import EDGES
 from pboost.data.part_bins import shared_table
 from pboost.data.part_tasks import (
     About,
     about,
     bins_of,
     code_part,
+    count_keys,
     ends_of,
+    exact_bins,
     given_part,
+    keys_of,
     least_hashes,
     merged_hashes,
     read_part,
@@ -35,7 +39,7 @@ from pboost.data.parts import (
 from pboost.data.sampled_bins import SAMPLE_ROWS
 from pboost.growth.dask_places import DaskPlaces, check_version, dask_module, gathered
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, check_integer
+from pboost.values import Array, FloatArray, check_choice, check_integer
 
 
 def partitions(name: str, collection: Any, ndim: int, n: int | None = None) -> list[Any]:
@@ -107,7 +111,9 @@ class DaskTable(NamedTuple):
         return DaskPlaces(self.client, given, kind)
 
 
-def read_table(X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str) -> DaskTable:
+def read_table(
+    X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str, edges: str = "sample"
+) -> DaskTable:
     """Return the table of collections with the same partitions, on the cluster that is there.
 
     Parameters
@@ -118,6 +124,8 @@ def read_table(X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str) -> Da
         Bins per column.
     of : {"two labels", "labels", "targets"}
         What y is.
+    edges : {"sample", "exact"}
+        Rows that make the edges of bins.
 
     Raises
     ------
@@ -127,6 +135,7 @@ def read_table(X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str) -> Da
         If the client does not run, or a worker has another release.
     """
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    check_choice("edges", edges, EDGES)
     client = _client()
     columns = partitions("X", X, 2)
     given = [columns, partitions("y", y, 1, len(columns)), [None] * len(columns)]
@@ -150,8 +159,11 @@ def read_table(X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str) -> Da
         if of != "two labels":
             check_weight_sum(sum(part.weight for part in known))
     rows = [part for part, what in zip(read, known, strict=True) if what.n_rows]
-    is_large = sum(part.n_rows for part in known) > SAMPLE_ROWS
-    coded, bins = _coded(client, rows, features, max_bins, is_large)
+    if edges == "exact":
+        coded, bins = _exactly_coded(client, rows, features, max_bins)
+    else:
+        is_large = sum(part.n_rows for part in known) > SAMPLE_ROWS
+        coded, bins = _coded(client, rows, features, max_bins, is_large)
     return DaskTable(client, coded, bins, values, [] if is_weighed else None)
 
 
@@ -214,3 +226,15 @@ def _coded(
     if greatest is not None:
         one = whole_bins(one, gathered(client, _each(client, ends_of, coded)))
     return coded, one
+
+
+def _exactly_coded(
+    client: Any, rows: Sequence[Any], features: Features, max_bins: int
+) -> tuple[list[Any], BinnedColumns]:
+    """Return what `_coded` does, with the edges of all rows: columns are counted together."""
+    keys = _each(client, keys_of, rows)
+    bins = exact_bins(
+        features, max_bins, lambda asked: gathered(client, _each(client, count_keys, keys, asked))
+    )
+    coded = _each(client, code_part, rows, bins)
+    return coded, whole_bins(bins, gathered(client, _each(client, ends_of, coded)))

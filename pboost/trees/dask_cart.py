@@ -37,6 +37,7 @@ def fit_cart(
     comparison_price: float | None = None,
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
+    edges: str = "sample",
     rng: Seed = None,
     callback: Callback | None = None,
     progress: Progress = False,
@@ -45,7 +46,7 @@ def fit_cart(
 
     Parameters
     ----------
-    X, sample_weight, max_bins : optional
+    X, sample_weight, max_bins, edges : optional
         Collections of Dask, and bins, as in `pboost.dask.fit_adaboost`.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, two values or more in all, or numbers, in partitions as those of X.
@@ -61,7 +62,7 @@ def fit_cart(
     Returns
     -------
     Tree
-        What ``pboost.fit_cart(pboost.bin_columns(X, max_bins=max_bins), y)`` returns of all rows in
+        What ``pboost.fit_cart(pboost.bin_columns(X, ...), y)`` returns of all rows in
         one table, bit for bit, whatever the partitions, the workers, and which of them are lost
         meanwhile.
 
@@ -93,7 +94,7 @@ def fit_cart(
         max_leaves=max_leaves, features_per_split=features_per_split, growth=growth,
     )  # fmt: skip
     of = "targets" if task == "regression" else "labels"
-    table = read_table(X, y, sample_weight, max_bins, of)
+    table = read_table(X, y, sample_weight, max_bins, of, edges)
     parts = table.tree_parts()
     tree = options.of(parts)
     n_classes = 0 if parts.labels is None else len(parts.labels)

@@ -44,6 +44,7 @@ def fit_forest(
     comparison_price: float | None = None,
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
+    edges: str = "sample",
     rng: Seed = None,
     callback: Callback | None = None,
     progress: Progress = False,
@@ -52,7 +53,7 @@ def fit_forest(
 
     Parameters
     ----------
-    X, sample_weight, max_bins : optional
+    X, sample_weight, max_bins, edges : optional
         Collections of Dask, and bins, as in `pboost.dask.fit_adaboost`.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, two values or more in all, or numbers, in partitions as those of X.
@@ -66,7 +67,7 @@ def fit_forest(
     Returns
     -------
     Forest
-        What ``pboost.fit_forest(pboost.bin_columns(X, max_bins=max_bins), y, rng=rng)`` returns of
+        What ``pboost.fit_forest(pboost.bin_columns(X, ...), y, rng=rng)`` returns of
         all rows in one table, in the order of the partitions, bit for bit, with its out-of-bag
         record; whatever the workers, and which of them are lost meanwhile.
 
@@ -97,7 +98,7 @@ def fit_forest(
         min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
     )  # fmt: skip
     of = "targets" if task == "regression" else "labels"
-    table = read_table(X, y, sample_weight, max_bins, of)
+    table = read_table(X, y, sample_weight, max_bins, of, edges)
     forest = options.of(table.tree_parts())
     found = gathered(table.client, each_part(table, labels_and_weights, table.values))
     weights = None if table.weights is None else np.concatenate([part for _, part in found])

@@ -62,6 +62,7 @@ def fit_stagewise(
     level_smoothing: float = LEVEL_SMOOTHING,
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
+    edges: str = "sample",
     rng: Seed = None,
     callback: Callback | None = None,
     progress: Progress = False,
@@ -70,7 +71,7 @@ def fit_stagewise(
 
     Parameters
     ----------
-    X, sample_weight, max_bins : optional
+    X, sample_weight, max_bins, edges : optional
         Collections of Dask, and bins, as in `pboost.dask.fit_adaboost`.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, two values in all, or numbers, in partitions as those of X.
@@ -86,7 +87,7 @@ def fit_stagewise(
     Returns
     -------
     StagewiseModel
-        What ``pboost.fit_stagewise(pboost.bin_columns(X, max_bins=max_bins), y)`` returns of all
+        What ``pboost.fit_stagewise(pboost.bin_columns(X, ...), y)`` returns of all
         rows in one table, bit for bit, whatever the partitions, the workers, and which of them are
         lost meanwhile.
 
@@ -125,7 +126,7 @@ def fit_stagewise(
     )  # fmt: skip
     generator, told = as_generator(rng), partial(with_bar, callback, progress)
     of = "targets" if own.is_regression else "labels"
-    table = read_table(X, y, sample_weight, max_bins, of)
+    table = read_table(X, y, sample_weight, max_bins, of, edges)
     with ExitStack() as ends:
         data = FitData(table.bins, None, None, None, generator)
         parts = _Parts(table, ends)

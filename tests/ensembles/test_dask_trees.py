@@ -154,6 +154,7 @@ REFUSED = {
     ),
     "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
     "softmax": ("fit_stagewise", TWO, {"loss": "softmax"}, NotImplementedError, "loss"),
+    "edges": ("fit_cart", TWO, {"edges": "all"}, ValueError, "edges"),
     "sign": ("fit_matryoshka", TWO, {"collect": "sign"}, NotImplementedError, "collect"),
 }  # fmt: skip
 
