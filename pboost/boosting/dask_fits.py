@@ -50,8 +50,8 @@ def fit_adaboost(
     Parameters
     ----------
     X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
-        Numbers, some of which may be missing. Partitions may be empty, or hold rows of one class
-        only; their lengths need not be known.
+        Numbers and categories, some of which may be missing; levels are those of all partitions.
+        Partitions may be empty, or hold rows of one class only; their lengths need not be known.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, in partitions as those of X; two values in all.
     rounds, weak, votes, observation, smoothing, learning_rate, callback, progress : optional
@@ -79,7 +79,7 @@ def fit_adaboost(
         If the client is closed, a worker has another release of pboost, a partition cannot be had
         any more, or no worker answers for one within ten minutes.
     NotImplementedError
-        For categories, and what `pboost.shards.fit_adaboost` does not implement.
+        For what `pboost.shards.fit_adaboost` does not implement.
     ImportError
         Without Dask: ``pip install "pboost[dask]"``.
 
@@ -150,7 +150,7 @@ def fit_boosted_tree(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For categories, and what `pboost.shards.fit_boosted_tree` does not implement.
+        For what `pboost.shards.fit_boosted_tree` does not implement.
 
     Notes
     -----
@@ -222,7 +222,7 @@ def fit_matryoshka(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For categories, and what `pboost.shards.fit_matryoshka` does not implement.
+        For what `pboost.shards.fit_matryoshka` does not implement.
 
     Notes
     -----

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sort
-from pboost.data.check_xy import as_features, features_as_trained, training_features
+from pboost.data.check_xy import features_as_trained, training_features
 from pboost.data.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, made
 from pboost.data.convert import Features, Trained, read_rows
 from pboost.data.exact_edges import (
@@ -125,7 +125,7 @@ def _read(
     X: list[Any], sample_weight: Sequence[Any] | None
 ) -> tuple[list[Features], Sequence[Fixed] | None]:
     """Return the features of all partitions, which agree, and their weights in fixed point."""
-    read = [_of_part(k, read_rows, part) for k, part in enumerate(X)]
+    read = [of_part(k, read_rows, part) for k, part in enumerate(X)]
     found, fixed = [features for features, _ in read], None
     check_alike(found)
     if sample_weight is not None:
@@ -140,17 +140,17 @@ def _read(
         whole = joined_levels(own, names, "all partitions")
         trained = Trained(names, d, shared_levels(whole, names))
         found = [features_as_trained(features, trained) for features in found]
-    found = [_of_part(k, with_holes, features) for k, features in enumerate(found)]
+    found = [of_part(k, with_holes, features) for k, features in enumerate(found)]
     table = shared_table(found)
     if not any(features.n_rows for features in found):
         raise ValueError("X: expected at least one row, all partitions are empty")
     return [Features(features.values, features.names, table) for features in found], fixed
 
 
-def _of_part(number: int, function: Callable[[Any], T], part: Any) -> T:
+def of_part(number: int, function: Callable[..., T], part: Any, *more: Any) -> T:
     """Return what a function returns of a partition; its errors name it."""
     try:
-        return function(part)
+        return function(part, *more)
     except (TypeError, ValueError) as error:
         raise type(error)(f"partition {number}: {error}") from None
 
@@ -158,17 +158,6 @@ def _of_part(number: int, function: Callable[[Any], T], part: Any) -> T:
 def with_holes(features: Features) -> Features:
     """Return rows whose table says which columns miss values."""
     return training_features(features, None, EVERYTHING)
-
-
-def features_of_part(number: int, part: Any) -> Features:
-    """Return the features of a partition of numbers; its table says which columns miss values."""
-    features = _of_part(number, as_features, part)
-    if features.table is not None:
-        raise NotImplementedError(
-            f"partition {number}: X: categories are not implemented for collections; "
-            "pb.shards.bin_columns takes them in partitions that are here"
-        )
-    return _of_part(number, with_holes, features)
 
 
 def shared_table(found: Sequence[Features]) -> Table | None:

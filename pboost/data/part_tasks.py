@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from pboost._core import sort
 from pboost.data.blocks import codes_among
-from pboost.data.check_xy import label_values
+from pboost.data.check_xy import features_as_trained, label_values
 from pboost.data.columns import BinnedColumns
-from pboost.data.convert import Features
+from pboost.data.convert import Features, Trained, read_rows
 from pboost.data.exact_edges import (
     Cells,
     EdgeSearch,
@@ -26,10 +26,12 @@ from pboost.data.exact_edges import (
     bins_between,
     count_cells,
     joined_cells,
+    level_ends,
     most_known,
     sorted_keys,
 )
-from pboost.data.part_bins import binned, features_of_part, like
+from pboost.data.part_bins import binned, like, of_part, with_holes
+from pboost.data.part_levels import PartLevels, joined_levels, part_levels, shared_levels
 from pboost.data.parts import labels_of_part, targets_of_part, weights_of_part
 from pboost.data.sampled_bins import (
     SAMPLE_ROWS,
@@ -46,11 +48,17 @@ from pboost.values import Array, FloatArray
 
 
 class ReadPart(NamedTuple):
-    """Rows of a partition, checked; y, labels or targets, is None where there are no rows."""
+    """Rows of a partition, checked; y, labels or targets, is None where there are no rows.
+
+    As they were `read` categories have the levels of this partition; the columns of `undeclared`
+    are categories by their values alone.
+    """
 
     features: Features
     y: Array | None
     weights: FloatArray | None
+    read: Features
+    undeclared: list[int]
 
 
 class About(NamedTuple):
@@ -90,21 +98,46 @@ def read_part(
     number: int, X: Any, y: Any, weights: Any, is_weighed: bool, is_regression: bool
 ) -> ReadPart:
     """Return the rows of a partition, checked."""
-    features = features_of_part(number, X)
+    read, undeclared = of_part(number, read_rows, X)
+    features = of_part(number, with_holes, read)
     y = (targets_of_part if is_regression else labels_of_part)(number, y, features.n_rows)
     if is_weighed:
         weights = weights_of_part(number, weights, features.n_rows)
-    return ReadPart(features, y, weights)
+    return ReadPart(features, y, weights, read, undeclared)
+
+
+def levels_of(part: ReadPart, number: int) -> PartLevels:
+    """Return what the columns of a partition hold."""
+    return part_levels(f"partition {number}", part.read, part.undeclared, None)
+
+
+def trained_levels(own: Sequence[PartLevels], features: Features) -> Trained:
+    """Return the columns of all partitions, with the levels of all."""
+    names = features.names
+    whole = joined_levels(own, names, "all partitions")
+    return Trained(names, features.n_features, shared_levels(whole, names))
+
+
+def numbered_part(part: ReadPart, number: int, trained: Trained) -> ReadPart:
+    """Return a partition whose categories have the numbers of levels of all."""
+    features = of_part(number, features_as_trained, part.read, trained)
+    return part._replace(features=of_part(number, with_holes, features))
+
+
+def without_rows(part: ReadPart) -> Features:
+    """Return what the columns of a partition are."""
+    values, names, table = _of(part.features)
+    return Features(values[:0].copy(), names, table)
 
 
 def about(part: ReadPart, is_regression: bool) -> About:
     """Return what must be known of a partition where all are seen together."""
-    (values, names, table), y, weights = _of(part.features), part.y, part.weights
+    values, y, weights = part.features.values, part.y, part.weights
     with np.errstate(over="ignore"):
         weight = float(len(values)) if weights is None else float(weights.sum())
     return About(
         len(values),
-        Features(values[:0].copy(), names, table),
+        without_rows(part),
         None if y is None or is_regression else label_values(y).copy(),
         0.0 if y is None or not is_regression else float(np.abs(y).max()),
         weight,
@@ -147,7 +180,7 @@ def bins_of(
     rows: Sequence[Array], features: Features, max_bins: int, is_part: bool, workers: Workers
 ) -> BinnedColumns:
     """Return the bins of rows; where they are a part of all, one code is for missing values."""
-    if is_part and features.table is not None:
+    if is_part and features.table is not None and features.table.has_missing.any():
         max_bins = min(max_bins, MOST_KNOWN)
     gathered = Features(np.concatenate(rows), features.names, features.table)
     return binned(gathered, max_bins, workers)
@@ -172,17 +205,25 @@ def exact_bins(
     `count` returns what `count_keys` does of each partition.
     """
     table = features.table or Table.of_numbers(features.n_features)
-    missing = table.has_missing.tolist()
-    searches = [EdgeSearch(most_known(max_bins, has_missing), False) for has_missing in missing]
+    searches = [
+        None if n_levels else EdgeSearch(most_known(max_bins, has_missing), False)
+        for n_levels, has_missing in zip(
+            table.n_levels.tolist(), table.has_missing.tolist(), strict=True
+        )
+    ]
     while True:
-        asked = [search.question() for search in searches]
+        asked = [None if search is None else search.question() for search in searches]
         if all(question is None for question in asked):
             break
         found = count(asked)
         for j, (search, question) in enumerate(zip(searches, asked, strict=True)):
-            if question is not None:
+            if search is not None and question is not None:
                 search.take(joined_cells([part[j] for part in found], question))
-    return bins_between([search.ends() for search in searches], features.names, features.table)
+    ends = [
+        level_ends(n_levels) if search is None else search.ends()
+        for search, n_levels in zip(searches, table.n_levels.tolist(), strict=True)
+    ]
+    return bins_between(ends, features.names, features.table)
 
 
 def code_part(part: ReadPart, bins: BinnedColumns) -> Coded:
@@ -201,7 +242,8 @@ def ends_of(part: Coded) -> Ends:
 def whole_bins(bins: BinnedColumns, ends: Sequence[Ends]) -> BinnedColumns:
     """Return the bins of all rows, given the ends in all partitions; they hold one row."""
     one = np.zeros((bins.n_features, 1), dtype=np.uint8)
-    return like(with_ends(one, joined_ends(ends, bins.n_features), None, bins), one)
+    n_levels = None if bins.table is None else bins.table.n_levels
+    return like(with_ends(one, joined_ends(ends, bins.n_features), n_levels, bins), one)
 
 
 def given_part(

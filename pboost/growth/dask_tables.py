@@ -11,7 +11,8 @@ from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.convert import Features
 from pboost.data.engines import RELEASE
 from pboost.data.made_columns import EDGES
-from pboost.data.part_bins import shared_table
+from pboost.data.part_bins import check_alike, shared_table
+from pboost.data.part_levels import has_categories
 from pboost.data.part_tasks import (
     About,
     about,
@@ -23,10 +24,14 @@ from pboost.data.part_tasks import (
     given_part,
     keys_of,
     least_hashes,
+    levels_of,
     merged_hashes,
+    numbered_part,
     read_part,
     rows_of_edges,
+    trained_levels,
     whole_bins,
+    without_rows,
 )
 from pboost.data.parts import (
     Parts,
@@ -149,10 +154,13 @@ def read_table(
         for k, part in enumerate(zip(*given, strict=True))
     ]
     known: list[About] = gathered(client, _each(client, about, read, of == "targets"))
-    features = Features(
-        known[0].features.values, known[0].features.names,
-        shared_table([part.features for part in known]),
-    )  # fmt: skip
+    found = [part.features for part in known]
+    check_alike(found)
+    if has_categories(found):
+        own = gathered(client, _numbered(client, levels_of, read))
+        read = _numbered(client, numbered_part, read, trained_levels(own, found[0]))
+        found = gathered(client, _each(client, without_rows, read))
+    features = Features(found[0].values, found[0].names, shared_table(found))
     values = _values(known, of)
     if is_weighed:
         check_any_weight(any(part.weight > 0 for part in known))
@@ -194,6 +202,13 @@ def _client() -> Any:
 def _each(client: Any, function: Callable[..., Any], parts: Sequence[Any], *others: Any) -> Any:
     """Return the futures of what a function returns of each partition."""
     return [client.submit(function, part, *others, pure=False) for part in parts]
+
+
+def _numbered(
+    client: Any, function: Callable[..., Any], parts: Sequence[Any], *others: Any
+) -> list[Any]:
+    """Return the futures of what a function returns of each partition and its number."""
+    return [client.submit(function, part, k, *others, pure=False) for k, part in enumerate(parts)]
 
 
 def each_part(table: DaskTable, function: Callable[..., Any], *others: Any) -> list[Any]:

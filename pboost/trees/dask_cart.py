@@ -71,7 +71,7 @@ def fit_cart(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For categories, and ``missing="both"``.
+        For ``missing="both"``.
 
     Notes
     -----

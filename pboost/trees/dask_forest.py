@@ -76,7 +76,7 @@ def fit_forest(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For categories, and ``missing="both"``.
+        For ``missing="both"``.
 
     Notes
     -----

@@ -96,7 +96,7 @@ def fit_stagewise(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For categories, and what `pboost.shards.fit_stagewise` does not implement.
+        For what `pboost.shards.fit_stagewise` does not implement.
 
     Notes
     -----
