@@ -321,5 +321,7 @@ def bins_between(
     for j, (below, above) in enumerate(ends):
         upper[j, : len(below)] = below
         lower[j, 1 : len(above) + 1] = above
+        if len(below):  # the ends of all rows are not known yet
+            lower[j, 0], upper[j, len(below)] = below[0], above[-1]
     none = np.empty((d, 0), dtype=np.uint8)
     return made(BinnedColumns, none, n_bins, lower, upper, names, None, table, None)

@@ -11,7 +11,7 @@ from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.convert import Features
 from pboost.data.engines import RELEASE
 from pboost.data.made_columns import EDGES
-from pboost.data.part_bins import check_alike, shared_table
+from pboost.data.part_bins import check_alike, like, shared_table
 from pboost.data.part_levels import has_categories
 from pboost.data.part_tasks import (
     About,
@@ -251,5 +251,6 @@ def _exactly_coded(
     bins = exact_bins(
         features, max_bins, lambda asked: gathered(client, _each(client, count_keys, keys, asked))
     )
-    coded = _each(client, code_part, rows, bins)
-    return coded, whole_bins(bins, gathered(client, _each(client, ends_of, coded)))
+    one = like(bins, np.zeros((bins.n_features, 1), dtype=np.uint8))  # what is sent has a row
+    coded = _each(client, code_part, rows, one)
+    return coded, whole_bins(one, gathered(client, _each(client, ends_of, coded)))

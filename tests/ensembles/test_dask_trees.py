@@ -100,6 +100,46 @@ def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch)
         assert contents(model, tmp_path) == whole(name, bins, tmp_path, None)
 
 
+@pytest.mark.parametrize("edges", ["all at once", "sample", "exact"])
+def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, monkeypatch):
+    if edges == "sample":
+        for module in (part_bins, part_tasks, sampled_bins):
+            if hasattr(module, "SAMPLE_ROWS"):
+                monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
+        monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
+    rng, which = np.random.default_rng(0), "exact" if edges == "exact" else "sample"
+    word = np.array(["red", "green", "blue", "black"])[np.sort(rng.integers(0, 4, N))]
+    frame = pd.DataFrame({
+        "word": word, "x": X[:, 1], "of": pd.Categorical(np.where(TWO, word, "none")),
+        "n": rng.integers(0, 9, N), "step": pd.Categorical(
+            rng.choice(["low", "high"], N), ["low", "high"], ordered=True
+        ),
+    })  # fmt: skip
+    frame.loc[::7, "word"] = None
+    bins = pb.shards.bin_columns([frame], max_bins=9, edges=which)[0]
+    lists = [dd.from_pandas(a, npartitions=4) for a in (frame, pd.Series(TWO))]
+    for builder in ("fit_adaboost", "fit_cart", "fit_stagewise", "fit_forest"):
+        options = {"rng": 0, "members": 5} if builder == "fit_forest" else {}
+        whole = getattr(pb, builder)(bins, TWO, **options)
+        model = getattr(pb.dask, builder)(*lists, max_bins=9, edges=which, **options)
+        assert contents(model, tmp_path) == contents(whole, tmp_path), builder
+    predicted = pb.dask.predict(model, lists[0]).compute()
+    np.testing.assert_array_equal(predicted, pb.predict(model, frame))
+
+
+def test_edges_of_all_rows(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
+    for max_bins in (5, 256):
+        bins = pb.bin_columns(X, max_bins=max_bins, edges="exact")
+        columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
+        for builder in ("fit_adaboost", "fit_cart"):
+            whole = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT)
+            model = getattr(pb.dask, builder)(
+                columns, labels, sample_weight=weight, max_bins=max_bins, edges="exact"
+            )
+            assert contents(model, tmp_path) == contents(whole, tmp_path)
+
+
 @pytest.mark.parametrize(
     "name", ["boosted", "soft", "nested", "greedy", "sum", "forest", "numbers"]
 )
