@@ -67,9 +67,9 @@ def fit_adaboost(
     Returns
     -------
     DecisionGraph
-        What ``pboost.fit_adaboost(pboost.bin_columns(X, ...), y)`` returns of all
-        rows in one table, bit for bit, whatever the partitions, the workers, and which of them are
-        lost meanwhile.
+        What ``pboost.fit_adaboost(pboost.bin_columns(X, ...), y)`` returns of all rows in one
+        table, bit for bit, whatever the partitions, the workers, and which of them are lost
+        meanwhile.
 
     Raises
     ------
@@ -141,9 +141,9 @@ def fit_boosted_tree(
     Returns
     -------
     DecisionGraph
-        What ``pboost.fit_boosted_tree(pboost.bin_columns(X, ...), y)`` returns of
-        all rows in one table, bit for bit, whatever the partitions, the workers, and which of them
-        are lost meanwhile.
+        What ``pboost.fit_boosted_tree(pboost.bin_columns(X, ...), y)`` returns of all rows in one
+        table, bit for bit, whatever the partitions, the workers, and which of them are lost
+        meanwhile.
 
     Raises
     ------
@@ -213,9 +213,9 @@ def fit_matryoshka(
     Returns
     -------
     DecisionGraph
-        What ``pboost.fit_matryoshka(pboost.bin_columns(X, ...), y)`` returns of all
-        rows in one table, bit for bit, whatever the partitions, the workers, and which of them are
-        lost meanwhile.
+        What ``pboost.fit_matryoshka(pboost.bin_columns(X, ...), y)`` returns of all rows in one
+        table, bit for bit, whatever the partitions, the workers, and which of them are lost
+        meanwhile.
 
     Raises
     ------

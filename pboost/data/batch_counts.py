@@ -1,6 +1,8 @@
-"""Edges of bins from all rows of a table that is read in batches: what all columns count."""
+"""Edges of bins from all rows of a table that is read in parts: what all columns count."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +30,7 @@ MOST_CELLS, LEAST_CELLS = 1 << 23, 1 << 14
 
 
 class BatchCounts:
-    """Counts the rows of batches for the searches of all columns, pass by pass.
+    """Counts the rows of batches, or of partitions, for the searches of all columns, pass by pass.
 
     Parameters
     ----------
@@ -53,6 +55,16 @@ class BatchCounts:
         """Set the most bins of columns, once it is known which miss values."""
         for j, search in self._searches.items():
             search.max_bins = most_known(max_bins, has_missing[j])
+
+    @property
+    def asked(self) -> dict[int, Question]:
+        """What must be counted of columns, in this pass."""
+        return {j: counted.asked for j, counted in self._sums.items()}
+
+    def join(self, found: Mapping[int, Cells]) -> None:
+        """Take in what has been counted of some rows elsewhere, as it is `asked`."""
+        for j, cells in found.items():
+            self._sums[j].add(cells)
 
     def add(self, values: Array, mass: NDArray[np.int64] | None, workers: Workers) -> None:
         """Count the rows of a batch."""

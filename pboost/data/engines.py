@@ -24,8 +24,8 @@ LEAST_EXPONENT, MOST_EXPONENT = -1073, 1024
 MOST_ROWS = 2**31 - 1
 
 
-def merge(masses: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return the sum of what shards answer, which is exact in any order."""
+def merge(masses: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the sum of what shards answer, whole numbers, which is exact in any order."""
     total = masses[0].copy()
     for more in masses[1:]:
         total += more

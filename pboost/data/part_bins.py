@@ -23,7 +23,13 @@ from pboost.data.exact_edges import (
     sorted_keys,
 )
 from pboost.data.made_columns import EDGES, all_binned
-from pboost.data.part_levels import has_categories, joined_levels, part_levels, shared_levels
+from pboost.data.part_levels import (
+    PartLevels,
+    has_categories,
+    joined_levels,
+    part_levels,
+    shared_levels,
+)
 from pboost.data.parts import check_parts, fixed_of_parts, weights_of_parts
 from pboost.data.sampled_bins import (
     SAMPLE_ROWS,
@@ -136,15 +142,20 @@ def _read(
             part_levels(f"partition {k}", features, undeclared, None if fixed is None else fixed[k])
             for k, (features, undeclared) in enumerate(read)
         ]
-        names, d = found[0].names, found[0].n_features
-        whole = joined_levels(own, names, "all partitions")
-        trained = Trained(names, d, shared_levels(whole, names))
+        trained = trained_levels(own, found[0])
         found = [features_as_trained(features, trained) for features in found]
     found = [of_part(k, with_holes, features) for k, features in enumerate(found)]
     table = shared_table(found)
     if not any(features.n_rows for features in found):
         raise ValueError("X: expected at least one row, all partitions are empty")
     return [Features(features.values, features.names, table) for features in found], fixed
+
+
+def trained_levels(own: Sequence[PartLevels], features: Features) -> Trained:
+    """Return the columns of all partitions, of which some are given, with the levels of all."""
+    names = features.names
+    whole = joined_levels(own, names, "all partitions")
+    return Trained(names, features.n_features, shared_levels(whole, names))
 
 
 def of_part(number: int, function: Callable[..., T], part: Any, *more: Any) -> T:

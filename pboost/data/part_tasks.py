@@ -6,7 +6,7 @@ Little of what they return goes to one place, where `merged_hashes` and `bins_of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,20 +18,9 @@ from pboost.data.blocks import codes_among
 from pboost.data.check_xy import features_as_trained, label_values
 from pboost.data.columns import BinnedColumns
 from pboost.data.convert import Features, Trained, read_rows
-from pboost.data.exact_edges import (
-    Cells,
-    EdgeSearch,
-    Keys,
-    Question,
-    bins_between,
-    count_cells,
-    joined_cells,
-    level_ends,
-    most_known,
-    sorted_keys,
-)
+from pboost.data.exact_edges import Cells, Keys, Question, count_cells, sorted_keys
 from pboost.data.part_bins import binned, like, of_part, with_holes
-from pboost.data.part_levels import PartLevels, joined_levels, part_levels, shared_levels
+from pboost.data.part_levels import PartLevels, part_levels
 from pboost.data.parts import labels_of_part, targets_of_part, weights_of_part
 from pboost.data.sampled_bins import (
     SAMPLE_ROWS,
@@ -42,7 +31,6 @@ from pboost.data.sampled_bins import (
     with_ends,
 )
 from pboost.data.special_columns import MOST_KNOWN
-from pboost.data.table import Table
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray
 
@@ -109,13 +97,6 @@ def read_part(
 def levels_of(part: ReadPart, number: int) -> PartLevels:
     """Return what the columns of a partition hold."""
     return part_levels(f"partition {number}", part.read, part.undeclared, None)
-
-
-def trained_levels(own: Sequence[PartLevels], features: Features) -> Trained:
-    """Return the columns of all partitions, with the levels of all."""
-    names = features.names
-    whole = joined_levels(own, names, "all partitions")
-    return Trained(names, features.n_features, shared_levels(whole, names))
 
 
 def numbered_part(part: ReadPart, number: int, trained: Trained) -> ReadPart:
@@ -191,39 +172,9 @@ def keys_of(part: ReadPart) -> list[Keys]:
     return [sorted_keys(column, None) for column in part.features.values.T]
 
 
-def count_keys(keys: list[Keys], asked: Sequence[Question | None]) -> list[Cells | None]:
-    """Return what is asked of each column, None where nothing is."""
-    each = zip(keys, asked, strict=True)
-    return [None if one is None else count_cells(key, one) for key, one in each]
-
-
-def exact_bins(
-    features: Features, max_bins: int, count: Callable[[Sequence[Question | None]], Any]
-) -> BinnedColumns:
-    """Return bins between the edges of all rows, which hold none.
-
-    `count` returns what `count_keys` does of each partition.
-    """
-    table = features.table or Table.of_numbers(features.n_features)
-    searches = [
-        None if n_levels else EdgeSearch(most_known(max_bins, has_missing), False)
-        for n_levels, has_missing in zip(
-            table.n_levels.tolist(), table.has_missing.tolist(), strict=True
-        )
-    ]
-    while True:
-        asked = [None if search is None else search.question() for search in searches]
-        if all(question is None for question in asked):
-            break
-        found = count(asked)
-        for j, (search, question) in enumerate(zip(searches, asked, strict=True)):
-            if search is not None and question is not None:
-                search.take(joined_cells([part[j] for part in found], question))
-    ends = [
-        level_ends(n_levels) if search is None else search.ends()
-        for search, n_levels in zip(searches, table.n_levels.tolist(), strict=True)
-    ]
-    return bins_between(ends, features.names, features.table)
+def count_keys(keys: list[Keys], asked: Mapping[int, Question]) -> dict[int, Cells]:
+    """Return what is asked of columns of a partition."""
+    return {j: count_cells(keys[j], question) for j, question in asked.items()}
 
 
 def code_part(part: ReadPart, bins: BinnedColumns) -> Coded:

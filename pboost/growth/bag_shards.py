@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pboost.data.bags import times_drawn
 from pboost.data.columns import BinnedColumns
-from pboost.growth.shard_trees import SentSplit, TreeShard
+from pboost.growth.shard_trees import SentSplit, TreeShard, send_rows
 from pboost.threads import Workers
 from pboost.values import FloatArray, child
 
@@ -88,12 +88,9 @@ class BagShard(TreeShard):
         self._take(bag)
         assert self._given is not None
         out = np.flatnonzero(self._given == 0).astype(np.int32)
-        at: dict[int, NDArray[np.int32]] = {0: np.arange(len(out), dtype=np.int32)}
+        at = {0: out}
         for split in splits:
-            rows = at.pop(split.node)
-            above = split.side[self._codes[split.feature, out[rows]]] > 0
-            at[split.child], at[split.child + 1] = rows[~above], rows[above]
-        node = np.empty(len(out), dtype=np.int32)
-        for number, rows in at.items():
-            node[rows] = number
-        return out.astype(np.int64) + self._start, node
+            send_rows(at, split, self._codes)
+        rows = np.concatenate(list(at.values())).astype(np.int64)
+        node = np.repeat(np.array(list(at), dtype=np.int32), [len(some) for some in at.values()])
+        return rows + self._start, node

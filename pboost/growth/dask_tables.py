@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pboost.data.batch_counts import BatchCounts
 from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.convert import Features
 from pboost.data.engines import RELEASE
 from pboost.data.made_columns import EDGES
-from pboost.data.part_bins import check_alike, like, shared_table
+from pboost.data.part_bins import check_alike, like, shared_table, trained_levels
 from pboost.data.part_levels import has_categories
 from pboost.data.part_tasks import (
     About,
@@ -20,7 +21,6 @@ from pboost.data.part_tasks import (
     code_part,
     count_keys,
     ends_of,
-    exact_bins,
     given_part,
     keys_of,
     least_hashes,
@@ -29,7 +29,6 @@ from pboost.data.part_tasks import (
     numbered_part,
     read_part,
     rows_of_edges,
-    trained_levels,
     whole_bins,
     without_rows,
 )
@@ -42,6 +41,7 @@ from pboost.data.parts import (
     shared_labels,
 )
 from pboost.data.sampled_bins import SAMPLE_ROWS
+from pboost.data.table import Table
 from pboost.growth.dask_places import DaskPlaces, check_version, dask_module, gathered
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, check_choice, check_integer
@@ -116,9 +116,7 @@ class DaskTable(NamedTuple):
         return DaskPlaces(self.client, given, kind)
 
 
-def read_table(
-    X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str, edges: str = "sample"
-) -> DaskTable:
+def read_table(X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str, edges: str) -> DaskTable:
     """Return the table of collections with the same partitions, on the cluster that is there.
 
     Parameters
@@ -248,9 +246,14 @@ def _exactly_coded(
 ) -> tuple[list[Any], BinnedColumns]:
     """Return what `_coded` does, with the edges of all rows: columns are counted together."""
     keys = _each(client, keys_of, rows)
-    bins = exact_bins(
-        features, max_bins, lambda asked: gathered(client, _each(client, count_keys, keys, asked))
-    )
+    table = features.table or Table.of_numbers(features.n_features)
+    counts = BatchCounts(table.n_levels, False)
+    counts.limit(max_bins, table.has_missing)
+    while asked := counts.asked:
+        for found in gathered(client, _each(client, count_keys, keys, asked)):
+            counts.join(found)
+        counts.take()
+    bins = counts.bins(features.names, features.table)
     one = like(bins, np.zeros((bins.n_features, 1), dtype=np.uint8))  # what is sent has a row
     coded = _each(client, code_part, rows, one)
     return coded, whole_bins(one, gathered(client, _each(client, ends_of, coded)))

@@ -66,6 +66,13 @@ class Answer:
     most: FloatArray
 
 
+def send_rows(at: dict[int, IntArray], split: SentSplit, codes: NDArray[np.uint8]) -> None:
+    """Send the rows at a node, which are listed by nodes, to its children."""
+    rows = at.pop(split.node)
+    above = split.side[codes[split.feature, rows]] > 0
+    at[split.child], at[split.child + 1] = rows[~above], rows[above]
+
+
 class TreeShard:
     """Rows of one place, and at which nodes they are.
 
@@ -136,9 +143,7 @@ class TreeShard:
         """Make the splits that have not been made, of all so far; answer the last question."""
         for split in told[self._seen :]:
             if isinstance(split, SentSplit):
-                rows = self._rows.pop(split.node)
-                above = split.side[self._codes[split.feature, rows]] > 0
-                self._rows[split.child], self._rows[split.child + 1] = rows[~above], rows[above]
+                send_rows(self._rows, split, self._codes)
         self._seen = len(told)
         question = told[-1]
         assert isinstance(question, Question)

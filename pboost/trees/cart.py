@@ -298,26 +298,15 @@ def fit_cart_problem(
 
 
 def limits_of_problem(
-    problem: Problem,
-    generator: np.random.Generator,
-    *,
-    task: str,
-    max_depth: Any,
-    max_leaves: Any,
-    min_leaf: Any,
-    search: str,
-    max_bins: Any,
-    missing: str,
-    level_smoothing: Any,
-) -> CartLimits:
+    problem: Problem, generator: np.random.Generator, *, task: str, missing: str,
+    level_smoothing: Any, **limits: Any,
+) -> CartLimits:  # fmt: skip
     """Return the limits of the trees of a sum, as `fit_cart_problem` does of rows in one table."""
     check_taken(problem.table, problem.names, taken_of(missing))
-    level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
     return cart_limits(
-        problem, generator, task=task, criterion=check_task(task, None), max_depth=max_depth,
-        min_leaf=min_leaf, min_split=2, max_leaves=max_leaves, features_per_split=None, growth=None,
-        search=search, max_bins=max_bins, missing=missing, level_smoothing=level_smoothing,
-        prices=plain_options(None, None, None),
+        problem, generator, task=task, criterion=check_task(task, None), missing=missing,
+        level_smoothing=check_number("level_smoothing", level_smoothing, least=0.0), min_split=2,
+        features_per_split=None, growth=None, prices=plain_options(None, None, None), **limits,
     )[0]  # fmt: skip
 
 

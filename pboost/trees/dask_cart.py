@@ -62,9 +62,8 @@ def fit_cart(
     Returns
     -------
     Tree
-        What ``pboost.fit_cart(pboost.bin_columns(X, ...), y)`` returns of all rows in
-        one table, bit for bit, whatever the partitions, the workers, and which of them are lost
-        meanwhile.
+        What ``pboost.fit_cart(pboost.bin_columns(X, ...), y)`` returns of all rows in one table,
+        bit for bit, whatever the partitions, the workers, and which of them are lost meanwhile.
 
     Raises
     ------

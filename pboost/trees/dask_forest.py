@@ -67,9 +67,9 @@ def fit_forest(
     Returns
     -------
     Forest
-        What ``pboost.fit_forest(pboost.bin_columns(X, ...), y, rng=rng)`` returns of
-        all rows in one table, in the order of the partitions, bit for bit, with its out-of-bag
-        record; whatever the workers, and which of them are lost meanwhile.
+        What ``pboost.fit_forest(pboost.bin_columns(X, ...), y, rng=rng)`` returns of all rows in
+        one table, in the order of the partitions, bit for bit, with its out-of-bag record; whatever
+        the workers, and which of them are lost meanwhile.
 
     Raises
     ------

@@ -87,9 +87,9 @@ def fit_stagewise(
     Returns
     -------
     StagewiseModel
-        What ``pboost.fit_stagewise(pboost.bin_columns(X, ...), y)`` returns of all
-        rows in one table, bit for bit, whatever the partitions, the workers, and which of them are
-        lost meanwhile.
+        What ``pboost.fit_stagewise(pboost.bin_columns(X, ...), y)`` returns of all rows in one
+        table, bit for bit, whatever the partitions, the workers, and which of them are lost
+        meanwhile.
 
     Raises
     ------

@@ -25,7 +25,7 @@ from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import LEAF, Tree
 from pboost.threads import Workers
 from pboost.trees.members import Tally
-from pboost.trees.shards import CartOptions
+from pboost.trees.shards import CartOptions, given_of
 from pboost.values import (
     FloatArray,
     IntArray,
@@ -283,12 +283,9 @@ def _given(parts: TreeParts) -> list[tuple[Any, ...]]:
     """Return the arguments of each shard that has rows, but for its threads."""
     found: list[tuple[Any, ...]] = []
     start = before = 0
-    n_classes = 0 if parts.labels is None else len(parts.labels)
-    for k, columns in enumerate(parts.columns):
-        weights = None if parts.weights is None else parts.weights[k]
-        y = parts.label[k] if n_classes else parts.y[k]
-        if columns.n_rows:
-            found.append((columns, y, weights, n_classes, start, before))
+    for one in given_of(parts):
+        columns, _, weights, _ = one
+        found.append((*one, start, before))
         start += columns.n_rows
         before += columns.n_rows if weights is None else int(np.count_nonzero(weights))
     return found

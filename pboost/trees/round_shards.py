@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pboost._core import round_shard as kernel
 from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.training import Problem
-from pboost.growth.shard_trees import Answer
+from pboost.growth.shard_trees import Answer, TreeShard
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss
 from pboost.threads import Workers
@@ -106,7 +106,7 @@ class Added(NamedTuple):
 class _Here(Rounds):
     """The arrays of rounds whose trees are grown elsewhere."""
 
-    elsewhere: Any = True  # no lane is shared
+    shares_lanes = False
 
     def look(self) -> None:
         """Wait to be asked."""
@@ -136,7 +136,6 @@ class RoundShard:
         self._rounds = _Here(
             problem, y, loss, of_rows, np.full(n, bias), limits, steps, None, workers
         )
-        self._rounds.elsewhere = None  # its own rows are here
         #: Of margins the least counts, of residuals the largest.
         self._sign = -1.0 if loss.name in kernel.OF_MARGIN else 1.0
         self._seen = 0
@@ -145,13 +144,7 @@ class RoundShard:
         self._middle: dict[int, int] = {}
         self._leaves: list[tuple[int, int]] = []
 
-    @staticmethod
-    def merge(answers: Sequence[Answer]) -> Answer:
-        """Return the answers of several places as one."""
-        total = answers[0].total.copy()
-        for answer in answers[1:]:
-            total += answer.total
-        return Answer(total, np.max([answer.most for answer in answers], axis=0))
+    merge = staticmethod(TreeShard.merge)
 
     def masses(self, told: Sequence[Any]) -> Answer:
         """Do all that has not been done of what was told; answer the last question."""

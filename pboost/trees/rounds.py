@@ -66,6 +66,8 @@ class Rounds:
 
     #: What is asked where rows are elsewhere, see `ShardedRounds`.
     elsewhere: Any = None
+    #: Whether columns that no row tells apart may share a lane, which rows elsewhere may do.
+    shares_lanes = True
 
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, weight: Weights, f: FloatArray,
@@ -97,7 +99,7 @@ class Rounds:
         self.more_loss = 0.0  # what the compiled loss leaves out
         if self.loss_code == boost.LOSSES["poisson"]:
             self.more_loss = weight.sum(loss.value(y, np.zeros(n))) - self.total
-        self.lanes = lanes_of(columns, self.n_threads, self.elsewhere is None)
+        self.lanes = lanes_of(columns, self.n_threads, self.shares_lanes)
         share = SHARES.get(limits.growth)
         self._make_histograms(share is not None and share.depth < self.max_depth)
         self.pooling: Pooling | None = None

@@ -125,6 +125,8 @@ class SumParts:
 class ShardedRounds(Rounds):
     """Rounds of a fit whose rows an engine has; parameters as of `Rounds`."""
 
+    shares_lanes = False
+
     def __init__(
         self, engine: Engine, problem: Problem, y: FloatArray, loss: Loss, weight: Weights,
         limits: CartLimits, steps: Steps, restraints: Restraints,

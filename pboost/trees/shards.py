@@ -128,7 +128,7 @@ def fit_cart(
     )  # fmt: skip
     parts = read_tree_parts(X, y, sample_weight, task)
     tree = options.of(parts)
-    given = _given(parts)
+    given = given_of(parts)
     with places(parts.columns, given, TreeShard, n_processes, n_threads) as (engine, workers):
         return tree.fit(engine, workers)
 
@@ -209,7 +209,7 @@ class _PartsTree:
         return arrays.model(self.settings, stop_reason, limits.criterion)
 
 
-def _given(parts: TreeParts) -> list[Given]:
+def given_of(parts: TreeParts) -> list[Given]:
     """Return the arguments of each shard that has rows, but for its threads."""
     none: list[FloatArray | None] = [None] * len(parts.columns)
     weights = parts.weights or none

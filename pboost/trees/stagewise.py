@@ -534,26 +534,29 @@ class _Fit:
         held = restraints.of_unit(unit)
         every: Any = [problem.columns]
         scan = partial(pairs.scanned, every) if parts is None else parts.scanned
-        case = scan, y, loss, weights, self.bias, limits
-        settings["growth"], limits = pairs.chosen(settings["growth"], *case)
-        if parts is not None:
-            own = replace(limits, criterion="squared"), steps, held
-            self.rounds: Any = parts.rounds(self.problem, y, loss, weights, self.bias, *own)
-            self._begin()
-            return
-        f = np.repeat(np.expand_dims(self.bias, -1), problem.n_rows, axis=-1)
-        make = partial(self._rounds, replace(limits, criterion="squared"), held, workers)
-        if isinstance(loss, Softmax):
-            kind = VectorRounds if settings["trees"] == "one" else SoftmaxRounds
-            self.rounds = kind(y, weights, f, steps, make, workers)
+        growth = settings["growth"], scan, y, loss, weights, self.bias, limits
+        settings["growth"], limits = pairs.chosen(*growth)
+        limits = replace(limits, criterion="squared")
+        if parts is None:
+            self.rounds = self._rounds_here(limits, held, workers, y, weights, steps)
         else:
-            self.rounds = make(y, loss, weights, f, steps)
-        self._begin()
-
-    def _begin(self) -> None:
+            case = self.problem, y, loss, weights, self.bias
+            self.rounds = parts.rounds(*case, limits, steps, held)
         self.trees: list[Any] = []
         self.training_loss = [self.rounds.mean_loss]
-        self.watch.begin(self.bias)
+        watch.begin(self.bias)
+
+    def _rounds_here(
+        self, limits: CartLimits, held: Restraints, workers: Workers, y: FloatArray,
+        weights: Weights, steps: Steps,
+    ) -> Any:  # fmt: skip
+        """Return what grows the trees of a round on rows in one table."""
+        f = np.repeat(np.expand_dims(self.bias, -1), len(y), axis=-1)
+        make = partial(self._rounds, limits, held, workers)
+        if not isinstance(self.loss, Softmax):
+            return make(y, self.loss, weights, f, steps)
+        kind = VectorRounds if self.settings["trees"] == "one" else SoftmaxRounds
+        return kind(y, weights, f, steps, make, workers)
 
     def _rounds(
         self, limits: CartLimits, held: Restraints, workers: Workers, y: FloatArray,

@@ -136,8 +136,9 @@ def fit_stagewise(
     True
     """
     check_callback(callback, progress)
+    own = check_loss(loss)
     options = sum_options(
-        check_loss(loss), growth, {
+        own, growth, {
             "learning_rate": learning_rate, "steps": steps, "leaf_step": leaf_step,
             "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
             "features_per_tree": features_per_tree, "features_per_split": features_per_split,
@@ -151,7 +152,7 @@ def fit_stagewise(
         given = read_tree_parts(X, y, sample_weight, options["task"])
         parts = SumParts(given, n_processes, n_threads, ends)
         data = FitData(X[0], None, None, None, generator)
-        return grow_sum(data, check_loss(loss), options, (None, None), told, parts=parts)
+        return grow_sum(data, own, options, (None, None), told, parts=parts)
 
 
 def sum_options(loss: Loss, growth: str, given: dict[str, Any]) -> dict[str, Any]:
