@@ -15,6 +15,7 @@ from pboost.budget.questions import Question
 from pboost.budget.row_inquiry import Asked, AskError, Decision
 from pboost.budget.within import fit_within
 from pboost.data.bin_files import bin_files
+from pboost.data.binned_values import BinnedValues
 from pboost.data.column_folder import FolderError, StoredColumns, open_columns
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
@@ -98,6 +99,7 @@ __all__ = [
     "Asked",
     "Bagging",
     "BinnedColumns",
+    "BinnedValues",
     "CFile",
     "CalibratedModel",
     "Coefficients",

@@ -6,6 +6,7 @@ from pboost.ensembles.dask_fits import (
     fit_cart,
     fit_forest,
     fit_matryoshka,
+    fit_sbpmt,
     fit_stagewise,
     predict,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "fit_cart",
     "fit_forest",
     "fit_matryoshka",
+    "fit_sbpmt",
     "fit_stagewise",
     "predict",
 ]

@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import pboost as pb
+from pboost.data.binned_values import BinnedValues
 from pboost.data.column_folder import HEADER, _digest
 
 #: Cases of a process, and the seconds that it has for each.
@@ -52,6 +53,8 @@ def make(where: Path) -> list[Path]:
         "weights": ([(X[:9], y[:9], weight[:9]), (X[9:], y[9:], weight[9:])], {"edges": "exact"}),
         "numbers": ([(np.nan_to_num(X), rng.integers(0, 3, 60))], {"max_bins": 5}),
         "words": ([(words, y)], {}),
+        "values": ([(X[:30], y[:30]), (X[30:], y[30:])], {"values": True}),
+        "values of words": ([(words, y, weight)], {"values": True}),
     }
     for name, (batches, options) in given.items():
         pb.bin_files(batches, where / name, **options)
@@ -145,6 +148,10 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
     """Return the bytes of what a folder holds; fits are made, too."""
     columns, y, weight = pb.open_columns(folder, check=check)
     for fit in (
+        lambda: pb.fit_adaboost(
+            columns, y, sample_weight=weight, rounds=2, observation=pb.observation.gaussian(0.5)
+        ),
+        lambda: pb.fit_probit_tree(columns, y, sample_weight=weight, max_depth=1, steps=2),
         lambda: pb.fit_cart(columns, y, sample_weight=weight, max_depth=3),
         lambda: pb.fit_adaboost(columns, y, sample_weight=weight, rounds=3),
         lambda: pb.fit_stagewise(columns, y, sample_weight=weight, steps=2, loss="logistic"),
@@ -153,9 +160,14 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
             fit()
         except ValueError:  # of one label, or of three; which the message says
             continue
+        except TypeError as error:
+            if "hold no values" not in str(error):
+                raise
     held = [columns.codes, columns.n_bins, columns.lower, columns.upper, y]
     if weight is not None:
         held.append(weight)
+    if isinstance(columns, BinnedValues):
+        held.append(columns.source)
     return tuple(part.tobytes() for part in held)
 
 

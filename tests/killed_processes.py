@@ -33,8 +33,15 @@ BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "fit_matryoshka": lambda rounds: {"growth": "greedy", "nodes": rounds},
     "fit_cart": lambda rounds: {"max_leaves": rounds + 1},
     "fit_forest": lambda rounds: {"members": rounds // 20, "max_leaves": 21, "rng": 0},
+    "fit_sbpmt": lambda rounds: {"members": rounds // 25, "rounds": 2, "steps": 20, "rng": 0},
+    "fit_adaboost, gaussian": lambda rounds: {
+        "rounds": rounds // 4,
+        "observation": pb.observation.gaussian(0.3),
+    },
     "fit_stagewise": lambda rounds: {"steps": rounds // 4, "loss": "logistic"},
 }
+#: Those that read values.
+READ_VALUES = ("fit_sbpmt", "fit_adaboost, gaussian")
 #: Seconds in which processes must have ended after Ctrl-C.
 LIMIT = 2.0
 
@@ -58,8 +65,8 @@ def fit_parts(rounds: int, builder: str = "fit_adaboost", n_parts: int = 5) -> A
     X, y, weight = problem()
     at = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
     parts, labels, weights = (np.split(a, at) for a in (X, y, weight))
-    columns = pb.shards.bin_columns(parts)
-    return getattr(pb.shards, builder)(
+    columns = pb.shards.bin_columns(parts, values=builder in READ_VALUES)
+    return getattr(pb.shards, builder.split(",")[0])(
         columns, labels, sample_weight=weights, n_processes=2, **BUILDERS[builder](rounds)
     )
 
@@ -76,7 +83,8 @@ def kill_one(seconds: float, draw: random.Random, killed: list[int]) -> None:
 def kill(times: int, rounds: int, seed: int, builder: str) -> int:
     """Return how many models differ."""
     X, y, weight = problem()
-    columns, fit = pb.bin_columns(X), getattr(pb, builder)
+    columns = pb.bin_columns(X, values=builder in READ_VALUES)
+    fit = getattr(pb, builder.split(",")[0])
     want = contents(fit(columns, y, sample_weight=weight, **BUILDERS[builder](rounds)))
     begun = time.monotonic()
     fit_parts(rounds, builder)

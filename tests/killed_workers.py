@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from killed_processes import contents, problem
+from killed_processes import READ_VALUES, contents, problem
 
 import pboost as pb
 
@@ -31,6 +31,11 @@ BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "fit_cart": lambda steps: {"max_leaves": steps + 1},
     "fit_stagewise": lambda steps: {"steps": steps // 4, "loss": "logistic"},
     "fit_forest": lambda steps: {"members": steps // 20, "max_leaves": 21, "rng": 0},
+    "fit_sbpmt": lambda steps: {"members": steps // 25, "rounds": 2, "steps": 20, "rng": 0},
+    "fit_adaboost, gaussian": lambda steps: {
+        "rounds": steps // 4,
+        "observation": pb.observation.gaussian(0.3),
+    },
     "fit_matryoshka": lambda steps: {"growth": "greedy", "nodes": steps},
 }
 #: A cluster looks so long after each loss whether the worker is back, and gives it up if not, also
@@ -71,7 +76,9 @@ class Fits:
 
         X, y, weight = problem(n, d)
         options = BUILDERS[builder](steps)
-        fitted = getattr(pb, builder)(pb.bin_columns(X), y, sample_weight=weight, **options)
+        columns = pb.bin_columns(X, values=builder in READ_VALUES)
+        builder = builder.split(",")[0]
+        fitted = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
         self.want, self._cluster = contents(fitted), cluster
         self._columns, self._labels, self._weight = (
             da.from_array(a, chunks=(n // 5, d)[: a.ndim]) for a in (X, y, weight)
@@ -80,13 +87,8 @@ class Fits:
 
     def fit(self, callback: Callable[..., Any] | None = None) -> bytes:
         """Return the bytes of the model of the cluster."""
-        model = self._fit(
-            self._columns,
-            self._labels,
-            sample_weight=self._weight,
-            callback=callback,
-            **self._options,
-        )
+        options = self._options if callback is None else {**self._options, "callback": callback}
+        model = self._fit(self._columns, self._labels, sample_weight=self._weight, **options)
         return contents(model)
 
     def pids(self) -> list[int]:

@@ -8,8 +8,12 @@ from pboost.data.check_xy import with_categories
 PARTS = (1, 2, 5, 16)
 
 
-def tables():
+def tables(**options):
     """Return tables by name: (columns, y, weights)."""
+
+    def binned(values, **more):
+        return pb.bin_columns(values, **more, **options)
+
     rng = np.random.default_rng(3)
     n = 300
     X = rng.normal(size=(n, 5))
@@ -31,19 +35,21 @@ def tables():
     mixed = with_categories(mixed, [0, 2])
     names = np.where(y > 0, "yes", "no")
     return {
-        "numbers": (pb.bin_columns(X), y, None),
-        "ties": (pb.bin_columns(tied, max_bins=7), names, np.full(n, 0.1)),
-        "weights": (pb.bin_columns(X, sample_weight=weight), y, weight),
-        "weights that add up to 1": (pb.bin_columns(X), y, weight / weight.sum()),
-        "large weights": (pb.bin_columns(tied), y == 1, weight * 1e300),
-        "holes": (pb.bin_columns(holed), names, weight),
-        "holes, no weights": (pb.bin_columns(holed), y, None),
-        "categories": (pb.bin_columns(mixed), y, None),
-        "categories, weights": (pb.bin_columns(mixed), y, weight),
+        "numbers": (binned(X), y, None),
+        "ties": (binned(tied, max_bins=7), names, np.full(n, 0.1)),
+        "weights": (binned(X, sample_weight=weight), y, weight),
+        "weights that add up to 1": (binned(X), y, weight / weight.sum()),
+        "large weights": (binned(tied), y == 1, weight * 1e300),
+        "holes": (binned(holed), names, weight),
+        "holes, no weights": (binned(holed), y, None),
+        "categories": (binned(mixed), y, None),
+        "categories, weights": (binned(mixed), y, weight),
     }
 
 
 TABLES = tables()
+#: The same tables, whose columns keep the values of their rows.
+VALUED = tables(values=True)
 
 
 def divided(table, n_parts, seed=0):

@@ -32,6 +32,19 @@ def search(
     score: Array,
     special: Array | None = None,
 ) -> None: ...
+def search_edges(
+    edge: Array,
+    bin_start: Array,
+    n_bins: Array,
+    limits: tuple[Any, ...],
+    slice_start: Array,
+    span: Array,
+    offset: Array,
+    crossing: Array,
+    mass: Array,
+    score: Array,
+    special: Array | None = None,
+) -> None: ...
 def locate(
     n_bins: Array,
     limits: Limits,

@@ -265,6 +265,42 @@ def search(
                           p, &crossed[0][0], &mass[0, 0, 0], &score[0, 0])
 
 
+def search_edges(
+    const int64_t[:, :, ::1] edge, const int32_t[:, ::1] bin_start, const int32_t[::1] n_bins, limits,
+    const int32_t[::1] slice_start, const int32_t[:, :, ::1] span, const int64_t[:, ::1] offset,
+    const float[::1] crossing, double[:, :, ::1] mass, double[:, ::1] score,
+    const uint8_t[::1] special=None,
+):
+    """Judge all cuts as `search` does, of rows elsewhere, of which one level of errors is known.
+
+    IN edge (d, 2, b + 1): mass of each class below each edge of bins.
+    """
+    cdef Limits at = read_limits(limits)
+    cdef Py_ssize_t f, d = edge.shape[0]
+    cdef int b, bins = <int>edge.shape[2] - 1
+    cdef int64_t[MAX_BINS] negative
+    cdef int64_t[MAX_BINS] positive
+    cdef double[2][MAX_BINS] crossed
+    cdef const uint8_t* kind = NULL if special is None else &special[0]
+    cdef Py_ssize_t looks = d * (1 if special is None else 2)
+    if (edge.shape[1] != 2 or bins > MAX_BINS or n_bins.shape[0] != d or bin_start.shape[0] != d
+            or slice_start.shape[0] != d + 1 or slice_start[d] != d or mass.shape[0] != looks
+            or score.shape[0] != looks):
+        raise ValueError("search_edges: arrays of different sizes")
+    with nogil:
+        for f in range(d):
+            memset(negative, 0, sizeof(negative))
+            memset(positive, 0, sizeof(positive))
+            for b in range(bins):
+                negative[b] = edge[f, 0, b + 1] - edge[f, 0, b]
+                positive[b] = edge[f, 1, b + 1] - edge[f, 1, b]
+            memset(crossed, 0, sizeof(crossed))
+            add_crossing(negative, positive, n_bins[f], &span[f, 0, 0], &offset[f, 0],
+                         &crossing[0], crossed[0], crossed[1])
+            judge_feature(&at, kind, f, d + f, n_bins[f], 1, &bin_start[f, 0], negative, positive,
+                          &crossed[0][0], &mass[0, 0, 0], &score[0, 0])
+
+
 def locate(
     const int32_t[::1] n_bins, limits, const double[:, ::1] score, const uint8_t[::1] special=None,
     Py_ssize_t other=-1, double other_score=INFINITY,

@@ -3,7 +3,7 @@
 weight <- source * factor[side, class]: a stump leaves only four factors, so that no exponential is
 taken per row. The side of a row is read off its bin code; rows of the bin that holds the cut are
 looked up in sorted order by a second kernel. `fixed` is `weight * scale`, rounded. Where answers are
-uncertain, `reweight_rows` multiplies weights by factors of each row, and `exit_masses` sums them.
+uncertain, `reweight_rows` multiplies weights by factors of each row, and `exit_sums` adds them up.
 
 Rows 0..n_negative-1 are class -1. `source` and `weight` may be the same array.
 """
@@ -22,7 +22,7 @@ cdef enum:
 cdef enum:
     SURE_BITS = 40  # of a sum of weights
 cdef enum:
-    SUM_ROWS = 512  # added up at a time
+    FINER = 1 << 30  # units of what whole numbers leave over
 
 
 cdef inline int64_t reweight_class(
@@ -180,29 +180,38 @@ def reweight_rows(
     return mass[0], mass[1]
 
 
-def exit_masses(
-    const double[::1] above, const double[::1] weight, Py_ssize_t n_negative, double[:, ::1] mass
+def exit_sums(
+    const double[::1] above, const double[::1] weight, Py_ssize_t n_negative, double scale,
+    Py_ssize_t start, Py_ssize_t stop, int64_t[:, :, ::1] sums,
 ):
-    """Mass (exit, class) that the rows send to either exit; `above` as in `reweight_rows`."""
-    cdef Py_ssize_t i, k, n = weight.shape[0], start, stop, end
-    cdef double to_above, to_below
-    if above.shape[0] != n or mass.shape[0] != 2 or mass.shape[1] != 2:
-        raise ValueError("exit_masses: arrays of different sizes")
+    """Mass that the rows start..stop-1 send to either exit, in units of ``1 / scale``.
+
+    IN above as in `reweight_rows`; OUT sums (exit, class, 2): whole units, and what is left over in units of
+    2**-30. Sums of integers are the same in any order of the rows.
+    """
+    cdef Py_ssize_t i, k, n = weight.shape[0]
+    cdef double share
+    cdef int64_t whole
+    cdef int64_t[2][2] below_sum
+    cdef int64_t[2][2] above_sum
+    if (above.shape[0] != n or not 0 <= start <= stop <= n or sums.shape[0] != 2
+            or sums.shape[1] != 2 or sums.shape[2] != 2):
+        raise ValueError("exit_sums: arrays of different sizes")
     with nogil:
-        mass[0, 0] = mass[0, 1] = mass[1, 0] = mass[1, 1] = 0.0
         for k in range(2):
-            start = n_negative if k else 0
-            end = n if k else n_negative
-            # Sums of sums have smaller rounding errors.
-            while start < end:
-                stop = min(start + SUM_ROWS, end)
-                to_above = to_below = 0.0
-                for i in range(start, stop):
-                    to_above += weight[i] * (above[i] if above[i] >= 0.0 else 1.0 + above[i])
-                    to_below += weight[i] * (1.0 - above[i] if above[i] >= 0.0 else -above[i])
-                mass[0, k] += to_below
-                mass[1, k] += to_above
-                start = stop
+            below_sum[k][0] = below_sum[k][1] = above_sum[k][0] = above_sum[k][1] = 0
+            for i in range(max(start, n_negative) if k else start,
+                           stop if k else min(stop, n_negative)):
+                share = weight[i] * scale * (above[i] if above[i] >= 0.0 else 1.0 + above[i])
+                whole = <int64_t>share
+                above_sum[k][0] += whole
+                above_sum[k][1] += <int64_t>((share - <double>whole) * FINER)
+                share = weight[i] * scale * (1.0 - above[i] if above[i] >= 0.0 else -above[i])
+                whole = <int64_t>share
+                below_sum[k][0] += whole
+                below_sum[k][1] += <int64_t>((share - <double>whole) * FINER)
+            for i in range(2):
+                sums[0, k, i], sums[1, k, i] = below_sum[k][i], above_sum[k][i]
 
 
 def to_fixed(const double[::1] weight, double scale, int64_t[::1] fixed):

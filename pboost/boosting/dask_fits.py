@@ -16,12 +16,11 @@ from pboost.growth.shard_trees import TreeShard
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
+from pboost.observation.gaussian_shards import reads_values
 from pboost.threads import Workers
 from pboost.values import Progress
 from pboost.values.options import builder
 from pboost.weak.base import Weak
-from pboost.weak.port_shards import PortShard
-from pboost.weak.shards import Shard
 from pboost.weak.stump_search import Stump
 
 _DEFAULT_WEAK = Stump()
@@ -101,8 +100,10 @@ def fit_adaboost(
     options = Options.checked(
         rounds, weak, votes, observation, smoothing, learning_rate, callback, progress
     )
-    table = read_table(X, y, sample_weight, max_bins, "two labels", edges)
-    with table.engine(Shard, dtype=np.uint8) as engine, Workers(1) as workers:
+    table = read_table(
+        X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
+    )
+    with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
         return options.fit(table.parts(), engine, workers)
 
 
@@ -170,11 +171,13 @@ def fit_boosted_tree(
         nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
         progress, observation,
     )  # fmt: skip
-    table = read_table(X, y, sample_weight, max_bins, "two labels", edges)
+    table = read_table(
+        X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
+    )
     if options.observation.is_exact:
         places = table.engine(TreeShard, 2)
     else:
-        places = table.engine(Shard, dtype=np.uint8)
+        places = table.engine(options.kind, dtype=np.uint8)
     with places as engine, Workers(1) as workers:
         return options.fit(table.parts(), engine, workers)
 
@@ -241,6 +244,8 @@ def fit_matryoshka(
         shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate, callback,
         progress,
     )  # fmt: skip
-    table = read_table(X, y, sample_weight, max_bins, "two labels", edges)
-    with table.engine(PortShard, dtype=np.uint8) as engine, Workers(1) as workers:
+    table = read_table(
+        X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
+    )
+    with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
         return options.fit(table.parts(), engine, workers)

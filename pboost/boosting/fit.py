@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import VoteRule
-from pboost.data.columns import MAX_BINS, BinnedColumns, to_fixed_point
+from pboost.data.binned_values import lacks_values
+from pboost.data.columns import MAX_BINS, to_fixed_point
 from pboost.data.convert import Features
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.prices import PRICE_OPTIONS
@@ -93,10 +94,10 @@ class GraphFit:
         problem = weak.read(X, y, sample_weight, two or None)
         self.prices, self._learner = prices, with_prices(self._learner, prices, problem)
         is_share = validation is not None and not isinstance(validation, tuple | list)
-        if is_share and isinstance(problem.columns, BinnedColumns):
+        if is_share and lacks_values(problem.columns):
             raise TypeError(
                 "validation: BinnedColumns hold no values to predict from; "
-                "pass X or SortedColumns, or validation data"
+                "pass X, SortedColumns, bin_columns(X, values=True), or validation data"
             )
         self._rows = rows = None
         if validation is not None or patience is not None:

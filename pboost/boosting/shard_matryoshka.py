@@ -22,11 +22,11 @@ from pboost.growth.shard_nested import ShardedGreedy, ShardedNested
 from pboost.growth.shard_processes import places
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Exact, Observation, TableObservation, check_pair
+from pboost.observation.answers import Exact, Observation, check_pair
+from pboost.observation.gaussian_shards import observer_of, shard_of
 from pboost.threads import Workers
 from pboost.values import (
     Progress,
-    as_generator,
     check_callback,
     check_choice,
     vote_rule,
@@ -35,7 +35,7 @@ from pboost.values import (
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.port_shards import PortShard, PortStump
-from pboost.weak.shards import begin, sharded
+from pboost.weak.shards import Shard, begin, sharded
 from pboost.weak.stump_search import Stump
 
 _DEFAULT_WEAK, _EXACT = Stump(), Exact()
@@ -69,14 +69,12 @@ def fit_matryoshka(
         Partitions, with the same bins. One may be empty, or hold rows of one class only.
     y : list of array_like
         Labels of the rows of each partition; two values in all.
-    shape, growth, nodes, join, smoothing, learning_rate : optional
+    shape, growth, nodes, collect, join, smoothing, learning_rate : optional
         As in `pboost.fit_matryoshka`.
-    collect : {"additive"}
-        As in `pboost.fit_matryoshka`; "sign" is not implemented.
     weak : Weak
         `pboost.weak.stump`, of a search that is "auto" or "binned".
     observation : Observation
-        How sure answers are: `pboost.observation.exact`, `flip`, `half`, `uniform` or `adatree2`.
+        How sure answers are, as in `pboost.shards.fit_adaboost`.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
     n_processes : int, optional
@@ -100,8 +98,8 @@ def fit_matryoshka(
     RuntimeError
         If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
-        For other weak learners and observations, ``collect="sign"``, `n_threads` with
-        `n_processes`, and for ``weak.stump(missing="both")`` where values are missing.
+        For other weak learners and observations, `n_threads` with `n_processes`, and for
+        ``weak.stump(missing="both")`` where values are missing.
 
     Notes
     -----
@@ -127,8 +125,8 @@ def fit_matryoshka(
         progress,
     )  # fmt: skip
     parts = read_parts(X, y, sample_weight)
-    given = [*shards_of(parts)]
-    with places(parts.columns, given, PortShard, n_processes, n_threads) as (engine, workers):
+    given = [*shards_of(parts, options.observation)]
+    with places(parts.columns, given, options.kind, n_processes, n_threads) as (engine, workers):
         return options.fit(parts, engine, workers)
 
 
@@ -138,9 +136,10 @@ class MatryoshkaOptions:
 
     sizes: tuple[int, ...]
     size: int | None
+    collect: str
     join: str
     learner: Stump
-    observation: TableObservation
+    observation: Observation
     rule: VoteRule
     settings: Any
     told_to: Any
@@ -165,10 +164,7 @@ class MatryoshkaOptions:
         check_choice("growth", growth, GROWTHS)
         check_choice("join", join, JOINS)
         sizes, size = check_sizes(growth, shape, nodes, join)
-        if check_choice("collect", collect, COLLECTS) == "sign":
-            raise NotImplementedError(
-                'collect: expected "additive" of partitions; "sign" is not implemented for them'
-            )
+        check_choice("collect", collect, COLLECTS)
         rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
         rule = vote_rule("domain", smoothing, rate)
         learner, table = stump_of(check_pair(weak, observation, is_chain=False), observation)
@@ -178,7 +174,12 @@ class MatryoshkaOptions:
             "join": join,
         }  # fmt: skip
         settings = graph_settings("fit_matryoshka", own, weak, observation, rule)
-        return cls(sizes, size, join, learner, table, rule, settings, told_to, progress)
+        return cls(sizes, size, collect, join, learner, table, rule, settings, told_to, progress)
+
+    @property
+    def kind(self) -> type[Shard]:
+        """What has the rows of a place."""
+        return shard_of(self.observation, PortShard)
 
     def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
@@ -186,8 +187,8 @@ class MatryoshkaOptions:
         data = whole_of(parts, begin(engine, parts.weights is not None))
         self.learner.is_exact(data.problem)  # raises where the options do not go with the bins
         asked = sharded(self.learner, engine, PortStump)
-        observer = self.observation.bind(data, asked, workers, as_generator(0))
-        case = engine, data, observer, self.rule, "additive"
+        observer = observer_of(self.observation, data, asked, workers)
+        case = engine, data, observer, self.rule, self.collect
         grown: ShardedGreedy | ShardedNested
         if self.size is not None:
             grown = ShardedGreedy(*case, self.size)

@@ -23,12 +23,12 @@ from pboost.growth.shard_trees import TreeShard
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Exact, Observation, TableObservation, check_pair
+from pboost.observation.answers import Exact, Observation, check_pair
+from pboost.observation.gaussian_shards import observer_of, shard_of
 from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
     Progress,
-    as_generator,
     check_callback,
     check_choice,
     check_integer,
@@ -75,7 +75,7 @@ def fit_boosted_tree(
     weak : Weak
         `pboost.weak.stump`, of a search that is "auto" or "binned".
     observation : Observation
-        How sure answers are: `pboost.observation.exact`, `flip`, `half`, `uniform` or `adatree2`.
+        How sure answers are, as in `pboost.shards.fit_adaboost`.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
     n_processes : int, optional
@@ -141,7 +141,7 @@ class BoostedOptions:
     settings: Any
     told_to: Any
     progress: Progress
-    observation: TableObservation = _EXACT
+    observation: Observation = _EXACT
 
     @classmethod
     def checked(
@@ -179,13 +179,16 @@ class BoostedOptions:
     @property
     def kind(self) -> type[Any]:
         """What has the rows of a place."""
-        return TreeShard if self.observation.is_exact else Shard
+        return TreeShard if self.observation.is_exact else shard_of(self.observation, Shard)
 
     def given(self, parts: Parts) -> list[tuple[Any, ...]]:
         """Return the arguments of each shard that has rows, but for its threads."""
         if not self.observation.is_exact:
-            return [*shards_of(parts)]
-        return [(X, y.astype(np.int32), weights, 2) for X, y, weights in shards_of(parts)]
+            return [*shards_of(parts, self.observation)]
+        return [
+            (X, y.astype(np.int32), weights, 2)
+            for X, y, weights in shards_of(parts, self.observation)
+        ]
 
     def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
@@ -203,7 +206,7 @@ class BoostedOptions:
         data = whole_of(parts, begin(engine, parts.weights is not None))
         self.learner.is_exact(data.problem)
         asked = sharded(self.learner, engine, PathStump)
-        observer = self.observation.bind(data, asked, workers, as_generator(0))
+        observer = observer_of(self.observation, data, asked, workers)
         tree = ShardedSoft(data, observer, self.rule, self.limits, engine)
         with with_bar(self.told_to, self.progress, self.nodes, "nodes") as told:
             return tree.model(self.settings, tree.grow(told))

@@ -24,11 +24,12 @@ from pboost.growth.shard_processes import places
 from pboost.growth.step import Callback, Chain
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation, TableObservation, check_pair
+from pboost.observation.gaussian_search import Gaussian
+from pboost.observation.gaussian_shards import check_kept, observer_of, shard_of
 from pboost.threads import Workers
 from pboost.values import (
     FloatArray,
     Progress,
-    as_generator,
     check_callback,
     check_integer,
     vote_rule,
@@ -75,7 +76,9 @@ def fit_adaboost(
     weak : Weak
         `pboost.weak.stump`, of a search that is "auto" or "binned".
     observation : Observation
-        How sure answers are: `pboost.observation.exact`, `flip`, `half`, `uniform` or `adatree2`.
+        How sure answers are: `pboost.observation.exact`, `flip`, `half`, `uniform` or `adatree2`;
+        `gaussian`, with one standard deviation or one for each column, of partitions that keep
+        values.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
     n_processes : int, optional
@@ -121,8 +124,8 @@ def fit_adaboost(
         rounds, weak, votes, observation, smoothing, learning_rate, callback, progress
     )
     parts = read_parts(X, y, sample_weight)
-    given = shards_of(parts)
-    with places(parts.columns, given, Shard, n_processes, n_threads) as (engine, workers):
+    given = shards_of(parts, options.observation)
+    with places(parts.columns, given, options.kind, n_processes, n_threads) as (engine, workers):
         return options.fit(parts, engine, workers)
 
 
@@ -132,7 +135,7 @@ class Options:
 
     rounds: int
     learner: Stump
-    observation: TableObservation
+    observation: Observation
     rule: Any
     settings: Any
     told_to: Any
@@ -159,20 +162,28 @@ class Options:
         settings = graph_settings("fit_adaboost", own, weak, observation, rule)
         return cls(rounds, learner, table, rule, settings, told_to, progress)
 
+    @property
+    def kind(self) -> type[Shard]:
+        """What has the rows of a place."""
+        return shard_of(self.observation, Shard)
+
     def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
         refuse_both_ways(self.learner, parts)
         data = whole_of(parts, begin(engine, parts.weights is not None))
         self.learner.is_exact(data.problem)  # raises where the options do not go with the bins
-        asked = sharded(self.learner, engine)
-        observer = self.observation.bind(data, asked, workers, as_generator(0))
+        observer = observer_of(self.observation, data, sharded(self.learner, engine), workers)
         chain = Chain(data, observer, self.rule, self.rounds)
         with with_bar(self.told_to, self.progress, self.rounds, "rounds") as told:
             return chain.model(self.settings, chain.grow(told))
 
 
-def shards_of(parts: Parts) -> list[Given]:
-    """Return the arguments of each shard that has rows, but for its threads."""
+def shards_of(parts: Parts, observation: Observation) -> list[Given]:
+    """Return the arguments of each shard that has rows, but for its threads.
+
+    ValueError where answers are of values that partitions do not keep.
+    """
+    check_kept(observation, parts.columns)
     none: list[FloatArray | None] = [None] * len(parts.columns)
     weights = parts.weights or none
     given = zip(parts.columns, parts.label, weights, strict=True)
@@ -194,16 +205,16 @@ def refuse_both_ways(weak: Stump, parts: Parts) -> None:
         )
 
 
-def stump_of(weak: Weak, observation: Observation) -> tuple[Stump, TableObservation]:
+def stump_of(weak: Weak, observation: Observation) -> tuple[Stump, Observation]:
     """Return what partitions can be asked for, NotImplementedError where it is anything else."""
     if type(weak) is not Stump:
         raise NotImplementedError(
             f"weak: expected weak.stump() of partitions, got {weak!r}; others read values, or are "
             "not implemented"
         )
-    if not isinstance(observation, TableObservation):
+    if not isinstance(observation, TableObservation | Gaussian):
         raise NotImplementedError(
-            "observation: expected answers that are exact or have a table, such as "
-            f"observation.adatree2(), of partitions, got {observation!r}"
+            "observation: expected answers that are exact, have a table, such as "
+            f"observation.adatree2(), or are gaussian, of partitions, got {observation!r}"
         )
     return weak, observation

@@ -34,7 +34,7 @@ from pboost.data.sampled_bins import hashed_rows
 from pboost.data.special_columns import MOST_KNOWN
 from pboost.data.table import Table
 from pboost.threads import Workers
-from pboost.values import INT32_MAX, Array, IntArray, check_choice, check_integer
+from pboost.values import INT32_MAX, Array, IntArray, check_choice, check_flag, check_integer
 
 #: More different labels than this are none.
 MOST_LABELS = 10_000
@@ -48,6 +48,7 @@ def bin_files(
     weight: str | None = None,
     edges: str = "sample",
     max_bins: int = MAX_BINS,
+    values: bool = False,
     n_threads: int | None = None,
 ) -> StoredColumns:
     """Bin the columns of a table that is read in batches, into a folder that fits read from.
@@ -73,6 +74,10 @@ def bin_files(
         the least hashes of their values, or all.
     max_bins : int
         Bins per column, 2 to 256, of about equal weight; equal values share a bin.
+    values : bool
+        Whether the values of the columns are written, too, for what reads them:
+        `pboost.observation.gaussian`, weak learners that add up columns, probit trees. They take 8
+        bytes each (4 where all batches are of float32), the codes 1.
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth.
 
@@ -124,11 +129,13 @@ def bin_files(
     """
     check_choice("edges", edges, EDGES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    values = check_flag("values", values)
     reader = Reader(batches_of(source, target, weight))
     with Writer(folder) as writer, Workers(n_threads, INT32_MAX) as workers:
-        key = state_key(edges, max_bins, target, weight)
+        key = state_key(edges, max_bins, target, weight, values)
         if not _goes_on(reader, writer, key, workers):
-            _encoding(reader, edges, max_bins, workers).write(reader, writer, key, workers)
+            encoding = _encoding(reader, edges, max_bins, values, workers)
+            encoding.write(reader, writer, key, workers)
         writer.header(edges=edges, max_bins=max_bins, names=reader.names)
     return open_columns(folder)
 
@@ -151,7 +158,9 @@ def _goes_on(reader: Reader, writer: Writer, key: str, workers: Workers) -> bool
     return True
 
 
-def _encoding(reader: Reader, edges: str, max_bins: int, workers: Workers) -> Encoding:
+def _encoding(
+    reader: Reader, edges: str, max_bins: int, values: bool, workers: Workers
+) -> Encoding:
     """Return what is needed to write codes, of which there are none."""
     survey = reader.survey() if reader.is_weighed() else None
     try:
@@ -162,7 +171,8 @@ def _encoding(reader: Reader, edges: str, max_bins: int, workers: Workers) -> En
     find = _bins if seen.counts is None else _exact_bins
     bins = find(reader, seen, survey, max_bins, workers)
     none = bins.select(np.empty(0, dtype=np.int32))
-    return Encoding(none, seen.labels, seen.count, seen.content)
+    dtype = seen.dtype.newbyteorder("<").str if values else ""
+    return Encoding(none, seen.labels, seen.count, seen.content, dtype)
 
 
 @dataclass(slots=True)
@@ -183,6 +193,8 @@ class _Seen:
         Number of rows of each label, and the sum of their hashes.
     n_known : ndarray of int64, shape (d,)
         Number of values that are known, where there are categories.
+    dtype : dtype
+        Of the values of all batches.
     """
 
     sample: RowSample
@@ -192,6 +204,7 @@ class _Seen:
     count: NDArray[np.int64]
     content: NDArray[np.uint64]
     n_known: NDArray[np.int64]
+    dtype: np.dtype[Any]
 
     @classmethod
     def nothing(cls, d: int, y: Array, counts: BatchCounts | None) -> _Seen:
@@ -199,7 +212,10 @@ class _Seen:
         none = np.zeros(0, dtype=np.int64)
         holes = np.zeros(d, dtype=np.bool_)
         known = np.zeros(d, dtype=np.int64)
-        return cls(RowSample(d), counts, holes, y[:0], none, none.astype(np.uint64), known)
+        return cls(
+            RowSample(d), counts, holes, y[:0], none, none.astype(np.uint64), known,
+            np.dtype(np.float32),
+        )  # fmt: skip
 
     @property
     def n_rows(self) -> int:
@@ -237,6 +253,7 @@ def _first_pass(reader: Reader, survey: Survey | None, is_exact: bool, workers: 
             raise ValueError(f"batch {rows.batch}: {error}") from None
         if holes is not None:
             seen.holes |= holes
+        seen.dtype = np.promote_types(seen.dtype, rows.values.dtype)
         hashed, _ = hashed_rows(rows.values, _numbered(rows.values), workers)
         seen.count_labels(rows.y, hashed)
         mass = _masses(rows, survey)

@@ -22,6 +22,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost._version import __version__
+from pboost.data.binned_values import valued
 from pboost.data.columns import BinnedColumns, made
 from pboost.data.prebuilt_columns import check_bins, check_dimensions, check_shapes, checked_names
 from pboost.data.special_columns import most_bins
@@ -32,7 +33,8 @@ from pboost.values import Array, FloatArray, check_flag, shown
 FORMAT = "pboost-columns"
 VERSION = 1
 HEADER = "header.json"
-CODES = "codes"
+#: The files of a number for each row and column, which are mapped: codes, and values where kept.
+CODES, VALUES = "codes", "values"
 #: What a writer keeps that may be interrupted.
 STATE = "state.npz"
 #: The end of the names of files that are being written.
@@ -49,6 +51,8 @@ _DTYPES: dict[str, str | None] = {
     "special": "|u1",
 }
 _OPTIONAL = frozenset({"weights", "special", *Table.stored})
+#: Dtypes of what is mapped.
+_OF_ROWS = {CODES: ("|u1",), VALUES: ("<f8", "<f4")}
 #: Bytes that are read at a time.
 _CHUNK = 1 << 22
 
@@ -63,7 +67,8 @@ class StoredColumns(NamedTuple):
     Attributes
     ----------
     columns : BinnedColumns
-        To be passed to a builder in place of X; the codes are mapped from the folder.
+        To be passed to a builder in place of X; the codes are mapped from the folder, and so are
+        the values, where it keeps them: then these are `BinnedValues`.
     y : ndarray, shape (n,)
         Labels of the rows: all those of the first one, then all of the next.
     weight : ndarray of float64, shape (n,), or None
@@ -100,17 +105,20 @@ class Writer:
         if not self._left:
             self._discard()  # what a writer left that was killed
         self._written: dict[str, dict[str, Any]] = {}
-        self._codes: CodesFile | None = None
+        self._files: dict[str, RowsFile] = {}
 
     def __enter__(self) -> Writer:
         return self
 
     def __exit__(self, kind: object, *raised: object) -> None:
-        if self._codes is not None:
-            self._codes.discard()
+        self._close()
         # What is interrupted, and no error, can be gone on with.
         if isinstance(kind, type) and issubclass(kind, Exception):
             self._discard()
+
+    def _close(self) -> None:
+        for file in self._files.values():
+            file.discard()
 
     def _discard(self) -> None:
         for name in os.listdir(self.folder):
@@ -119,8 +127,7 @@ class Writer:
 
     def forget(self) -> None:
         """Remove what a writer has left."""
-        if self._codes is not None:
-            self._codes.discard()
+        self._close()
         self._discard()
         self._left = False
 
@@ -140,10 +147,10 @@ class Writer:
                 state = {name: found[name] for name in found.files}
             if state.pop("key").item() != key:
                 raise ValueError("of other options")
-            size = os.path.getsize(self._unfinished(CODES))
             shape = len(state["n_bins"]), int(state["count"].sum())
-            if size != len(_layout(shape)) + shape[0] * shape[1]:
-                raise ValueError("without its codes")
+            for name, dtype in ((CODES, "|u1"), (VALUES, state["value_dtype"].item())):
+                if dtype and os.path.getsize(self._unfinished(name)) != _size(dtype, shape):
+                    raise ValueError(f"without its {name}")
         except (OSError, ArithmeticError, LookupError, TypeError, ValueError):
             self.forget()
             return None
@@ -161,18 +168,21 @@ class Writer:
                 _flush(file)
             os.replace(path, self.folder / STATE)
 
-    def codes(self, shape: tuple[int, int], is_kept: bool = False) -> CodesFile:
-        """Return the file of codes, uint8 (d, n), to be filled and then closed by `keep`.
+    def rows(
+        self, name: str, dtype: str, shape: tuple[int, int], is_kept: bool = False
+    ) -> RowsFile:
+        """Return the file of codes or values (d, n), to be filled and then closed by `keep`.
 
-        `is_kept`: it is there already, and holds codes.
+        `is_kept`: it is there already, and holds some.
         """
-        self._codes = CodesFile(self._unfinished(CODES), shape, is_kept)
-        return self._codes
+        self._files[name] = RowsFile(self._unfinished(name), dtype, shape, is_kept)
+        return self._files[name]
 
-    def keep(self, codes: CodesFile) -> None:
-        """Give the file of codes its name."""
-        codes.close()
-        self._renamed(CODES, np.dtype(np.uint8), codes.shape)
+    def keep(self) -> None:
+        """Give the files of codes and values their names."""
+        for name, file in self._files.items():
+            file.close()
+            self._renamed(name, file.dtype, file.shape)
 
     def array(self, name: str, array: Array) -> None:
         """Write an array."""
@@ -210,12 +220,14 @@ class Writer:
         flush_folder(str(self.folder))
 
 
-class CodesFile:
-    """The codes (d, n) of a folder that is being written, any part at any time."""
+class RowsFile:
+    """The codes or values (d, n) of a folder that is being written, any part at any time."""
 
-    def __init__(self, path: Path, shape: tuple[int, int], is_kept: bool = False) -> None:
-        self.shape, self._path = shape, path
-        layout = _layout(shape)
+    def __init__(
+        self, path: Path, dtype: str, shape: tuple[int, int], is_kept: bool = False
+    ) -> None:
+        self.dtype, self.shape, self._path = np.dtype(dtype), shape, path
+        layout = _layout(dtype, shape)
         self._offset = len(layout)
         with _naming(path):
             mode = "r+b" if is_kept else "w+b"
@@ -223,18 +235,19 @@ class CodesFile:
             if is_kept:
                 return
             self._file.write(layout)
-            size = self._offset + shape[0] * shape[1]
+            size = _size(dtype, shape)
             if hasattr(os, "posix_fallocate"):  # a full disk is noticed here, not later
                 os.posix_fallocate(self._file.fileno(), 0, size)
             else:
                 self._file.truncate(size)
 
-    def put(self, column: int, start: int, codes: NDArray[np.uint8]) -> None:
-        """Write codes of consecutive rows of a column, the first of which is `start`."""
-        buffer: Any = np.ascontiguousarray(codes)
-        left = memoryview(buffer)
+    def put(self, column: int, start: int, numbers: Array) -> None:
+        """Write those of consecutive rows of a column, the first of which is `start`."""
+        buffer: Any = np.ascontiguousarray(numbers, dtype=self.dtype)
+        left = memoryview(buffer).cast("B")
         with _naming(self._path):
-            self._file.seek(self._offset + column * self.shape[1] + start)
+            place = column * self.shape[1] + start
+            self._file.seek(self._offset + place * self.dtype.itemsize)
             while left:
                 left = left[self._file.write(left) :]
 
@@ -244,7 +257,7 @@ class CodesFile:
             _flush(self._file)
 
     def close(self) -> None:
-        """Flush the codes to disk."""
+        """Flush it to disk."""
         with _naming(self._path):
             _flush(self._file)
             self._file.close()
@@ -254,11 +267,16 @@ class CodesFile:
         self._file.close()
 
 
-def _layout(shape: tuple[int, int]) -> bytes:
-    """Return what stands in the file before the codes."""
+def _layout(dtype: str, shape: tuple[int, int]) -> bytes:
+    """Return what stands in the file before the codes or values."""
     found = io.BytesIO()
-    npy.write_array_header_1_0(found, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    npy.write_array_header_1_0(found, {"descr": dtype, "fortran_order": False, "shape": shape})
     return found.getvalue()
+
+
+def _size(dtype: str, shape: tuple[int, int]) -> int:
+    """Return the bytes of a file of codes or values."""
+    return len(_layout(dtype, shape)) + shape[0] * shape[1] * np.dtype(dtype).itemsize
 
 
 def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> StoredColumns:
@@ -269,8 +287,8 @@ def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> Stor
     folder : str or path-like
         The folder.
     check : bool
-        Whether the digest of the codes is compared, too. Otherwise their number is, and that all
-        are codes of bins; all else is compared in any case.
+        Whether the digests of codes and values are compared, too. Otherwise their number is, and
+        that all codes are of bins; all else is compared in any case.
 
     Returns
     -------
@@ -304,8 +322,12 @@ def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> Stor
     try:
         header = _read_header(where)
         arrays = {name: _read_array(where, name, said) for name, said in _small(header)}
-        codes = _mapped_codes(where, header["arrays"].get(CODES), check)
-        return _assembled(header, arrays, codes)
+        mapped = {
+            name: _mapped(where, name, header["arrays"].get(name), check)
+            for name in _OF_ROWS
+            if name == CODES or name in header["arrays"]
+        }
+        return _assembled(header, arrays, mapped[CODES], mapped.get(VALUES))
     except FolderError as error:
         raise FolderError(f"{where}: {error}") from error.__cause__
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -336,18 +358,18 @@ def _read_header(folder: Path) -> dict[str, Any]:
 
 
 def _small(header: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return what the header says of the arrays but the codes."""
+    """Return what the header says of the arrays but codes and values."""
     known = {**_DTYPES, **{name: d and d.str for name, d in Table.stored.items()}}
     found = header["arrays"]
     missing = [name for name in known if name not in _OPTIONAL and name not in found]
-    unknown = [name for name in found if name != CODES and name not in known]
+    unknown = [name for name in found if name not in _OF_ROWS and name not in known]
     if missing or unknown:
         raise FolderError(f"expected other arrays; missing: {missing}, unknown: {unknown}")
     for name, said in found.items():
         dtype = known.get(name)
         if dtype is not None and said["dtype"] != dtype:
             raise FolderError(f"{name}: expected {dtype}, got {shown(said['dtype'])}")
-    return [(name, said) for name, said in found.items() if name != CODES]
+    return [(name, said) for name, said in found.items() if name not in _OF_ROWS]
 
 
 def _read_array(folder: Path, name: str, said: Mapping[str, Any]) -> Array:
@@ -363,25 +385,26 @@ def _read_array(folder: Path, name: str, said: Mapping[str, Any]) -> Array:
     return array
 
 
-def _mapped_codes(folder: Path, said: Any, check: bool) -> NDArray[np.uint8]:
-    """Return the codes, mapped to be read."""
+def _mapped(folder: Path, name: str, said: Any, check: bool) -> Array:
+    """Return codes or values, mapped to be read."""
     if not isinstance(said, dict):
-        raise FolderError(f"{HEADER} says nothing of codes")
-    path = folder / f"{CODES}.npy"
+        raise FolderError(f"{HEADER} says nothing of {name}")
+    path = folder / f"{name}.npy"
     _check_size(path, said)
     if check and _sha256(path) != said["sha256"]:
         raise FolderError(f"{path.name} has been changed")
     shape = said["shape"]
     if len(shape) != 2 or not all(type(size) is int and size > 0 for size in shape):
-        raise FolderError(f"{CODES}: expected two dimensions, got shape {shown(shape)}")
-    layout = _layout((shape[0], shape[1]))
+        raise FolderError(f"{name}: expected two dimensions, got shape {shown(shape)}")
+    if said["dtype"] not in _OF_ROWS[name]:
+        raise FolderError(f"{name}: expected {_OF_ROWS[name][0]}, got {shown(said['dtype'])}")
+    layout = _layout(said["dtype"], (shape[0], shape[1]))
     with open(path, "rb") as file:
         if file.read(len(layout)) != layout:
             raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
-    offset = len(layout)
-    if offset + shape[0] * shape[1] != said["bytes"]:
+    if _size(said["dtype"], (shape[0], shape[1])) != said["bytes"]:
         raise FolderError(f"{path.name} has another size than its shape")
-    return np.memmap(path, np.uint8, "r", offset, tuple(shape))
+    return np.memmap(path, said["dtype"], "r", len(layout), tuple(shape))
 
 
 def _check_size(path: Path, said: Mapping[str, Any]) -> None:
@@ -393,8 +416,9 @@ def _check_size(path: Path, said: Mapping[str, Any]) -> None:
 
 
 def _assembled(
-    header: Mapping[str, Any], arrays: dict[str, Array], codes: NDArray[np.uint8]
-) -> StoredColumns:
+    header: Mapping[str, Any], arrays: dict[str, Array], codes: NDArray[np.uint8],
+    values: Array | None,
+) -> StoredColumns:  # fmt: skip
     """Return columns, labels and weights of arrays that go together."""
     d, n = codes.shape
     table = Table.from_members(arrays)
@@ -425,6 +449,10 @@ def _assembled(
         weights.shape != (n,) or not ((weights > 0) & (weights < np.inf)).all()
     ):
         raise FolderError("weights: expected a positive number for each row")
+    if values is not None:
+        if values.shape != codes.shape:
+            raise FolderError("values: expected a number for each code")
+        columns = valued(columns, values.T)
     return StoredColumns(columns, np.repeat(labels, count), weights)
 
 
@@ -478,7 +506,7 @@ def _digest(header: Mapping[str, Any]) -> str:
 
 def _is_own(name: str) -> bool:
     """Return whether a file is of a writer that was interrupted."""
-    known = (CODES, *_DTYPES, *Table.stored)
+    known = (*_OF_ROWS, *_DTYPES, *Table.stored)
     return name.removesuffix(UNFINISHED) in {HEADER, STATE, *(f"{one}.npy" for one in known)}
 
 

@@ -404,6 +404,12 @@ class BinnedColumns(_Columns):
 
         with Workers(n_threads, codes.size) as workers:
             workers.run(work, self.n_features, GROUP, len(rows))
+        return self.with_codes(codes, bin_start, rows)
+
+    def with_codes(
+        self, codes: NDArray[np.uint8], bin_start: IntArray | None, rows: IntArray
+    ) -> BinnedColumns:
+        """Return the listed rows, of which these are the codes."""
         return made(
             BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names, self.special,
             self.table, bin_start,
@@ -463,30 +469,6 @@ def with_bins(
     if projections is None:
         return made(SortedColumns, *parts)
     return made(ProjectedColumns, *parts, projections)
-
-
-def column_spread(X: Any, weights: FloatArray) -> FloatArray:
-    """Return the weighted standard deviation of each column, whatever its scale.
-
-    It is that of the values that are known, 0 where none is.
-    """
-    rows = np.flatnonzero(weights > 0)
-    share = weights[rows] / weights.max()
-    share /= share.sum()
-    spread = np.zeros(X.shape[1])
-    for j in range(len(spread)):
-        column, of_rows = X[rows, j].astype(np.float64), share
-        is_known = ~np.isnan(column)
-        if not is_known.any():
-            continue
-        if not is_known.all():  # without weight, which takes less time than without place
-            of_rows, column = np.where(is_known, share, 0.0), np.where(is_known, column, 0.0)
-            of_rows /= of_rows.sum()
-        exponent = int(np.frexp(np.abs(column).max())[1])
-        column = np.ldexp(column, -exponent)
-        column -= of_rows @ column
-        spread[j] = np.ldexp(np.sqrt(of_rows @ (column * column)), exponent)
-    return spread
 
 
 def to_fixed_point(weights: FloatArray, times: int = 1) -> tuple[float, NDArray[np.int64]]:

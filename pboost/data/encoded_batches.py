@@ -1,10 +1,11 @@
-"""Batches of a table as codes of bins, written to a folder; what an interrupted call has left."""
+"""Batches of a table as codes of bins, and values, in a folder; what an interrupted call left."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from pboost._core import sort
 from pboost._version import __version__
 from pboost.data.batch_reader import Reader, Rows
 from pboost.data.blocks import codes_among
-from pboost.data.column_folder import Writer
+from pboost.data.column_folder import CODES, VALUES, RowsFile, Writer
 from pboost.data.columns import BinnedColumns, made
 from pboost.data.sampled_bins import Ends, code_rows, hashed_rows, joined_ends, with_ends
 from pboost.data.table import Table
@@ -50,6 +51,8 @@ class Encoding:
         Bins between edges; they hold no row.
     labels, count, content : ndarray, shape (J,)
         Label values, and the number of rows of each, and the sums of their hashes.
+    value_dtype : str
+        Dtype of the values that are written beside the codes; empty: none are.
     """
 
     def __init__(
@@ -58,7 +61,9 @@ class Encoding:
         labels: Array,
         count: NDArray[np.int64],
         content: NDArray[np.uint64],
+        value_dtype: str = "",
     ) -> None:
+        self.value_dtype = value_dtype
         self.bins, self.labels, self._count, self._content = bins, labels, count, content
         self._start = np.concatenate([[0], np.cumsum(count)])
         self._at, self._seen = self._start[:-1].copy(), np.zeros(len(count), dtype=np.uint64)
@@ -76,7 +81,7 @@ class Encoding:
         found: dict[str, Array] = {
             "n_bins": bins.n_bins, "lower": bins.lower, "upper": bins.upper, "labels": self.labels,
             "count": self._count, "content": self._content, "at": self._at,
-            "done": np.array([done]),
+            "done": np.array([done]), "value_dtype": np.array(self.value_dtype),
             "names": np.frombuffer(json.dumps(bins.names).encode(), dtype=np.uint8),
             "read": np.frombuffer(self._read.digest(), dtype=np.uint8),
             **dict(zip(_ENDS, self._ends, strict=True)),
@@ -92,7 +97,9 @@ class Encoding:
             BinnedColumns, none, state["n_bins"], state["lower"], state["upper"],
             None if names is None else tuple(names), None, Table.from_members(state), None,
         )  # fmt: skip
-        found = cls(bins, state["labels"], state["count"], state["content"])
+        found = cls(
+            bins, state["labels"], state["count"], state["content"], state["value_dtype"].item()
+        )
         found._done, found._was_read = int(state["done"][0]), state["read"].tobytes()
         if found._done:
             found._at, found._ends = state["at"], Ends(*(state[name] for name in _ENDS))
@@ -111,7 +118,9 @@ class Encoding:
             If they are not those of which there are codes.
         """
         d, n = self.bins.n_features, int(self._start[-1])
-        codes = writer.codes((d, n), is_kept=self._done > 0)
+        files = {CODES: writer.rows(CODES, "|u1", (d, n), is_kept=self._done > 0)}
+        if self.value_dtype:
+            files[VALUES] = writer.rows(VALUES, self.value_dtype, (d, n), is_kept=self._done > 0)
         if not self._done:
             writer.save(key, self.state(0))
         saved, at = time.monotonic(), self._start[:-1].copy()
@@ -120,10 +129,11 @@ class Encoding:
                 self._check_done(at)
             by_class = self._take(rows, at, workers)
             if rows.batch >= self._done:
-                self._encode(rows, by_class, at, codes, workers)
+                self._encode(rows, by_class, at, files, workers)
             at += [len(listed) for listed in by_class]
             if rows.batch >= self._done and time.monotonic() - saved > SECONDS:
-                codes.flush()
+                for file in files.values():
+                    file.flush()
                 self._at = at
                 writer.save(key, self.state(rows.batch + 1))
                 saved = time.monotonic()
@@ -131,7 +141,7 @@ class Encoding:
             self._check_done(at)
         if (self._seen != self._content).any() or (at != self._start[1:]).any():
             raise ChangedError
-        writer.keep(codes)
+        writer.keep()
         self._write_rest(writer)
 
     def _check_done(self, at: NDArray[np.int64]) -> None:
@@ -160,14 +170,17 @@ class Encoding:
         return by_class
 
     def _encode(
-        self, rows: Rows, by_class: list[IntArray], at: Any, codes: Any, workers: Workers
-    ) -> None:
+        self, rows: Rows, by_class: list[IntArray], at: Any, files: Mapping[str, RowsFile],
+        workers: Workers,
+    ) -> None:  # fmt: skip
         gather = partial(sort.gather_columns, rows.values)
         found, own = code_rows(gather, _numbered(rows), self.bins, workers)
         self._ends = joined_ends([self._ends, own], self.bins.n_features)
         for first, listed in zip(at.tolist(), by_class, strict=True):
             for j in range(self.bins.n_features):
-                codes.put(j, first, found[j, listed])
+                files[CODES].put(j, first, found[j, listed])
+                if VALUES in files:
+                    files[VALUES].put(j, first, rows.values[listed, j])
 
     def _write_rest(self, writer: Writer) -> None:
         bins, table = self.bins, self.bins.table
@@ -185,9 +198,11 @@ class Encoding:
             writer.array("weights", self._weights)
 
 
-def state_key(edges: str, max_bins: int, target: str | None, weight: str | None) -> str:
+def state_key(
+    edges: str, max_bins: int, target: str | None, weight: str | None, values: bool
+) -> str:
     """Return what must be equal of two calls for the second to go on with the first."""
-    return json.dumps([__version__, edges, max_bins, target, weight])
+    return json.dumps([__version__, edges, max_bins, target, weight, values])
 
 
 def rows_by_class(y: Array, labels: Array) -> list[IntArray]:

@@ -83,6 +83,26 @@ def column_means(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) ->
     return np.clip(mean, least, most)
 
 
+def column_spread(X: NDArray[Any], weights: FloatArray) -> FloatArray:
+    """Return the weighted standard deviation of each column, whatever its scale.
+
+    It is that of the values that are known, 0 where none is. Nothing is left to BLAS, whose sums
+    differ in the last bits with the number of its threads.
+    """
+    rows = np.flatnonzero(weights > 0).astype(np.int32)
+    least, most = column_ends(X, rows)
+    # In units of about the largest deviation, in which sums are precise.
+    middle, half = least / 2 + most / 2, most / 2 - least / 2
+    unit = np.ldexp(1.0, np.frexp(half)[1])
+    of_rows = weights[rows]
+    mass, total, _ = column_moments(X, rows, of_rows, middle, unit)
+    share = np.divide(1.0, mass, out=np.zeros(len(mass)), where=mass > 0)
+    _, rest, square = column_moments(X, rows, of_rows, middle + total * share * unit, unit)
+    variance = square * share - (rest * share) ** 2
+    found: FloatArray = np.sqrt(np.maximum(variance, 0.0)) * unit
+    return found
+
+
 def column_ends(X: NDArray[Any], rows: IntArray) -> FloatArray:
     """Return the least and the largest known value of the columns of listed rows, (2, d).
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sort
+from pboost.data.binned_values import by_column, valued
 from pboost.data.blocks import copied
 from pboost.data.check_xy import as_features, as_weights, check_has_rows, training_features
 from pboost.data.columns import (
@@ -100,6 +101,7 @@ def bin_columns(
     max_bins: int = MAX_BINS,
     edges: str = "sample",
     sample_weight: Any = None,
+    values: bool = False,
     n_threads: int | None = None,
 ) -> BinnedColumns:
     """Bin the columns of X once, for binned searches on large data.
@@ -119,13 +121,16 @@ def bin_columns(
         Rows that make the edges: of more than 200,000 some, or all.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
+    values : bool
+        Whether the columns keep a copy of the values, for what reads these:
+        `pboost.observation.gaussian`, weak learners that add up columns, probit trees.
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth.
 
     Returns
     -------
     BinnedColumns
-        To be passed to a builder in place of `X`.
+        To be passed to a builder in place of `X`; with `values` they are `BinnedValues`.
 
     Raises
     ------
@@ -143,14 +148,17 @@ def bin_columns(
     features = as_features(X)
     check_has_rows(len(features.values))
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    values = check_flag("values", values)
     weights = as_weights(sample_weight, len(features.values))
     features = training_features(features, weights, EVERYTHING)
     fixed = NO_WEIGHT if weights is None else to_fixed_point(weights)[1]
     rows = np.arange(len(features.values), dtype=np.int32)
     if edges == "exact":
         with Workers(n_threads, features.values.size) as workers:
-            return all_binned(features, rows, max_bins, fixed, workers, None)
-    return binned_columns(features, rows, max_bins, fixed, n_threads)
+            columns = all_binned(features, rows, max_bins, fixed, workers, None)
+    else:
+        columns = binned_columns(features, rows, max_bins, fixed, n_threads)
+    return valued(columns, by_column(features.values)) if values else columns
 
 
 def sorted_columns(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sort
+from pboost.data.binned_values import by_column, valued
 from pboost.data.check_xy import features_as_trained, training_features
 from pboost.data.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, made
 from pboost.data.convert import Features, Trained, read_rows
@@ -42,7 +43,7 @@ from pboost.data.sampled_bins import (
 from pboost.data.special_columns import MOST_KNOWN
 from pboost.data.table import EVERYTHING, Table
 from pboost.threads import Workers, check_stop
-from pboost.values import FloatArray, check_choice, check_integer
+from pboost.values import FloatArray, check_choice, check_flag, check_integer
 
 #: Weights in fixed point.
 Fixed: TypeAlias = NDArray[np.int64]
@@ -55,6 +56,7 @@ def bin_columns(
     max_bins: int = MAX_BINS,
     edges: str = "sample",
     sample_weight: Sequence[Any] | None = None,
+    values: bool = False,
     n_threads: int | None = None,
 ) -> list[BinnedColumns]:
     """Bin the columns of a table in partitions; bins are those of all rows in one table.
@@ -70,6 +72,8 @@ def bin_columns(
         Rows that make the edges, as in `pboost.bin_columns`: of more than 200,000 some, or all.
     sample_weight : list of array_like of shape (n,), optional
         Weights of the rows; those of a partition may all be 0.
+    values : bool
+        Whether partitions keep a copy of the values, as in `pboost.bin_columns`.
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth.
 
@@ -113,10 +117,22 @@ def bin_columns(
     """
     check_choice("edges", edges, EDGES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    values = check_flag("values", values)
     parts, fixed = _read(check_parts("X", X), sample_weight)
+    found = _binned(parts, fixed, max_bins, edges == "exact", n_threads)
+    if not values:
+        return found
+    return [valued(one, by_column(part.values)) for one, part in zip(found, parts, strict=True)]
+
+
+def _binned(
+    parts: list[Features], fixed: Sequence[Fixed] | None, max_bins: int, is_exact: bool,
+    n_threads: int | None,
+) -> list[BinnedColumns]:  # fmt: skip
+    """Return the rows of all partitions in bins."""
     sizes = [part.n_rows for part in parts]
     with Workers(n_threads, sum(sizes) * parts[0].n_features) as workers:
-        if edges == "exact":
+        if is_exact:
             return _coded(parts, _exact(parts, fixed, max_bins, workers), workers)
         found = _sampled(parts, fixed, max_bins, workers)
         if found is not None:

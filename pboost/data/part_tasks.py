@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sort
+from pboost.data.binned_values import by_column, valued
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import features_as_trained, label_values
 from pboost.data.columns import BinnedColumns
@@ -74,12 +75,13 @@ class About(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """Rows of a partition as codes."""
+    """Rows of a partition as codes, and their values where they are kept."""
 
     codes: NDArray[np.uint8]
     ends: Ends
     y: Array | None
     weights: FloatArray | None
+    values: Array | None = None
 
 
 def read_part(
@@ -177,12 +179,13 @@ def count_keys(keys: list[Keys], asked: Mapping[int, Question]) -> dict[int, Cel
     return {j: count_cells(keys[j], question) for j, question in asked.items()}
 
 
-def code_part(part: ReadPart, bins: BinnedColumns) -> Coded:
-    """Return a partition as codes of the bins between the edges of some rows."""
+def code_part(part: ReadPart, bins: BinnedColumns, keeps_values: bool) -> Coded:
+    """Return a partition as codes of the bins between the edges of some rows, and its values."""
     gather = partial(sort.gather_columns, part.features.values)
     with Workers(1) as workers:
         codes, ends = code_rows(gather, _all_rows(part), bins, workers)
-    return Coded(codes, ends, part.y, part.weights)
+    values = by_column(part.features.values) if keeps_values else None
+    return Coded(codes, ends, part.y, part.weights, values)
 
 
 def ends_of(part: Coded) -> Ends:
@@ -204,7 +207,10 @@ def given_part(
 
     The values are those of labels; of a regression the exponent by which targets are scaled.
     """
-    return like(bins, part.codes), truth_of(part, values, dtype), part.weights, *more
+    columns = like(bins, part.codes)
+    if part.values is not None:
+        columns = valued(columns, part.values)
+    return columns, truth_of(part, values, dtype), part.weights, *more
 
 
 def truth_of(part: Coded, values: Array | int, dtype: Any) -> Array:

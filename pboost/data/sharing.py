@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
+from pboost.data.binned_values import lacks_values, values_of
+from pboost.data.columns import MAX_BINS, SEARCHES, SortedColumns
 from pboost.data.convert import Rows, as_rows
 from pboost.data.training import is_binned
 from pboost.values import check_choice
@@ -65,13 +66,17 @@ def search_option(options: Mapping[str, Any]) -> Search:
 
 def check_values(X: Any, use: str = "to predict from") -> None:
     """Raise TypeError for columns that hold no values, and say what these would be for."""
-    if isinstance(X, BinnedColumns):
-        raise TypeError(f"X: BinnedColumns hold no values {use}; pass X or SortedColumns")
+    if lacks_values(X):
+        raise TypeError(
+            f"X: BinnedColumns hold no values {use}; pass X, SortedColumns or "
+            "bin_columns(X, values=True)"
+        )
 
 
 def rows_to_predict(X: Any) -> Rows:
     """Return the rows of X, or of what is sorted, to predict from."""
     check_values(X)
+    X = values_of(X)
     if not isinstance(X, SortedColumns):
         return as_rows(X)
     rows = as_rows(X.source if len(X.rows) == len(X.source) else X.source[X.rows])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.codes import list_rows
+from pboost.data.binned_values import BinnedValues, check_summed, lacks_values
 from pboost.data.check_xy import (
     AbsentClassError,
     as_features,
@@ -174,7 +175,7 @@ class Problem:
 
     def source(self, rows: IntArray) -> tuple[Any, IntArray]:
         """Return the values of X, None where they are not known, and where the listed rows are."""
-        if isinstance(self.columns, SortedColumns):
+        if isinstance(self.columns, SortedColumns | BinnedValues):
             return self.columns.source, self.columns.rows[rows]
         if isinstance(self.columns, Features):
             return self.columns.values, self.given(rows)
@@ -182,7 +183,7 @@ class Problem:
 
     def values(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return rows of X, or what is on the same side of every threshold of a tree."""
-        if isinstance(self.columns, BinnedColumns):
+        if lacks_values(self.columns):
             parts = zip(self.columns.lower, self.columns.codes, strict=True)
             return np.column_stack([lower[codes[rows]] for lower, codes in parts])
         source, listed = self.source(rows)
@@ -444,7 +445,7 @@ class TrainingData:
 
     def growing(self, joined: Callable[[Sequence[Any]], Inputs]) -> TrainingData:
         """Return the data for learners that make what nodes compare, to be `joined`, on the way."""
-        check_values(self.problem, "that are separators or linear")
+        check_summed(self.problem.columns, "that are separators or linear")
         return replace(self, inputs=GrownInputs(joined))
 
     def part(self, rows: NDArray[np.intp], weight: FloatArray) -> TrainingData:
@@ -532,15 +533,6 @@ def tree_problem(
         columns=_of_entries(columns, found.entries), **found._asdict(), names=names, y=targets,
         exponent=exponent, table=columns.table, seen=seen,
     )  # fmt: skip
-
-
-def check_values(problem: Problem, kind: str) -> None:
-    """Raise ValueError where weak classifiers compare what is made of values, not known here."""
-    if isinstance(problem.columns, BinnedColumns):
-        raise ValueError(
-            f"X: expected a matrix, a data frame or SortedColumns for weak classifiers {kind}, "
-            "got BinnedColumns, which do not hold the values that are added up"
-        )
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.votes import half_log_odds
 from pboost.data.check_xy import AbsentClassError, as_features
 from pboost.data.convert import Rows
 from pboost.data.functions import Oracles
 from pboost.data.labels import Classes, SoftLabels, fitted
 from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord
-from pboost.values import FloatArray
+from pboost.values import (
+    FloatArray,
+    half_log_odds,
+)
 
 #: What is named as the builder of a model that says one label of every row.
 CONSTANT = "constant"

@@ -1,6 +1,7 @@
 """Fits and predictions on collections of Dask, where their rows lie.
 
-See `pboost.boosting.dask_fits`, `pboost.trees.dask_cart`, `dask_forest` and `dask_sums`.
+See `pboost.boosting.dask_fits`, `pboost.trees.dask_cart`, `dask_forest` and `dask_sums`, and
+`pboost.probit.dask_sbpmt`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pboost.growth.dask_places import dask_module
 from pboost.growth.dask_tables import partitions
 from pboost.models.base import Model
 from pboost.models.base import predict as predict_rows
+from pboost.probit.dask_sbpmt import fit_sbpmt
 from pboost.trees.dask_cart import fit_cart
 from pboost.trees.dask_forest import fit_forest
 from pboost.trees.dask_sums import fit_stagewise
@@ -24,6 +26,7 @@ __all__ = [
     "fit_cart",
     "fit_forest",
     "fit_matryoshka",
+    "fit_sbpmt",
     "fit_stagewise",
     "predict",
 ]

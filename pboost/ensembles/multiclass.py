@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core.votes import NO_VOTE, half_log_odds
 from pboost.boosting.fit import given_validation
 from pboost.data.check_xy import (
     AbsentClassError,
@@ -39,11 +38,13 @@ from pboost.models.members import answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.cart import fit_cart
 from pboost.values import (
+    NO_VOTE,
     FloatArray,
     Progress,
     check_callback,
     check_integer,
     check_number,
+    half_log_odds,
     shown,
     uncalled,
     with_bar,

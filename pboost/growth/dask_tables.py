@@ -116,19 +116,76 @@ class DaskTable(NamedTuple):
         return DaskPlaces(self.client, given, kind)
 
 
-def read_table(X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str, edges: str) -> DaskTable:
+class ReadRows(NamedTuple):
+    """The rows of collections, read and checked by tasks.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    parts : list of distributed.Future
+        Rows of each partition that has some, as `pboost.data.part_tasks.ReadPart`.
+    features : Features
+        What all columns are; no rows.
+    values : ndarray, or int
+        As of `DaskTable`.
+    n_rows : int
+        Number of rows of all.
+    is_weighed : bool
+        Whether there are weights.
+    """
+
+    client: Any
+    parts: list[Any]
+    features: Features
+    values: Array | int
+    n_rows: int
+    is_weighed: bool
+
+
+def read_table(
+    X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str, edges: str,
+    keeps_values: bool = False,
+) -> DaskTable:  # fmt: skip
     """Return the table of collections with the same partitions, on the cluster that is there.
+
+    Parameters
+    ----------
+    X, y, sample_weight, of
+        As of `read_partitions`.
+    max_bins : int
+        Bins per column.
+    edges : {"sample", "exact"}
+        Rows that make the edges of bins.
+    keeps_values : bool
+        Whether partitions keep their values beside the codes.
+
+    Raises
+    ------
+    TypeError, ValueError, RuntimeError
+        As `read_partitions` does.
+    """
+    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    check_choice("edges", edges, EDGES)
+    read = read_partitions(X, y, sample_weight, of)
+    client, rows, features = read[:3]
+    if edges == "exact":
+        coded, bins = _exactly_coded(client, rows, features, max_bins, keeps_values)
+    else:
+        is_large = read.n_rows > SAMPLE_ROWS
+        coded, bins = _coded(client, rows, features, max_bins, keeps_values, is_large)
+    return DaskTable(client, coded, bins, read.values, [] if read.is_weighed else None)
+
+
+def read_partitions(X: Any, y: Any, sample_weight: Any, of: str) -> ReadRows:
+    """Return the rows of collections with the same partitions, on the cluster that is there.
 
     Parameters
     ----------
     X, y, sample_weight : collections of Dask
         Features, labels or targets, and weights, or None.
-    max_bins : int
-        Bins per column.
     of : {"two labels", "labels", "targets"}
         What y is.
-    edges : {"sample", "exact"}
-        Rows that make the edges of bins.
 
     Raises
     ------
@@ -137,8 +194,6 @@ def read_table(X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str, edges
     RuntimeError
         If the client does not run, or a worker has another release.
     """
-    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    check_choice("edges", edges, EDGES)
     client = _client()
     columns = partitions("X", X, 2)
     given = [columns, partitions("y", y, 1, len(columns)), [None] * len(columns)]
@@ -165,12 +220,7 @@ def read_table(X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str, edges
         if of != "two labels":
             check_weight_sum(sum(part.weight for part in known))
     rows = [part for part, what in zip(read, known, strict=True) if what.n_rows]
-    if edges == "exact":
-        coded, bins = _exactly_coded(client, rows, features, max_bins)
-    else:
-        is_large = sum(part.n_rows for part in known) > SAMPLE_ROWS
-        coded, bins = _coded(client, rows, features, max_bins, is_large)
-    return DaskTable(client, coded, bins, values, [] if is_weighed else None)
+    return ReadRows(client, rows, features, values, sum(what.n_rows for what in known), is_weighed)
 
 
 def _values(known: Sequence[About], of: str) -> Array | int:
@@ -225,7 +275,12 @@ def _read(version: str, *arguments: Any) -> Any:
 
 
 def _coded(
-    client: Any, rows: Sequence[Any], features: Features, max_bins: int, is_large: bool
+    client: Any,
+    rows: Sequence[Any],
+    features: Features,
+    max_bins: int,
+    keeps_values: bool,
+    is_large: bool,
 ) -> tuple[list[Any], BinnedColumns]:
     """Return futures of the codes of rows, and the bins of all, which hold one row."""
     greatest = None
@@ -235,14 +290,14 @@ def _coded(
     with Workers(1) as workers:
         bins = bins_of(of_edges, features, max_bins, greatest is not None, workers)
     one = bins.select(np.zeros(1, dtype=np.int32))
-    coded = _each(client, code_part, rows, one)
+    coded = _each(client, code_part, rows, one, keeps_values)
     if greatest is not None:
         one = whole_bins(one, gathered(client, _each(client, ends_of, coded)))
     return coded, one
 
 
 def _exactly_coded(
-    client: Any, rows: Sequence[Any], features: Features, max_bins: int
+    client: Any, rows: Sequence[Any], features: Features, max_bins: int, keeps_values: bool
 ) -> tuple[list[Any], BinnedColumns]:
     """Return what `_coded` does, with the edges of all rows: columns are counted together."""
     keys = _each(client, keys_of, rows)
@@ -255,5 +310,5 @@ def _exactly_coded(
         counts.take()
     bins = counts.bins(features.names, features.table)
     one = like(bins, np.zeros((bins.n_features, 1), dtype=np.uint8))  # what is sent has a row
-    coded = _each(client, code_part, rows, one)
+    coded = _each(client, code_part, rows, one, keeps_values)
     return coded, whole_bins(one, gathered(client, _each(client, ends_of, coded)))

@@ -24,10 +24,9 @@ from pboost.models.nodes import ABOVE, BELOW, OUT
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
+from pboost.weak.port_shards import share_of
 
 COLLECTS = ("additive", "sign")
-#: Reach below this share of all weight is none: weights are kept from becoming subnormal.
-NO_REACH = 1e-250
 #: Fixed-point mass from which on rounding to integers is far below that of sums of real weights.
 SURE_MASS = 1 << 50
 #: Exponent of the largest scale of weights.
@@ -279,12 +278,8 @@ class Matryoshka(PortGrowth):
 
     def collapse(self, ports: list[Port], root: Port, members: Iterable[int]) -> list[Port]:
         """Collect by sign: the nodes `members` become one classifier at `root` with two votes."""
-        middle = self.data.n_negative
         groups = by_sign(ports)
-        plus = sum((port.reach for port in groups[1]), np.zeros_like(root.reach))
-        arrives = root.reach > NO_REACH
-        q = np.where(arrives, plus / np.where(arrives, root.reach, 1.0), 0.5).clip(0.0, 1.0)
-        answers = 1 - q, q
+        answers = self.shares(root.reach, [port.reach for port in groups[1]])
         parts = [root.weight * answer for answer in answers]
         step = self.rule.step([self.class_sums(self.noted(part, root.bound)) for part in parts])
         self.drop_votes(members)
@@ -295,12 +290,23 @@ class Matryoshka(PortGrowth):
             edges = tuple(edge for port in group for edge in port.edges)
             for node, exit_ in edges:
                 self.votes[node][exit_] = vote
-            part[:middle] *= math.exp(vote)
-            part[middle:] *= math.exp(-vote)
-            weight = self.noted(part, root.bound * math.exp(abs(vote)))
+            boosted = self.boosted(part, math.exp(vote), math.exp(-vote))
+            weight = self.noted(boosted, root.bound * math.exp(abs(vote)))
             reach = self.noted(root.reach * answer, root.arrives)
             collapsed.append(self.port(edges, weight, reach, vote))
         return collapsed
+
+    def shares(self, whole: Any, parts: list[Any]) -> tuple[Any, Any]:
+        """Return the probabilities of either exit of rows of some reach, given those of exit 1."""
+        above = share_of(whole, parts)
+        return 1 - above, above
+
+    def boosted(self, weight: Any, negative: float, positive: float) -> Any:
+        """Return weights multiplied by a factor of each class; the array may be the same."""
+        middle = self.data.n_negative
+        weight[:middle] *= negative
+        weight[middle:] *= positive
+        return weight
 
 
 def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:

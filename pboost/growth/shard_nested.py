@@ -35,7 +35,16 @@ class ShardedMatryoshka(Matryoshka):
         scale = fixed_scale(port.bound)
         edge = self._arrays.ask("edges", port.weight.number, scale)
         assert isinstance(self.search, PortSearch)
-        return PathWeights(_NO_REAL, self.fixed, scale, self.search.whole(edge), edge=edge)
+        return PathWeights(port.weight, self.fixed, scale, self.search.whole(edge), edge)
+
+    def shares(self, whole: Any, parts: list[Any]) -> tuple[Any, Any]:
+        """Return what stands for the probabilities of either exit."""
+        rest, above = (self._arrays.made([whole, *parts], what=what) for what in ("rest", "share"))
+        return rest, above
+
+    def boosted(self, weight: Any, negative: float, positive: float) -> Any:
+        """Return what stands for weights multiplied by a factor of each class."""
+        return self._arrays.made([weight], what="boosted", factors=(negative, positive))
 
     def empty(self, source: Any, scale: float) -> Weights:
         """Return where weights are noted that shards make of others."""

@@ -7,6 +7,8 @@ masses: nothing that is asked depends on what has been asked before.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pboost._core.votes import VoteRule
@@ -16,7 +18,7 @@ from pboost.growth.soft_tree import SoftExit, SoftTree
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.observation.answers import Observer, only_exit
 from pboost.weak.base import Weights
-from pboost.weak.shards import PathSearch, PathWeights, SentCut, sum_of_weights
+from pboost.weak.shards import PathSearch, PathWeights, sum_of_weights
 
 _NO_REAL, _NO_FIXED = np.empty(0), np.empty(0, dtype=np.int64)
 
@@ -33,7 +35,7 @@ class ShardedSoft(SoftTree):
         engine: Engine,
     ) -> None:
         self._engine = engine
-        self._sent: dict[int, SentCut] = {}  # by the serial number of the exit that it leads to
+        self._sent: dict[int, Any] = {}  # by the serial number of the exit that it leads to
         super().__init__(data, observer, rule, limits)
 
     def sum_of_weights(self) -> float:
@@ -49,9 +51,11 @@ class ShardedSoft(SoftTree):
         scale = fixed_scale(exit_.bound)
         edge = merge(self._engine.ask("masses_at", path[::-1], self.total, scale))
         assert isinstance(self.search, PathSearch)
-        return PathWeights(_NO_REAL, _NO_FIXED, scale, self.search.whole(edge), edge=edge)
+        return PathWeights(
+            _NO_REAL, _NO_FIXED, scale, self.search.whole(edge), edge, path[::-1], self.total
+        )
 
-    def _sent_to(self, exit_: SoftExit) -> SentCut:
+    def _sent_to(self, exit_: SoftExit) -> Any:
         """Return the cut at whose side an exit lies, and what weights are multiplied by there."""
         if exit_.serial not in self._sent:
             assert exit_.above is not None

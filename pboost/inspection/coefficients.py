@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pboost.data.check_xy import check_finite, check_has_rows
-from pboost.data.columns import column_spread
+from pboost.data.fill import column_spread
 from pboost.data.indicators import in_sums, names_in_sums
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import check_model

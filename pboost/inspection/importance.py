@@ -19,8 +19,8 @@ from pboost.data.check_xy import (
     class_codes,
     scaled_weights,
 )
-from pboost.data.columns import column_spread
 from pboost.data.convert import with_shuffled
+from pboost.data.fill import column_spread
 from pboost.data.indicators import in_sums
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble

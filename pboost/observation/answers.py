@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost._core import reweight
 from pboost.data.training import TrainingData
@@ -26,6 +27,8 @@ from pboost.weak.real import RealLearner
 
 #: Tables of the nodes of a model, None where answers are no table.
 Tables: TypeAlias = Sequence[FloatArray | None]
+#: As in `_core/reweight.pyx`.
+FINER = 2.0**30
 #: Returns reach masses (side, class), for those observation models that need them.
 Reach = Callable[[], FloatArray]
 
@@ -106,7 +109,10 @@ class RowAnswers(Answers):
     ) -> None:
         self._search, self._compute, self.table = search, above, table
         self._above: FloatArray | None = above()
-        self.masses = exit_masses(self._above, weights.real, search.data.n_negative)
+        sums = exit_sums(
+            self._above, weights.real, search.data.n_negative, weights.scale, search.workers
+        )
+        self.masses = exit_masses(sums, weights.scale)
 
     def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply weights by factors of each row."""
@@ -192,14 +198,28 @@ def split_masses(by_side: FloatArray, table: FloatArray) -> FloatArray:
     return np.stack([(by_side * (1 - table)).sum(axis=0), (by_side * table).sum(axis=0)])
 
 
-def exit_masses(above: FloatArray, weight: FloatArray, n_negative: int) -> FloatArray:
+def exit_sums(
+    above: FloatArray, weight: FloatArray, n_negative: int, scale: float, workers: Workers
+) -> NDArray[np.int64]:
     """Return the masses (exit, class) of rows that take exit 1 with probability `above`.
 
-    Where it is negative it is that of exit 0 with a minus sign.
+    Where it is negative it is that of exit 0 with a minus sign. They are integers (2, 2, 2), in
+    units of ``1 / scale`` and of what these leave over, and so the same in any order of the rows.
     """
-    masses = np.empty((2, 2))
-    reweight.exit_masses(above, weight, n_negative, masses)
-    return masses
+
+    def add(start: int, stop: int) -> NDArray[np.int64]:
+        sums = np.empty((2, 2, 2), dtype=np.int64)
+        reweight.exit_sums(above, weight, n_negative, scale, start, stop, sums)
+        return sums
+
+    found: NDArray[np.int64] = np.sum(workers.run(add, len(weight)), axis=0)
+    return found
+
+
+def exit_masses(sums: NDArray[np.int64], scale: float) -> FloatArray:
+    """Return the masses (exit, class) in units of the weights, of what `exit_sums` has found."""
+    found: FloatArray = (sums[..., 0] + sums[..., 1] / FINER) / scale
+    return found
 
 
 def only_exit(exit_: int, by_class: FloatArray) -> FloatArray:

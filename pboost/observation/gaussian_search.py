@@ -30,6 +30,7 @@ from pboost.observation.answers import (
     Reach,
     RowAnswers,
     exit_masses,
+    exit_sums,
     maker,
     refuse_both_ways,
 )
@@ -65,25 +66,29 @@ class Noise:
     """
 
     def __init__(self, data: TrainingData, observation: Gaussian) -> None:
-        if data.source is None:
-            raise ValueError(
-                "X: gaussian answers need the values of X, got BinnedColumns, which hold none"
-            )
         self.data, problem = data, data.problem
         sigma = np.asarray(observation.sigma)
-        check_sigma_shape(sigma, len(problem.first), problem.n_features)
-        per_cell = sigma.ndim == 2
-        found = known_sigma(
-            sigma[data.given_rows] if per_cell else sigma, partial(problem.values, data.rows),
-            problem.names, problem.n_features, problem.table,
-        )  # fmt: skip
-        self._kept = None if per_cell else found
+        found = self.checked(sigma)
+        self._kept = None if sigma.ndim == 2 else found
         if isinstance(data.inputs, Projections) and problem.table is not None:
             # What stands for a missing value is known for certain.
             levels = indicators_of(problem.table)
             found = found if levels is None else found[..., levels.column]
             found = np.where(np.isnan(data.source[data.source_rows]), 0.0, found)
         self._sigma, self.by_row = found, found.ndim == 2
+
+    def checked(self, sigma: FloatArray) -> FloatArray:
+        """Return the standard deviations of the columns of X, 0 where there is no value."""
+        data, problem = self.data, self.data.problem
+        if data.source is None:
+            raise ValueError(
+                "X: gaussian answers need the values of X, got BinnedColumns, which hold none"
+            )
+        check_sigma_shape(sigma, len(problem.first), problem.n_features)
+        return known_sigma(
+            sigma[data.given_rows] if sigma.ndim == 2 else sigma,
+            partial(problem.values, data.rows), problem.names, problem.n_features, problem.table,
+        )  # fmt: skip
 
     def column(self, feature: int) -> FloatArray:
         """Return the standard deviations of what `feature` counts, (1,) or one for each row."""
@@ -210,44 +215,33 @@ class NoisyStumpSearch(StumpSearch):
             return self.sides(cut).astype(np.float64)
         value, sigma = self.data.values(cut.feature), self.noise.column(cut.feature)
         threshold = float(self.thresholds([cut])[0])
-        above = np.empty(len(value))
-
-        def work(start: int, stop: int) -> None:
-            noisy_split.probabilities(value, threshold, sigma, start, stop, above)
-
-        self.workers.run(work, len(value), cells=10)
-        if cut.side > 0:
-            above[np.isnan(value)] = 1.0
-        return above
+        return probabilities(value, threshold, sigma, cut.side, self.workers)
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
         """Return the exits that more of the starting weight takes; equal ones are 0."""
-        return [
-            self._heavier[place] if place in self._heavier else self.note(cut, self.above(cut))
-            for place, cut in ((_place(cut), cut) for cut in cuts)
-        ]
+        return [self.noted(cut) for cut in cuts]
+
+    def noted(self, cut: StumpCut) -> int:
+        """Return the exit that more of the starting weight takes."""
+        found = self._heavier.get(_place(cut))
+        return self.note(cut, self.above(cut)) if found is None else found
 
     def note(self, cut: StumpCut, above: FloatArray) -> int:
         """Return the exit that more of the starting weight takes, given the answers to a cut."""
-        masses = exit_masses(above, self._start, self.data.n_negative)
-        found = int(is_heavier(masses[1].sum(), masses[0].sum()))
-        self._heavier[_place(cut)] = found
+        sums = exit_sums(above, self._start, self.data.n_negative, self.data.scale, self.workers)
+        below, above_ = exit_masses(sums, self.data.scale).sum(axis=1)
+        return self.note_masses(cut, below, above_)
+
+    def note_masses(self, cut: StumpCut, below: float, above: float) -> int:
+        """Note which exit more of the starting weight takes, given the weight of either."""
+        self._heavier[_place(cut)] = found = int(is_heavier(above, below))
         return found
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the stump of least expected criterion, None where no cut is legal."""
         limits = self._limits(*weights.masses)
         columns, special = self.data.columns, self._special
-
-        def work(first: int, last: int) -> None:
-            noisy_split.search(
-                columns.codes, self._cell, self._bin_start, columns.n_bins, weights.fixed, limits,
-                self._slice_start, self._span, self._offset, self._crossing, first, last,
-                self._mass, self._score, special,
-            )  # fmt: skip
-
-        d, cells = columns.n_features, self.data.n_rows + LEVELS_OF_ERROR * MAX_BINS**2
-        self.workers.run(work, d, GROUP, cells)
+        self._judge(weights, limits)
         of_levels = self._best_of_levels(weights, limits)
         found = noisy_split.locate(
             columns.n_bins, limits, self._score, special,
@@ -259,11 +253,25 @@ class NoisyStumpSearch(StumpSearch):
         if cut_bin < 0:
             return of_levels
         n0, n1, p0, p1 = self._mass[row, :, cut_bin].tolist()
-        feature, side = row % d, -1
+        feature, side = row % columns.n_features, -1
         if has(special, HOLES, feature) and self._mass[feature, :3:2, -1].any():
-            side = int(row < d)
+            side = int(row < columns.n_features)
         position = int(self._bin_start[feature, cut_bin + 1])
         return StumpCut(feature, ((n0, p0), (n1, p1)), cut_bin, position, side=side)
+
+    def _judge(self, weights: Weights, limits: Any) -> None:
+        """Judge all cuts of columns of numbers."""
+        columns = self.data.columns
+
+        def work(first: int, last: int) -> None:
+            noisy_split.search(
+                columns.codes, self._cell, self._bin_start, columns.n_bins, weights.fixed, limits,
+                self._slice_start, self._span, self._offset, self._crossing, first, last,
+                self._mass, self._score, self._special,
+            )  # fmt: skip
+
+        d, cells = columns.n_features, self.data.n_rows + LEVELS_OF_ERROR * MAX_BINS**2
+        self.workers.run(work, d, GROUP, cells)
 
     def _best_of_levels(self, weights: Weights, limits: Any) -> StumpCut | None:
         """Return the best cut of a column of levels, whose answers are certain; None: none."""
@@ -280,6 +288,24 @@ class NoisyStumpSearch(StumpSearch):
                 columns.codes, *arrays, *work, self._least, j, j + 1, 0, special, self._smoothing
             )
         return self.found(split.locate(*arrays, *work, special, self._smoothing), weights)
+
+
+def probabilities(
+    value: FloatArray, threshold: float, sigma: FloatArray, side: int, workers: Workers
+) -> FloatArray:
+    """Return how likely rows of these values lie above a threshold, as `RowAnswers` takes it.
+
+    Those without a value lie on a side; `sigma` are their standard deviations, or that of all.
+    """
+    above = np.empty(len(value))
+
+    def work(start: int, stop: int) -> None:
+        noisy_split.probabilities(value, threshold, sigma, start, stop, above)
+
+    workers.run(work, len(value), cells=10)
+    if side > 0:
+        above[np.isnan(value)] = 1.0
+    return above
 
 
 def _place(cut: StumpCut) -> tuple[int, int, float | None, int]:

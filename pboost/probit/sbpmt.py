@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from pboost._core import probit_round as kernel
 from pboost._core.votes import NO_VOTE, half_log_odds
 from pboost.data.bags import Bags, check_bag, make_bags, rows_of_bag
 from pboost.data.check_xy import with_categories
-from pboost.data.columns import column_spread
+from pboost.data.fill import column_spread
 from pboost.data.labels import labels_of_rows
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
@@ -364,61 +364,142 @@ def fit_sbpmt(
     [[0.76, 0.24]]
     """
     check_callback(callback, progress)
-    members = check_integer("members", members, least=1)
-    rounds = check_integer("rounds", rounds, least=1)
-    bag = check_bag(bag)
-    step = check_number("step", step, least=0.0, most=1.0, open_least=True)
-    check_choice("vote", vote, VOTES)
-    check_choice("one_vs_all", one_vs_all, ONE_VS_ALL)
-    stratify = check_flag("stratify", stratify)
+    options = Options.checked(
+        members, rounds, bag, step, vote, one_vs_all, stratify, max_depth=max_depth,
+        min_leaf=min_leaf, min_split=min_split, steps=steps, tol=tol, safeguard=safeguard,
+        complexity=complexity, missing=missing,
+    )  # fmt: skip
     generator = as_generator(rng)
     y = labels_of_rows(y, y_proba, labels)
     X = with_categories(X, categorical)
-    task = probit_problem(
-        X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
-        steps=steps, tol=tol, safeguard=safeguard, criterion="gini", complexity=complexity,
-        search="exact", missing=missing,
-    )  # fmt: skip
-    task.settings.update(
-        builder="fit_sbpmt", members=members, rounds=rounds, bag=bag, step=step,
-        vote=vote, one_vs_all=one_vs_all, stratify=stratify,
-    )  # fmt: skip
-    bags = _subsamples(task, bag, stratify, generator)
-    task = task._replace(problem=task.problem.sorted_once(n_threads))
-    problems = _problems(task.problem, one_vs_all)
+    subsampled = options.arranged(X, y, sample_weight, generator, n_threads)
     with with_bar(callback, progress, members, "members") as told:
-        return _fit(task, problems, bags, n_threads, told)
+        return subsampled.fit(n_threads, told)
 
 
-def _fit(
-    task: ProbitProblem, problems: list[Problem], bags: Bags, n_threads: int | None,
-    callback: Callback | None,
-) -> SubaggedProbitTrees:  # fmt: skip
-    """Return the model of the members that are trained on the bags."""
-    members, rounds, step = (task.settings[name] for name in ("members", "rounds", "step"))
-    join = partial(_join, task, problems[0], column_spread(task.X, task.weights), task.means())
-    grown: list[Member] = []
-    tally = _tally(task)
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a fit, checked, wherever its rows lie."""
 
-    def train(member: int) -> Member:
-        return boost(task, problems, bags.draw(member)[0], rounds, step)
+    members: int
+    rounds: int
+    bag: float | int | None
+    step: float
+    vote: str
+    one_vs_all: str
+    stratify: bool
+    of_trees: Mapping[str, Any]
 
-    def take(member: Member) -> bool:
-        grown.append(member)
-        if callback is None:
-            return False
-        alone = join([member])
-        tally.add(*_said_out(alone, 0, task, member))
-        return tally.tell(callback, len(grown), alone[0])
+    @classmethod
+    def checked(
+        cls, members: int, rounds: int, bag: float | int | None, step: float, vote: str,
+        one_vs_all: str, stratify: bool, **of_trees: Any,
+    ) -> Options:  # fmt: skip
+        """Return the options, or raise what `fit_sbpmt` raises; those of trees are not checked."""
+        return cls(
+            check_integer("members", members, least=1),
+            check_integer("rounds", rounds, least=1),
+            check_bag(bag),
+            check_number("step", step, least=0.0, most=1.0, open_least=True),
+            check_choice("vote", vote, VOTES),
+            check_choice("one_vs_all", one_vs_all, ONE_VS_ALL),
+            check_flag("stratify", stratify),
+            of_trees,
+        )
 
-    def say(member: int) -> tuple[NDArray[np.intp], FloatArray]:
-        return _said_out(model, member, task, grown[member])
+    def arranged(
+        self, X: Any, y: Any, sample_weight: Any, generator: np.random.Generator,
+        n_threads: int | None,
+    ) -> Subsampled:  # fmt: skip
+        """Return the rows and their subsamples."""
+        task = probit_problem(
+            X, y, sample_weight, n_threads, **self.of_trees, criterion="gini", search="exact"
+        )
+        of_members = ("members", "rounds", "bag", "step", "vote", "one_vs_all", "stratify")
+        own = {name: getattr(self, name) for name in of_members}
+        task.settings.update(builder="fit_sbpmt", **own)
+        bags = _subsamples(task, self.bag, self.stratify, generator)
+        task = task._replace(problem=task.problem.sorted_once(n_threads))
+        return Subsampled(task, _problems(task.problem, self.one_vs_all), bags)
 
-    cells = task.X.size * members * rounds
-    train_members(train, members, n_threads, cells, take)
-    model, recorded = join(grown), _tally(task)
-    train_members(say, len(model), n_threads, cells, lambda said: recorded.add(*said))
-    return replace(model, oob=recorded.close())
+
+class Subsampled:
+    """The rows of a fit, and the subsamples of its members, each of which is grown by itself.
+
+    Parameters
+    ----------
+    task : ProbitProblem
+        Rows and options.
+    problems : list of Problem
+        Those of which each has a tree in every round.
+    bags : Bags
+        The subsamples.
+    """
+
+    def __init__(self, task: ProbitProblem, problems: list[Problem], bags: Bags) -> None:
+        self.task, self.problems, self.bags = task, problems, bags
+
+    @property
+    def members(self) -> int:
+        """Number of members."""
+        return int(self.task.settings["members"])
+
+    def train(self, member: int) -> Member:
+        """Return a member."""
+        settings = self.task.settings
+        bag = self.bags.draw(member)[0]
+        return boost(self.task, self.problems, bag, settings["rounds"], settings["step"])
+
+    def _joiner(self) -> Callable[[list[Member]], SubaggedProbitTrees]:
+        """Return what makes a model of members, without a record of rows out of the subsamples."""
+        task = self.task
+        spread = column_spread(task.X, task.weights)
+        return partial(_join, task, self.problems[0], spread, task.means())
+
+    def fit(self, n_threads: int | None, callback: Callback | None) -> SubaggedProbitTrees:
+        """Return the model of members that are grown here."""
+        grown: list[Member] = []
+        take = self._taker(grown, callback)
+        train_members(self.train, self.members, n_threads, self._cells(), take)
+        return self._model(grown, n_threads)
+
+    def taken(
+        self, members: Iterable[Member], n_threads: int | None, callback: Callback | None
+    ) -> SubaggedProbitTrees:
+        """Return the model of members that have been grown elsewhere."""
+        grown: list[Member] = []
+        take = self._taker(grown, callback)
+        for member in members:
+            if take(member):
+                break
+        return self._model(grown, n_threads)
+
+    def _taker(self, grown: list[Member], callback: Callback | None) -> Callable[[Member], bool]:
+        """Return what takes one more member, tells the callback, and whether that stops."""
+        tally, join = _tally(self.task), self._joiner()
+
+        def take(member: Member) -> bool:
+            grown.append(member)
+            if callback is None:
+                return False
+            alone = join([member])
+            tally.add(*_said_out(alone, 0, self.task, member))
+            return tally.tell(callback, len(grown), alone[0])
+
+        return take
+
+    def _model(self, grown: list[Member], n_threads: int | None) -> SubaggedProbitTrees:
+        """Return the model of all members, with what they say of rows out of their subsamples."""
+        model, recorded = self._joiner()(grown), _tally(self.task)
+
+        def say(member: int) -> tuple[NDArray[np.intp], FloatArray]:
+            return _said_out(model, member, self.task, grown[member])
+
+        train_members(say, len(model), n_threads, self._cells(), lambda said: recorded.add(*said))
+        return replace(model, oob=recorded.close())
+
+    def _cells(self) -> int:
+        return int(self.task.X.size * self.members * self.task.settings["rounds"])
 
 
 def _problems(problem: Problem, one_vs_all: str) -> list[Problem]:

@@ -14,9 +14,10 @@ from pboost._core import probit_tree as kernel
 from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
+from pboost.data.binned_values import values_of
 from pboost.data.check_xy import with_categories
-from pboost.data.columns import MAX_BINS, SortedColumns, column_spread
-from pboost.data.fill import column_means
+from pboost.data.columns import MAX_BINS, SortedColumns
+from pboost.data.fill import column_means, column_spread
 from pboost.data.indicators import in_sums
 from pboost.data.labels import labels_of_rows
 from pboost.data.made_columns import read_once
@@ -373,6 +374,7 @@ def probit_problem(
 ) -> ProbitProblem:
     """Check the arguments of builders of probit trees; the settings have no builder yet."""
     check_values(X, "to fit lines to")
+    X = values_of(X)
     refuse_both_ways(missing, "probit trees, in whose leaves a missing value counts as a mean")
     leaves = ProbitLimits(
         check_integer("steps", steps, least=1),

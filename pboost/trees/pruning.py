@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
+from pboost.data.binned_values import values_of
 from pboost.data.check_xy import (
     as_targets,
     as_weights,
@@ -388,7 +389,7 @@ def fit_pruned_cart(
     generator = as_generator(rng)
     check_values(X)
     y = labels_of_rows(y, y_proba, labels)
-    X = read_once(with_categories(X, categorical), sample_weight, TAKES)
+    X = read_once(with_categories(values_of(X), categorical), sample_weight, TAKES)
     found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
     problem, limits, settings, key = found
     problem, weights = problem.sorted_once(n_threads), problem.weights

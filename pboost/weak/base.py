@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight
+from pboost.data.binned_values import values_of
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.special_columns import is_heavier
 from pboost.data.table import NUMBERS, Takes
@@ -38,6 +39,8 @@ class Weak(Choice):
         Its search, made of the data, the learner, threads and a generator.
     has_answers : bool
         Whether weak classifiers are functions, whose answers can be drawn again and again.
+    reads_codes : bool
+        Whether of columns in bins that keep values the codes are read.
     takes : Takes
         Whether its search takes missing values, and columns of categories; others are refused when
         X is read.
@@ -47,6 +50,7 @@ class Weak(Choice):
 
     searches: ClassVar[Callable[..., WeakSearch]]
     has_answers: ClassVar[bool] = False
+    reads_codes: ClassVar[bool] = False
     takes: ClassVar[Takes] = NUMBERS
 
     @property
@@ -59,6 +63,7 @@ class Weak(Choice):
 
         `two` says that there can be two labels only, and because of what; None: any number.
         """
+        X = X if self.reads_codes else values_of(X)
         return boosted_problem(X, y, sample_weight, two, takes=self.takes)
 
     def measured(self) -> Weak:

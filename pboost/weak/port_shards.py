@@ -17,21 +17,33 @@ from pboost._core import reweight
 from pboost.data.engines import Engine, merge
 from pboost.values import FloatArray
 from pboost.weak.base import Weights
-from pboost.weak.shards import PathSearch, SentCut, Shard, ShardedStump
-from pboost.weak.stump_search import StumpCut
+from pboost.weak.shards import PathSearch, Shard, ShardedStump
+
+#: Reach below this share of all weight is none: weights are kept from becoming subnormal.
+NO_REACH = 1e-250
+
+
+def share_of(whole: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
+    """Return which share some reaches are of the whole, one half where nobody arrives."""
+    arrives = whole > NO_REACH
+    found = sum(parts, np.zeros_like(whole)) / np.where(arrives, whole, 1.0)
+    return np.where(arrives, found, 0.5).clip(0.0, 1.0)
 
 
 class Made(NamedTuple):
     """Weights with a number, made of others.
 
     Of none: the starting weights as shares of `total`; of some with a `cut`: what answers make of
-    the one; without: the sum of all.
+    the one; without: their "sum" or "product", the "share" that all but the first are of the first,
+    what is left of that ("rest"), or the one "boosted" by `factors` of the classes.
     """
 
     number: int
     of: tuple[int, ...]
-    cut: SentCut | None = None
+    cut: Any = None
     total: float = 1.0
+    what: str = "sum"
+    factors: tuple[float, float] = (1.0, 1.0)
 
 
 class Gone(NamedTuple):
@@ -46,7 +58,7 @@ class Asked(NamedTuple):
     what: str
     number: int
     scale: float = 1.0
-    cut: SentCut | None = None
+    cut: Any = None
     unit: FloatArray | None = None
 
 
@@ -78,9 +90,19 @@ class PortShard(Shard):
             weight, fixed = np.empty(self._n), np.empty(self._n, dtype=np.int64)
             self._sent(one.cut, self._ports[one.of[0]], weight, 1.0, fixed)
             return weight
-        weight = self._ports[one.of[0]].copy()
-        for number in one.of[1:]:
-            weight += self._ports[number]
+        first, *others = (self._ports[number] for number in one.of)
+        if one.what in ("share", "rest"):
+            above = share_of(first, others)
+            return above if one.what == "share" else 1 - above
+        weight = first.copy()
+        if one.what == "boosted":
+            weight[: self._n_class[0]] *= one.factors[0]
+            weight[self._n_class[0] :] *= one.factors[1]
+        for other in others:
+            if one.what == "product":
+                weight *= other
+            else:
+                weight += other
         return weight
 
     def _answer(self, asked: Asked) -> NDArray[np.int64]:
@@ -112,12 +134,11 @@ class Ports:
         self.engine, self.n_rows, self.told = engine, n_rows, list[Any]()
         self._number = 0
 
-    def made(
-        self, of: Sequence[PortArray], cut: SentCut | None = None, total: float = 1.0
-    ) -> PortArray:
-        """Have shards make weights of others; returns what stands for them."""
+    def made(self, of: Sequence[PortArray], *how: Any, **more: Any) -> PortArray:
+        """Have shards make weights of others, see `Made`; returns what stands for them."""
         self._number += 1
-        self.told.append(Made(self._number, tuple(array.number for array in of), cut, total))
+        of_numbers = tuple(array.number for array in of)
+        self.told.append(Made(self._number, of_numbers, *how, **more))
         return PortArray(self, self._number)
 
     def ask(self, *asked: Any) -> NDArray[np.int64]:
@@ -138,6 +159,9 @@ class PortArray:
     def __add__(self, other: PortArray) -> PortArray:
         return self.ports.made([self, other])
 
+    def __mul__(self, other: PortArray) -> PortArray:
+        return self.ports.made([self, other], what="product")
+
     def __del__(self) -> None:
         self.ports.told.append(Gone(self.number))
 
@@ -155,10 +179,9 @@ class PortSearch(PathSearch):
         negative, positive = array.ports.ask("sums", array.number, weights.scale).tolist()
         weights.masses = negative, positive
 
-    def reweight(self, cut: StumpCut, factors: FloatArray, source: Any, target: Weights) -> None:
-        """Have shards multiply weights by the factors of a cut."""
-        sent = self._sent_cut(cut, np.array(factors, dtype=np.float64))
-        made: Any = source.ports.made([source], sent)
+    def send(self, cut: Any, source: Any, target: Weights) -> None:
+        """Have shards make weights of others."""
+        made: Any = source.ports.made([source], cut)
         target.real = made
         self.fill_fixed(target)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from pboost.data.columns import BinnedColumns
+from pboost.data.binned_values import lacks_values
 from pboost.data.table import Takes
 from pboost.data.training import Problem
 from pboost.values import check_choice, check_flag, check_number, shown
@@ -29,7 +29,7 @@ class RealLearner(Weak):
 
     def read(self, X: Any, y: Any, sample_weight: Any, two: str | None) -> Problem:
         """Return the arguments of a builder, checked."""
-        if isinstance(X, BinnedColumns):
+        if lacks_values(X):
             raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
         return super().read(X, y, sample_weight, two)
 

@@ -108,8 +108,8 @@ class Shard:
         self._n_class = len(by_class[0]), len(by_class[1])
         self._given = None if weights is None else weights[rows]
         self._n = len(rows)
-        selected = columns.select(rows, workers.n_threads, all_rows=self._n == len(label))
-        self._codes = selected.codes
+        self._columns = columns.select(rows, workers.n_threads, all_rows=self._n == len(label))
+        selected, self._codes = self._columns, self._columns.codes
         starts = selected.bin_start
         assert starts is not None
         # Beyond the bins of a column there are zeros.
@@ -177,13 +177,19 @@ class Shard:
         They are shares of `total`, made anew from those at the root, in units of ``1 / scale``.
         Those on the way need not fit into the scale of those at the end.
         """
+        fixed, middle = self._at(path, total, scale)[1], self._n_class[0]
+        return self._edges(fixed, (int(fixed[:middle].sum()), int(fixed[middle:].sum())))
+
+    def _at(
+        self, path: Sequence[SentCut], total: float, scale: float
+    ) -> tuple[FloatArray, NDArray[np.int64]]:
+        """Return the weights at the end of a path, and their fixed-point images."""
         assert self._start is not None
         weight, fixed = self._start / total, np.empty(self._n, dtype=np.int64)
         reweight.to_fixed(weight, scale if not path else 1.0, fixed)
         for k, cut in enumerate(path, 1):
             self._sent(cut, weight, weight, scale if k == len(path) else 1.0, fixed)
-        middle = self._n_class[0]
-        return self._edges(fixed, (int(fixed[:middle].sum()), int(fixed[middle:].sum())))
+        return weight, fixed
 
     def _edges(self, fixed: NDArray[np.int64], masses: tuple[int, int]) -> NDArray[np.int64]:
         """Return what `masses` does, of these weights."""
@@ -309,17 +315,21 @@ class ShardedSearch(StumpSearch):
         super().__init__(data, weak, workers, generator)
         self._engine: Engine = weak.engine
         self._n_rows = int(self._bin_start[:, -1].max(initial=0))
-        self._cuts: list[SentCut] = []
+        self._cuts: list[Any] = []
         self._first: NDArray[np.int64] | None = None  # masses at the edges before the first cut
         self._units = class_units(data.class_masses(), data.scale)
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the best stump for the weights that the cuts so far have made."""
+        found, weights.masses = self.choose(self.edges(weights))
+        return self.found(found, weights)
+
+    def edges(self, weights: Weights) -> NDArray[np.int64]:
+        """Return the masses of all shards at the edges of bins."""
         edge = merge(self._engine.masses(self._cuts))
         if self._first is None:
             self._first = edge
-        found, weights.masses = self.choose(edge)
-        return self.found(found, weights)
+        return edge
 
     def whole(self, edge: NDArray[np.int64]) -> tuple[int, int]:
         """Return all mass by class, of merged masses."""
@@ -328,8 +338,13 @@ class ShardedSearch(StumpSearch):
             last += int(self._special[0] & HOLES)
         return int(edge[0, 0, last]), int(edge[0, 1, last])
 
-    def choose(self, edge: NDArray[np.int64]) -> tuple[Any, tuple[int, int]]:
-        """Return the best cut of merged masses, as the kernels locate it, and all mass by class."""
+    def choose(
+        self, edge: NDArray[np.int64], among: Sequence[int] | None = None
+    ) -> tuple[Any, tuple[int, int]]:
+        """Return the best cut of merged masses, as the kernels locate it, and all mass by class.
+
+        `among` lists the columns that are searched, by default all.
+        """
         special, whole = self._special, self.whole(edge)
         limits, n_bins = self._limits(*whole), self._columns.n_bins
         self._best.fill(np.inf)
@@ -338,6 +353,8 @@ class ShardedSearch(StumpSearch):
             edge, self._bin_start, n_bins, limits, self._bound, self._best, special,
             self._smoothing,
         )  # fmt: skip
+        if among is not None:
+            self._best[np.setdiff1d(np.arange(len(n_bins)), among)] = np.inf
         found = split.locate(
             self._order, self._bin_start, n_bins, _NO_WEIGHT, limits, edge, self._bound, self._best,
             special, self._smoothing,
@@ -348,7 +365,11 @@ class ShardedSearch(StumpSearch):
         self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
     ) -> None:
         """Note what weights are to be multiplied by, when shards are asked the next time."""
-        self._cuts.append(self._sent_cut(cut, np.array(factors, dtype=np.float64)))
+        self.send(self._sent_cut(cut, np.array(factors, dtype=np.float64)), source, target)
+
+    def send(self, cut: Any, source: Any, target: Weights) -> None:
+        """Note what shards are to make of weights."""
+        self._cuts.append(cut)
 
     def _sent_cut(self, cut: StumpCut, factors: FloatArray) -> SentCut:
         """Return a cut as shards are told of it."""
@@ -381,28 +402,27 @@ class ShardedSearch(StumpSearch):
 class PathWeights(Weights):
     """Weights that shards have at the end of a path; what is known of them are masses.
 
-    `edge` are those at the edges of bins, `path` the cuts on the way, and `real` and `fixed` empty.
+    `edge` are those at the edges of bins, `path` the cuts on the way from the starting weights as
+    shares of `total`, and `real` and `fixed` are empty.
     """
 
-    path: list[SentCut] = field(default_factory=list)
     edge: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2, 0), dtype=np.int64))
+    path: list[Any] = field(default_factory=list)
+    total: float = 1.0
 
 
 class PathSearch(ShardedSearch):
     """The search for stumps at the end of any path."""
 
-    def best(self, weights: Weights) -> StumpCut | None:
-        """Return the best stump for the weights at the end of a path."""
+    def edges(self, weights: Weights) -> NDArray[np.int64]:
+        """Return the masses at the edges of bins that shards have said."""
         assert isinstance(weights, PathWeights)
-        found, weights.masses = self.choose(weights.edge)
-        return self.found(found, weights)
+        return weights.edge
 
-    def reweight(
-        self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
-    ) -> None:
-        """Note what weights are to be multiplied by, at the end of the path of the target."""
+    def send(self, cut: Any, source: Any, target: Weights) -> None:
+        """Note what is made of weights at the end of the path of the target."""
         assert isinstance(target, PathWeights)
-        target.path.append(self._sent_cut(cut, np.array(factors, dtype=np.float64)))
+        target.path.append(cut)
 
 
 @dataclass(frozen=True, slots=True)

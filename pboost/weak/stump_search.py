@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight, split
+from pboost.data.binned_values import check_summed
 from pboost.data.columns import (
     AUTO_BINNED_CELLS,
     GROUP,
@@ -33,7 +34,7 @@ from pboost.data.sharing import Search
 from pboost.data.special_columns import HOLES, LEVEL_SMOOTHING, LEVELS, has
 from pboost.data.subsets import HALF
 from pboost.data.table import Takes
-from pboost.data.training import Problem, TrainingData, check_values, is_binned
+from pboost.data.training import Problem, TrainingData, is_binned
 from pboost.threads import CELLS_PER_CALL, Workers
 from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker
@@ -374,6 +375,7 @@ class Stump(ColumnLearner):
     """A weak classifier that compares one feature with one threshold; made by `stump`."""
 
     kind: ClassVar[str] = "stump"
+    reads_codes: ClassVar[bool] = True
 
     @property
     def takes(self) -> Takes:  # type: ignore[override]
@@ -404,7 +406,7 @@ class Affine(ColumnLearner):
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads: the columns are projections."""
         exact = self.is_exact(problem)
-        check_values(problem, "that are affine")
+        check_summed(problem.columns, "that are affine")
         data = problem.in_sums().arranged(
             n_threads, max_bins=self.max_bins, exact=exact, project=self.projections
         )

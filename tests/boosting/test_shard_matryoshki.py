@@ -20,7 +20,17 @@ SHAPES = {
     "greedy": {"growth": "greedy", "nodes": 12, "smoothing": 0.0},
     "soft": {"shape": (3, 2), "observation": pb.observation.uniform()},
     "soft, greedy": {"growth": "greedy", "nodes": 9, "observation": pb.observation.flip(0.1)},
-}
+    "by sign": {"shape": (3, 3), "collect": "sign"},
+    "deep, by sign": {
+        "shape": (2, 2, 2), "collect": "sign", "join": "all",
+        "observation": pb.observation.adatree2(),
+    },
+    "greedy, by sign": {"growth": "greedy", "nodes": 12, "collect": "sign"},
+    "soft, greedy, by sign": {
+        "growth": "greedy", "nodes": 9, "collect": "sign",
+        "observation": pb.observation.uniform(),
+    },
+}  # fmt: skip
 
 
 def both(table, n_parts, path, processes=None, **options):
@@ -37,7 +47,7 @@ def both(table, n_parts, path, processes=None, **options):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
-    for n_parts, options in zip((*PARTS, 3, 4), SHAPES.values(), strict=True):
+    for n_parts, options in zip((*PARTS, 3, 4, *PARTS), SHAPES.values(), strict=True):
         whole, parted = both(TABLES[name], n_parts, tmp_path, **options)
         assert parted == whole, n_parts
 
@@ -54,7 +64,7 @@ def test_a_process_that_is_killed_makes_its_weights_again(tmp_path):
             os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
             process.join()
 
-    options = {"shape": (3, 3), "observation": pb.observation.adatree2()}
+    options = {"shape": (3, 3), "observation": pb.observation.adatree2(), "collect": "sign"}
     whole = pb.fit_matryoshka(columns, y, sample_weight=weight, **options)
     parted = pb.shards.fit_matryoshka(
         X, labels, sample_weight=weights, n_processes=2, callback=kill, **options
@@ -86,7 +96,6 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"collect": "sign"}, NotImplementedError, '"sign" is not implemented'),
         ({"shape": (0,)}, ValueError, "shape: expected"),
         ({"nodes": 3}, ValueError, 'nodes: belongs to growth="greedy"'),
         ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
@@ -94,7 +103,7 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
         ({"weak": pb.weak.stump(missing="both")}, NotImplementedError, "both"),
         ({"n_processes": 2, "n_threads": 2}, NotImplementedError, "n_threads"),
     ],
-    ids=["sign", "shape", "nodes", "affine", "drawn", "both", "threads"],
+    ids=["shape", "nodes", "affine", "drawn", "both", "threads"],
 )
 def test_refusals(options, error, message):
     X, labels, weights = divided(TABLES["holes"], 2)

@@ -214,8 +214,8 @@ def changed(what):
         ),
         "affine": ((X, y), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
         "gaussian": (
-            (X, y), {"observation": pb.observation.gaussian(0.1)}, NotImplementedError,
-            "exact or have a table",
+            (X, y), {"observation": pb.observation.gaussian(0.1)}, ValueError,
+            "which hold none, in partition 0",
         ),
         "rounds": ((X, y), {"rounds": 0}, ValueError, "rounds"),
         "unknown": ((X, y), {"n_estimators": 5}, TypeError, "rounds"),

@@ -29,15 +29,21 @@ X[RNG.random(X.shape) < 0.1] = np.nan
 #: Weights so different that those of nodes are made anew.
 WEIGHT = 10.0 ** -RNG.integers(0, 14, N) * (RNG.random(N) > 0.1)
 TWO = (np.nan_to_num(X[:, 0]) > RNG.normal(size=N)).astype(int)
+#: Answers that are of values, which partitions then keep.
+MEASURED = pb.observation.gaussian([0.2, 0.5, 0.0, 1.0])
 #: The builder, y, and options.
 FITS = {
     "boosted": ("fit_boosted_tree", TWO, {"nodes": 12, "growth": "look-ahead"}),
     "soft": ("fit_boosted_tree", TWO, {"nodes": 9, "observation": pb.observation.adatree2()}),
     "nested": ("fit_matryoshka", TWO, {"shape": (3, 3), "join": "all"}),
+    "by sign": ("fit_matryoshka", TWO, {"shape": (3, 3), "collect": "sign"}),
     "greedy": (
         "fit_matryoshka", TWO,
         {"growth": "greedy", "nodes": 8, "observation": pb.observation.flip(0.1)},
     ),
+    "gaussian chain": ("fit_adaboost", TWO, {"rounds": 9, "observation": MEASURED}),
+    "gaussian tree": ("fit_boosted_tree", TWO, {"nodes": 6, "observation": MEASURED}),
+    "gaussian nested": ("fit_matryoshka", TWO, {"shape": (3, 2), "observation": MEASURED}),
     "sum": ("fit_stagewise", TWO, {"steps": 8, "loss": "logistic", "growth": "free"}),
     "sum of numbers": ("fit_stagewise", TWO + np.nan_to_num(X[:, 2]) * 3, {
         "steps": 6, "loss": "squared", "features_per_tree": 2, "rng": 0,
@@ -77,7 +83,7 @@ def whole(name, columns, tmp_path, weight=WEIGHT):
 @pytest.mark.parametrize("name", FITS)
 def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
     builder, y, options = FITS[name]
-    want = whole(name, pb.bin_columns(X), tmp_path)
+    want = whole(name, pb.bin_columns(X, values=True), tmp_path)
     for chunks in ((240,), (100, 0, 13, 127)):
         columns, labels, weight = arrays(X, y, WEIGHT, chunks=chunks)
         model = getattr(pb.dask, builder)(columns, labels, sample_weight=weight, **options)
@@ -93,7 +99,7 @@ def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch)
             monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    bins = pb.shards.bin_columns([frame], max_bins=9)[0]
+    bins = pb.shards.bin_columns([frame], max_bins=9, values=True)[0]
     for name, (builder, y, options) in FITS.items():
         lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y))]
         model = getattr(pb.dask, builder)(*lists, max_bins=9, **options)
@@ -141,7 +147,7 @@ def test_edges_of_all_rows(client, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["boosted", "soft", "nested", "greedy", "sum", "forest", "numbers"]
+    "name", ["boosted", "soft", "gaussian chain", "nested", "greedy", "sum", "forest", "numbers"]
 )
 def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, monkeypatch):
     engines, enter, cuts = [], DaskPlaces.__enter__, []
@@ -158,8 +164,31 @@ def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, m
     model = getattr(pb.dask, builder)(
         columns, labels, sample_weight=weight, callback=cut, **options
     )
-    assert contents(model, tmp_path) == whole(name, pb.bin_columns(X), tmp_path)
+    assert contents(model, tmp_path) == whole(name, pb.bin_columns(X, values=True), tmp_path)
     assert len(cuts) == 3
+
+
+def test_members_are_tasks(client, tmp_path):
+    columns, labels, weight = arrays(X, FITS["three labels"][1], WEIGHT, chunks=(100, 0, 13, 127))
+    options = {"members": 3, "rounds": 2, "bag": 0.5}
+    rngs = [np.random.default_rng(3) for _ in range(2)]
+    whole = pb.fit_sbpmt(X, labels.compute(), sample_weight=WEIGHT, rng=rngs[0], **options)
+    model = pb.dask.fit_sbpmt(columns, labels, sample_weight=weight, rng=rngs[1], **options)
+    assert contents(model, tmp_path) == contents(whole, tmp_path)
+    assert rngs[0].random() == rngs[1].random()
+    frame = pd.DataFrame({"word": np.where(TWO, "a", "b"), "x": X[:, 1]})
+    lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(TWO))]
+    whole = pb.fit_sbpmt(frame, TWO, rng=0, **options)
+    assert contents(pb.dask.fit_sbpmt(*lists, rng=0, **options), tmp_path) == contents(
+        whole, tmp_path
+    )
+
+
+def test_members_need_a_table_that_fits(client, monkeypatch):
+    columns, labels = arrays(X, TWO, chunks=80)
+    monkeypatch.setattr("pboost.probit.dask_sbpmt.BYTES", 1 << 40)
+    with pytest.raises(ValueError, match=rf"240 rows of 4 columns take {960 << 40} bytes .* has"):
+        pb.dask.fit_sbpmt(columns, labels)
 
 
 REFUSED = {
@@ -195,7 +224,6 @@ REFUSED = {
     "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
     "softmax": ("fit_stagewise", TWO, {"loss": "softmax"}, NotImplementedError, "loss"),
     "edges": ("fit_cart", TWO, {"edges": "all"}, ValueError, "edges"),
-    "sign": ("fit_matryoshka", TWO, {"collect": "sign"}, NotImplementedError, "collect"),
 }  # fmt: skip
 
 

@@ -15,6 +15,11 @@ import golden_models as golden
 import hashes
 
 FILES = golden.files()
+#: Answers that are not those at first to the last bit: what is in units of how far the columns of
+#: given rows spread, which was 3e-9 too large for a column whose values differ in the last bits;
+#: and trees that go on with gaussian answers, whose masses are sums of integers now.
+TOLERANCE = {"coefficients of rows.": 1e-8, "continue_fit": 1e-12}
+OTHERS = ("probit", "sbpmt", "tree_gaussian")
 
 
 def is_same_machine():
@@ -24,6 +29,12 @@ def is_same_machine():
 @pytest.fixture(scope="module")
 def exactly():
     return is_same_machine()
+
+
+def tolerance(path, name):
+    if not path.stem.startswith(OTHERS):
+        return None
+    return next((rtol for start, rtol in TOLERANCE.items() if name.startswith(start)), None)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -38,6 +49,8 @@ def test_answers(path, exactly):
         assert answer.shape == value.shape, name
         if value.dtype.kind != "f":
             assert answer.tolist() == value.tolist(), name
+        elif (rtol := tolerance(path, name)) is not None:
+            np.testing.assert_allclose(answer, value, rtol=rtol, err_msg=name)
         elif exactly:
             assert answer.tobytes() == value.tobytes(), name
         else:

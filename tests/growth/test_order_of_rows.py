@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from partitioned import TABLES, contents
+from partitioned import TABLES, VALUED, contents
 
 import pboost as pb
 from pboost.data.check_xy import as_features
@@ -36,6 +36,43 @@ for _name, _options in SHAPES.items():
     FITS[f"matryoshka, {_name}"] = lambda X, y, w, options=_options: pb.fit_matryoshka(
         X, y, sample_weight=w, **options
     )
+
+
+MEASURED = {
+    "gaussian chain": lambda X, y, w, o: pb.fit_adaboost(
+        X, y, sample_weight=w, observation=o, rounds=9
+    ),
+    "gaussian tree": lambda X, y, w, o: pb.fit_boosted_tree(
+        X, y, sample_weight=w, observation=o, nodes=7
+    ),
+    "gaussian matryoshka": lambda X, y, w, o: pb.fit_matryoshka(
+        X, y, sample_weight=w, observation=o, shape=(3, 2)
+    ),
+    "gaussian matryoshka, by sign": lambda X, y, w, o: pb.fit_matryoshka(
+        X, y, sample_weight=w, observation=o, shape=(3, 2), collect="sign"
+    ),
+}
+
+
+@pytest.mark.parametrize("fit", MEASURED)
+def test_answers_of_rows_in_another_order_give_the_same_bytes(fit, tmp_path):
+    for name in ("numbers", "ties", "holes", "categories, weights"):
+        columns, y, weight = VALUED[name]
+        rng = np.random.default_rng(len(name))
+        rows = rng.permutation(len(y)).astype(np.int32)
+        cells = rng.random((len(y), columns.n_features)) / 2
+        if columns.table is not None:
+            cells[:, [j for j, of in enumerate(columns.table.levels) if of is not None]] = 0.0
+        for sigma in (cells[0], cells):
+            noise = [
+                pb.observation.gaussian(s)
+                for s in (sigma, sigma[rows] if sigma is cells else sigma)
+            ]
+            model = MEASURED[fit](columns, y, weight, noise[0])
+            other = MEASURED[fit](
+                columns.select(rows), y[rows], None if weight is None else weight[rows], noise[1]
+            )
+            assert contents(model, tmp_path) == contents(other, tmp_path), name
 
 
 @pytest.mark.parametrize("fit", FITS)
