@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns import BinnedColumns, made
+from pboost.data.columns import BinnedColumns, listed_values, made
 from pboost.data.convert import Features
 from pboost.data.prebuilt_columns import check_source
 from pboost.values import Array, FloatArray, IntArray
@@ -67,8 +67,7 @@ class BinnedValues(BinnedColumns):
 
     def features(self) -> Features:
         """Return the rows as values alone."""
-        is_whole = len(self.rows) == len(self.source) and bool((np.diff(self.rows) == 1).all())
-        return Features(self.source if is_whole else self.source[self.rows], self.names, self.table)
+        return Features(listed_values(self.source, self.rows), self.names, self.table)
 
 
 def valued(columns: BinnedColumns, source: Array, rows: IntArray | None = None) -> BinnedValues:

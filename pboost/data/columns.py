@@ -416,6 +416,12 @@ class BinnedColumns(_Columns):
         )  # fmt: skip
 
 
+def listed_values(source: Array, rows: IntArray) -> Array:
+    """Return the listed rows of a source; the source itself where these are all, in their order."""
+    is_whole = len(rows) == len(source) and _are_numbered(rows)
+    return source if is_whole else source[rows]
+
+
 def _are_numbered(rows: IntArray) -> bool:
     """Return whether rows are 0, 1, 2 and so on."""
     return all(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from pboost.data.binned_values import lacks_values, values_of
-from pboost.data.columns import MAX_BINS, SEARCHES, SortedColumns
+from pboost.data.columns import MAX_BINS, SEARCHES, SortedColumns, listed_values
 from pboost.data.convert import Rows, as_rows
 from pboost.data.training import is_binned
 from pboost.values import check_choice
@@ -79,5 +79,5 @@ def rows_to_predict(X: Any) -> Rows:
     X = values_of(X)
     if not isinstance(X, SortedColumns):
         return as_rows(X)
-    rows = as_rows(X.source if len(X.rows) == len(X.source) else X.source[X.rows])
+    rows = as_rows(listed_values(X.source, X.rows))
     return replace(rows, names=X.names)

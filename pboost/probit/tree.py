@@ -16,7 +16,7 @@ from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
 from pboost.data.binned_values import values_of
 from pboost.data.check_xy import with_categories
-from pboost.data.columns import MAX_BINS, SortedColumns
+from pboost.data.columns import MAX_BINS, SortedColumns, listed_values
 from pboost.data.fill import column_means, column_spread
 from pboost.data.indicators import in_sums
 from pboost.data.labels import labels_of_rows
@@ -391,10 +391,7 @@ def probit_problem(
         max_depth=max_depth or None, min_leaf=min_leaf, min_split=min_split, search=search,
         max_bins=max_bins, missing=missing, level_smoothing=level_smoothing,
     )  # fmt: skip
-    if isinstance(X, SortedColumns):
-        values = X.source if len(X.rows) == len(X.source) else X.source[X.rows]
-    else:
-        values = X.values
+    values = listed_values(X.source, X.rows) if isinstance(X, SortedColumns) else X.values
     if problem.entries is not None:
         values = values[problem.entries.rows]  # the kernels read X, labels and weights side by side
     kept = (

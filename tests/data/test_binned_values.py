@@ -235,3 +235,28 @@ def test_values_that_have_changed(tmp_path):
     path.unlink()
     with pytest.raises(pb.FolderError, match=r"values\.npy is missing"):
         pb.open_columns(folder)
+
+
+ORDER = RNG.permutation(N).astype(np.int32)
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [
+        pb.sort_columns(X).select(ORDER, 255),
+        pb.bin_columns(X, values=True).select(ORDER),
+    ],
+    ids=["sorted", "binned"],
+)
+def test_rows_of_columns_in_another_order_keep_their_labels(turned):
+    y, weight = Y[ORDER], WEIGHT[ORDER]
+    for fit in ("real", "probit tree", "sbpmt"):
+        ours, theirs = (FITS[fit](given, y, weight) for given in (turned, X[ORDER]))
+        assert arrays_of(ours) == arrays_of(theirs), fit
+        np.testing.assert_array_equal(pb.predict_proba(ours, X), pb.predict_proba(theirs, X))
+    ours, theirs = (
+        pb.fit_bagging(pb.fit_probit_tree, given, y, members=3, rng=0)
+        for given in (turned, X[ORDER])
+    )
+    assert ours.oob.error == theirs.oob.error
+    np.testing.assert_array_equal(pb.predict_proba(ours, X), pb.predict_proba(theirs, X))
