@@ -138,7 +138,7 @@ class NoisyShard(_Values):
         self._seen = len(told)
         if isinstance(asked, AskedExits) and asked.cut is not None:
             return self._exits(asked.cut, self._weight, self._scale)
-        return self._edges(self._fixed, self._by_class())
+        return self._edges(self._fixed, self._by_class(self._fixed))
 
 
 class NoisyPortShard(_Values, PortShard):

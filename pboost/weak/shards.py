@@ -147,11 +147,12 @@ class Shard:
         self._weight, self._scale, self._seen = self._start.copy(), scale, 0
         self._fixed = np.empty(self._n, dtype=np.int64)
         reweight.to_fixed(self._weight, scale, self._fixed)
-        return self._by_class()
+        self._mass = self._by_class(self._fixed)
+        return self._mass
 
-    def _by_class(self) -> tuple[int, int]:
+    def _by_class(self, fixed: NDArray[np.int64]) -> tuple[int, int]:
         middle = self._n_class[0]
-        return int(self._fixed[:middle].sum()), int(self._fixed[middle:].sum())
+        return int(fixed[:middle].sum()), int(fixed[middle:].sum())
 
     def masses(self, cuts: Sequence[SentCut]) -> NDArray[np.int64]:
         """Take the cuts that have not been taken, of all `cuts` so far; return class masses.
@@ -162,9 +163,9 @@ class Shard:
             Fixed-point mass of each class left of each edge of bins.
         """
         for cut in cuts[self._seen :]:
-            self._sent(cut, self._weight, self._weight, self._scale, self._fixed)
+            self._mass = self._sent(cut, self._weight, self._weight, self._scale, self._fixed)
         self._seen = len(cuts)
-        return self._edges(self._fixed, self._by_class())
+        return self._edges(self._fixed, self._mass)
 
     def weight_sums(self) -> NDArray[np.int64]:
         """Return the starting weights for `exact_sum`."""
@@ -177,8 +178,8 @@ class Shard:
         They are shares of `total`, made anew from those at the root, in units of ``1 / scale``.
         Those on the way need not fit into the scale of those at the end.
         """
-        fixed, middle = self._at(path, total, scale)[1], self._n_class[0]
-        return self._edges(fixed, (int(fixed[:middle].sum()), int(fixed[middle:].sum())))
+        fixed = self._at(path, total, scale)[1]
+        return self._edges(fixed, self._by_class(fixed))
 
     def _at(
         self, path: Sequence[SentCut], total: float, scale: float
