@@ -27,6 +27,7 @@ from pboost.data.prebuilt_columns import (
     check_source,
     checked_names,
     kept,
+    row_numbers,
 )
 from pboost.data.projections import Projections
 from pboost.data.special_columns import (
@@ -268,6 +269,7 @@ class SortedColumns(_Columns):
 
     def select(self, rows: IntArray, max_bins: int, n_threads: int | None = None) -> SortedColumns:
         """Return the columns of the listed rows, in the order listed, without sorting again."""
+        rows = row_numbers(rows, self.n_rows)
         with Workers(n_threads, self.packed_order.size) as workers:
             return self.select_among(rows, max_bins, workers)
 
@@ -389,6 +391,7 @@ class BinnedColumns(_Columns):
         `all_rows` says that these are all rows, each once. If they stand in this order already,
         nothing is copied.
         """
+        rows = row_numbers(rows, self.n_rows)
         if all_rows and self.bin_start is not None and _are_numbered(rows):
             return self
         codes = np.empty((self.n_features, len(rows)), dtype=np.uint8)

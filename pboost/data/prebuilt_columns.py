@@ -13,7 +13,7 @@ from pboost.data.check_xy import check_finite
 from pboost.data.convert import Features, check_size
 from pboost.data.special_columns import HOLES, LEVELS
 from pboost.threads import check_stop
-from pboost.values import Array, sealed
+from pboost.values import Array, IntArray, sealed
 
 #: What `sort.check_sorted` finds wrong.
 _WRONG = {
@@ -51,6 +51,20 @@ def _is_immutable(array: Array) -> bool:
         return base is not None and memoryview(base).readonly
     except TypeError:
         return False
+
+
+def row_numbers(rows: Any, n: int) -> IntArray:
+    """Return listed rows, of 0, …, n - 1, as kernels read them."""
+    found = np.asarray(rows)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise TypeError(
+            f"rows: expected whole numbers in one dimension, got {found.dtype} of shape "
+            f"{found.shape}; numpy.flatnonzero lists the rows of a mask"
+        )
+    least, most = found.min(initial=0), found.max(initial=0)
+    if found.size and not 0 <= least <= most < n:
+        raise IndexError(f"rows: expected numbers in 0..{n - 1}, got {least if least < 0 else most}")
+    return np.ascontiguousarray(found, dtype=np.int32)
 
 
 def checked_names(names: Any, n_features: int) -> tuple[str, ...] | None:

@@ -85,11 +85,30 @@ def test_rows_of_a_kind(n, share):
             list_rows(kind, wanted, np.empty(len(expected) + 1, dtype=np.int32))
 
 
-@pytest.mark.parametrize("row", [-1, 5, 2**31 - 1])
-def test_codes_of_no_row(row):
-    columns = pb.bin_columns(np.arange(10.0).reshape(5, 2))
-    with pytest.raises(IndexError, match=r"0\.\.4"):
-        columns.select(np.array([0, row], dtype=np.int32))
+def both_kinds(X):
+    return [(pb.bin_columns(X), ()), (pb.sort_columns(X), (255,))]
+
+
+@pytest.mark.parametrize("row", [-1, 5, 2**31 - 1, 2**32])
+@pytest.mark.parametrize("kind", [0, 1])
+def test_selections_of_no_row(kind, row):
+    columns, more = both_kinds(np.arange(10.0).reshape(5, 2))[kind]
+    for dtype in (np.int32, np.int64) if row < 2**31 else (np.int64,):
+        with pytest.raises(IndexError, match=rf"rows: expected numbers in 0\.\.4, got {row}"):
+            columns.select(np.array([0, row], dtype=dtype), *more)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_selections_by_numbers_of_any_type(kind):
+    columns, more = both_kinds(np.random.default_rng(45).normal(size=(9, 2)))[kind]
+    expected = columns.select(np.array([7, 5, 3], dtype=np.int32), *more)
+    for rows in (np.arange(9)[7:2:-2], np.arange(9, dtype=np.uint8)[7:2:-2], [7, 5, 3]):
+        found = columns.select(rows, *more)
+        np.testing.assert_array_equal(found.codes, expected.codes)
+    assert columns.select([], *more).n_rows == 0
+    for wrong in (np.arange(9) > 4, np.zeros((2, 1), dtype=np.int32), [0.0]):
+        with pytest.raises(TypeError, match="rows: expected whole numbers"):
+            columns.select(wrong, *more)
 
 
 def test_order_of_special_values():

@@ -1,0 +1,66 @@
+"""A worker is killed in the middle of a fit on Dask, and the model is the same.
+
+Run as ``python lost_worker.py``, with ``pip install "pboost[dask]"``. A cluster of two workers on
+this machine fits twice; the second time one of them is killed with ``kill -9``. Dask starts it
+again and gives it its partitions, pboost tells it the cuts so far, and the fit goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import dask
+import dask.array as da
+from distributed import Client, LocalCluster
+
+import pboost as pb
+import pboost.dask
+
+ROWS, ROUNDS = 1_000_000, 300
+
+
+def fit(X: da.Array, y: da.Array) -> tuple[pb.DecisionGraph, float]:
+    """Return a model, and the seconds that it took."""
+    start = time.perf_counter()
+    model = pboost.dask.fit_adaboost(X, y, rounds=ROUNDS)
+    return model, time.perf_counter() - start
+
+
+def as_file(model: pb.DecisionGraph) -> bytes:
+    """Return the bytes of the file that holds a model."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.npz"
+        pb.save(model, path)
+        return path.read_bytes()
+
+
+def main() -> None:
+    """Fit, fit again with a worker less for a while, and compare."""
+    # A busy machine may need longer than 15 seconds to start a worker again.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "10m"})
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        random = da.random.default_rng(0)
+        X = random.normal(size=(ROWS, 10), chunks=(ROWS // 4, 10))
+        y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
+        undisturbed, seconds = fit(X, y)
+
+        victim = next(iter(client.run(os.getpid).values()))
+        threading.Timer(seconds / 2, os.kill, (victim, signal.SIGKILL)).start()
+        survivor, longer = fit(X, y)
+
+        same = as_file(undisturbed) == as_file(survivor)
+        print(f"undisturbed {seconds:.1f} s, with a worker killed {longer:.1f} s")
+        print(f"process {victim} is gone: {victim not in client.run(os.getpid).values()}")
+        print(f"the same model, bit for bit: {same}")
+
+
+if __name__ == "__main__":
+    main()
