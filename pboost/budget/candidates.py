@@ -256,11 +256,14 @@ FAMILIES = {
         partial(_distilled, family="distilled mixture", teacher="mixture", rate=0.25),
         ("two",),
         least=30,
-        most=75,
+        most=150,
     ),
     "chain": Family(partial(_chain, family="chain", leaves=32), ("two", "many")),
     "chain of smaller trees": Family(
         partial(_chain, family="chain of smaller trees", leaves=16), ("many",), least=30
+    ),
+    "chain of larger trees": Family(
+        partial(_chain, family="chain of larger trees", leaves=128), ("many",), least=4.5
     ),
     "short sum of trees": Family(_short, most=150),
     "long sum of trees": Family(_long, least=30),
