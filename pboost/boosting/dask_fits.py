@@ -9,9 +9,11 @@ import numpy as np
 
 from pboost.boosting.shard_matryoshka import MatryoshkaOptions
 from pboost.boosting.shard_trees import BoostedOptions
+from pboost.boosting.shard_validation import held_out
 from pboost.boosting.shards import Options
 from pboost.data.columns import MAX_BINS
-from pboost.growth.dask_tables import read_table
+from pboost.data.splits import Validation
+from pboost.growth.dask_tables import check_here, read_table
 from pboost.growth.shard_trees import TreeShard
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
@@ -41,6 +43,8 @@ def fit_adaboost(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    validation: Validation = None,
+    patience: int | None = None,
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> DecisionGraph:
@@ -62,6 +66,11 @@ def fit_adaboost(
     edges : {"sample", "exact"}
         Rows that make the edges of bins, as in `pboost.shards.bin_columns`: of more than 200,000
         some, or all; for the latter workers hold sorted columns meanwhile, 8 bytes a value.
+    validation : tuple, optional
+        Rows by which growth ends early and the model is chosen, as in `pboost.fit_adaboost`:
+        ``(X, y)`` or ``(X, y, sample_weight)``, which are here, and no collections.
+    patience : int, optional
+        As in `pboost.fit_adaboost`.
 
     Returns
     -------
@@ -78,7 +87,8 @@ def fit_adaboost(
         If the client is closed, a worker has another release of pboost, a partition cannot be had
         any more, or no worker answers for one within ten minutes.
     NotImplementedError
-        For what `pboost.shards.fit_adaboost` does not implement.
+        For what `pboost.shards.fit_adaboost` does not implement, and a share of the rows as
+        `validation`.
     ImportError
         Without Dask: ``pip install "pboost[dask]"``.
 
@@ -100,11 +110,13 @@ def fit_adaboost(
     options = Options.checked(
         rounds, weak, votes, observation, smoothing, learning_rate, callback, progress
     )
+    check_here(validation)
     table = read_table(
         X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
     )
+    parts, held = held_out(table.parts(), validation, patience, None, options.learner)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
-        return options.fit(table.parts(), engine, workers)
+        return options.fit(parts, engine, workers, held)
 
 
 @builder
@@ -123,6 +135,8 @@ def fit_boosted_tree(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    validation: Validation = None,
+    patience: int | None = None,
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> DecisionGraph:
@@ -136,8 +150,8 @@ def fit_boosted_tree(
         As in `pboost.shards.fit_boosted_tree`.
     smoothing, learning_rate : optional
         As in `pboost.shards.fit_boosted_tree`.
-    callback, progress : optional
-        As in `pboost.fit_boosted_tree`.
+    validation, patience, callback, progress : optional
+        As in `pboost.fit_boosted_tree`; validation rows are here, and no share is held out.
 
     Returns
     -------
@@ -151,7 +165,8 @@ def fit_boosted_tree(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For what `pboost.shards.fit_boosted_tree` does not implement.
+        For what `pboost.shards.fit_boosted_tree` does not implement, and a share of the rows as
+        `validation`.
 
     Notes
     -----
@@ -171,15 +186,17 @@ def fit_boosted_tree(
         nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
         progress, observation,
     )  # fmt: skip
+    check_here(validation)
     table = read_table(
         X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
     )
+    parts, held = held_out(table.parts(), validation, patience, None, options.learner)
     if options.observation.is_exact:
         places = table.engine(TreeShard, 2)
     else:
         places = table.engine(options.kind, dtype=np.uint8)
     with places as engine, Workers(1) as workers:
-        return options.fit(table.parts(), engine, workers)
+        return options.fit(parts, engine, workers, held)
 
 
 @builder
@@ -199,6 +216,8 @@ def fit_matryoshka(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    validation: Validation = None,
+    patience: int | None = None,
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> DecisionGraph:
@@ -210,8 +229,8 @@ def fit_matryoshka(
         Collections of Dask, as in `pboost.dask.fit_adaboost`.
     shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate : optional
         As in `pboost.shards.fit_matryoshka`.
-    callback, progress : optional
-        As in `pboost.fit_matryoshka`.
+    validation, patience, callback, progress : optional
+        As in `pboost.fit_matryoshka`; validation rows are here, and no share is held out.
 
     Returns
     -------
@@ -225,7 +244,8 @@ def fit_matryoshka(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For what `pboost.shards.fit_matryoshka` does not implement.
+        For what `pboost.shards.fit_matryoshka` does not implement, and a share of the rows as
+        `validation`.
 
     Notes
     -----
@@ -244,8 +264,10 @@ def fit_matryoshka(
         shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate, callback,
         progress,
     )  # fmt: skip
+    check_here(validation)
     table = read_table(
         X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
     )
+    parts, held = held_out(table.parts(), validation, patience, None, options.learner)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
-        return options.fit(table.parts(), engine, workers)
+        return options.fit(parts, engine, workers, held)

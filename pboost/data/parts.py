@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight
+from pboost.data.binned_values import values_in_bins
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
     as_targets,
@@ -22,6 +23,7 @@ from pboost.data.check_xy import (
 )
 from pboost.data.columns import BinnedColumns, made
 from pboost.data.labels import numbers_given
+from pboost.data.row_digest import Digest
 from pboost.data.training import Problem, TrainingData
 from pboost.values import Array, FloatArray, IntArray
 
@@ -40,12 +42,25 @@ class Parts:
         Class of each row.
     weights : list of ndarray of float64, or None
         As given.
+    seen : ndarray of uint64, or None
+        Digest of rows, as of `Problem`.
     """
 
     columns: list[BinnedColumns]
     labels: Array
     label: list[NDArray[np.uint8]]
     weights: list[FloatArray] | None
+    seen: Digest | None = None
+
+    def problem(self) -> Problem:
+        """Return labels and weights of all rows, one partition after another; no columns."""
+        first = self.columns[0]
+        return Problem(
+            columns=first.select(np.empty(0, dtype=np.int32)), labels=self.labels,
+            label=np.concatenate([np.empty(0, dtype=np.uint8), *self.label]),
+            weights=None if not self.weights else np.concatenate(self.weights),
+            names=first.names, table=first.table,
+        )  # fmt: skip
 
     def whole(
         self, exponent: int, scale: float, masses: tuple[int, int], bin_start: IntArray
@@ -60,7 +75,7 @@ class Parts:
         weights = None if self.weights is None else np.ones(2)
         problem = Problem(
             columns=columns, labels=self.labels, label=np.array([0, 1], dtype=np.uint8),
-            weights=weights, names=first.names, table=first.table,
+            weights=weights, names=first.names, table=first.table, seen=self.seen,
         )  # fmt: skip
         return TrainingData(
             problem=problem, rows=np.arange(2, dtype=np.int32), weight=np.ones(2),
@@ -106,6 +121,20 @@ def read_columns(
     if sample_weight is None:
         return columns, None
     return columns, weights_of_parts(sample_weight, sizes)
+
+
+def values_of_rows(columns: Sequence[BinnedColumns], rows: NDArray[np.intp]) -> Array:
+    """Return what `values_in_bins` does of rows that are numbered through all partitions."""
+    stops = np.cumsum([part.n_rows for part in columns])
+    place = np.searchsorted(stops, rows, side="right")
+    order = np.argsort(place, kind="stable")
+    found = [
+        values_in_bins(part, rows[place == k] - (stops[k] - part.n_rows))
+        for k, part in enumerate(columns)
+        if part.n_rows
+    ]
+    values: Array = np.concatenate(found)[np.argsort(order, kind="stable")]
+    return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,7 +44,7 @@ from pboost.data.sampled_bins import SAMPLE_ROWS
 from pboost.data.table import Table
 from pboost.growth.dask_places import DaskPlaces, check_version, dask_module, gathered
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, check_choice, check_integer
+from pboost.values import Array, FloatArray, check_choice, check_integer, shown
 
 
 def partitions(name: str, collection: Any, ndim: int, n: int | None = None) -> list[Any]:
@@ -69,6 +69,23 @@ def partitions(name: str, collection: Any, ndim: int, n: int | None = None) -> l
             "chunks, by rechunk or repartition"
         )
     return found
+
+
+def check_here(validation: Any) -> None:
+    """Refuse validation rows that are not in this process."""
+    if validation is None:
+        return
+    if not isinstance(validation, tuple | list):
+        raise NotImplementedError(
+            "validation: of collections of Dask no share is held out; expected rows that are here, "
+            f"(X, y) or (X, y, sample_weight), got {shown(validation)}"
+        )
+    for one in validation:
+        if dask_module("dask").is_dask_collection(one):
+            raise TypeError(
+                "validation: expected rows that are here, got a collection of Dask "
+                f"({type(one).__name__}); its `compute` brings them"
+            )
 
 
 class DaskTable(NamedTuple):

@@ -15,9 +15,10 @@ from pboost.data.engines import check_size
 from pboost.data.part_bins import like
 from pboost.data.part_tasks import Coded, truth_of
 from pboost.data.special_columns import LEVEL_SMOOTHING
+from pboost.data.splits import Validation
 from pboost.data.training import Problem
 from pboost.growth.dask_places import DaskPlaces, gathered
-from pboost.growth.dask_tables import DaskTable, each_part, read_table
+from pboost.growth.dask_tables import DaskTable, check_here, each_part, read_table
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, check_loss
@@ -63,6 +64,8 @@ def fit_stagewise(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    validation: Validation = None,
+    patience: int | None = None,
     rng: Seed = None,
     callback: Callback | None = None,
     progress: Progress = False,
@@ -81,8 +84,8 @@ def fit_stagewise(
         As in `pboost.shards.fit_stagewise`.
     interactions, max_step, start, sums, missing, level_smoothing, rng : optional
         As in `pboost.shards.fit_stagewise`.
-    callback, progress : optional
-        As in `pboost.fit_stagewise`.
+    validation, patience, callback, progress : optional
+        As in `pboost.fit_stagewise`; validation rows are here, and no share is held out.
 
     Returns
     -------
@@ -96,7 +99,8 @@ def fit_stagewise(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For what `pboost.shards.fit_stagewise` does not implement.
+        For what `pboost.shards.fit_stagewise` does not implement, and a share of the rows as
+        `validation`.
 
     Notes
     -----
@@ -125,12 +129,13 @@ def fit_stagewise(
         },
     )  # fmt: skip
     generator, told = as_generator(rng), partial(with_bar, callback, progress)
+    check_here(validation)
     of = "targets" if own.is_regression else "labels"
     table = read_table(X, y, sample_weight, max_bins, of, edges)
     with ExitStack() as ends:
         data = FitData(table.bins, None, None, None, generator)
         parts = _Parts(table, ends)
-        return grow_sum(data, own, options, (None, None), told, parts=parts)
+        return grow_sum(data, own, options, (validation, patience), told, parts=parts)
 
 
 class _Parts:
@@ -155,6 +160,10 @@ class _Parts:
             names=table.bins.names, y=no_number if is_classes else values,
             exponent=parts.exponent, table=table.bins.table,
         )  # fmt: skip
+
+    def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """No rows are held out of those of workers, see `check_here`."""
+        raise NotImplementedError("rows of workers are not held out")
 
     def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
         """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""

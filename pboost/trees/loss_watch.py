@@ -59,6 +59,11 @@ class LossWatch:
                 except ValueError as error:
                     raise ValueError(f"validation: {error}") from None
 
+    def read_drawn(self, values: Callable[[NDArray[np.intp]], NDArray[Any]]) -> None:
+        """Have the values of rows that are held out, where decision values of all are elsewhere."""
+        if self.rows is not None and self.rows.X is None:
+            self.rows = replace(self.rows, X=values(self.rows.drawn))
+
     @property
     def latest(self) -> float | None:
         """Mean loss on the validation rows after the latest tree."""

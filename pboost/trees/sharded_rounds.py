@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pboost._core import round_shard as kernel
 from pboost.data.columns import MAX_BINS
 from pboost.data.engines import Engine, check_size
-from pboost.data.parts import TreeParts
+from pboost.data.parts import TreeParts, values_of_rows
 from pboost.data.training import Problem
 from pboost.growth.shard_processes import places
 from pboost.growth.shard_trees import Answer
@@ -53,6 +53,9 @@ class RowParts(Protocol):
     def problem(self) -> Problem:
         """Return the problem, whose columns have no rows."""
 
+    def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Return rows, numbered through all parts, or what is on the same side of edges of bins."""
+
     def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
         """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""
 
@@ -81,6 +84,10 @@ class SumParts:
     n_processes: int | None
     n_threads: int | None
     ends: ExitStack
+
+    def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Return rows, numbered through all parts, or what is on the same side of edges of bins."""
+        return values_of_rows(self.parts.columns, rows)
 
     def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
         """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""

@@ -419,6 +419,8 @@ def grow_sum(
     of_row = weight_of_copy(problem.weights)
     options = {**options, "l2": l2_of(options["l2"], held, of_row)}
     watch = LossWatch(*held_out, problem, loss, data.generator)
+    if parts is not None:
+        watch.read_drawn(parts.values)
     settings = {
         "builder": "fit_stagewise", "loss": str(loss), **options,
         "learning_rate": rate, "leaf_step": leaf_step, "max_step": most, "bag": bag,

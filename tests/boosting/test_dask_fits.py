@@ -121,6 +121,23 @@ def test_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
         assert contents(model, tmp_path) == contents(local, tmp_path)
 
 
+def test_rows_that_are_held_out(client, tmp_path):
+    held = X[:70] + 0.1, Y[70:140]
+    columns, labels, weight = collections(80)
+    for builder in ("fit_adaboost", "fit_boosted_tree", "fit_matryoshka", "fit_stagewise"):
+        options = {"validation": held, "patience": 2, "sample_weight": WEIGHT}
+        local = getattr(pb, builder)(pb.bin_columns(X), Y, **options)
+        fit = getattr(pb.dask, builder)
+        model = fit(columns, labels, **options | {"sample_weight": weight})
+        assert contents(model, tmp_path) == contents(local, tmp_path)
+        with pytest.raises(NotImplementedError, match=r"Dask no share is held out; .* got 0\.2"):
+            fit(columns, labels, validation=0.2)
+        with pytest.raises(TypeError, match=r"validation: expected rows that are here, got a col"):
+            fit(columns, labels, validation=(columns, labels))
+        with pytest.raises(ValueError, match="patience: expected None without validation"):
+            fit(columns, labels, patience=2)
+
+
 def test_predictions_are_lazy(client):
     model = pb.fit_adaboost(X, Y, rounds=3)
     columns = da.from_array(X, chunks=((100, 0, 140), (3, 1)))
