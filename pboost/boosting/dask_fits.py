@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pboost.boosting.shard_continuation import PartsGoOn
 from pboost.boosting.shard_matryoshka import MatryoshkaOptions
 from pboost.boosting.shard_trees import BoostedOptions
 from pboost.boosting.shard_validation import held_out
@@ -20,7 +21,7 @@ from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.observation.gaussian_shards import reads_values
 from pboost.threads import Workers
-from pboost.values import Progress
+from pboost.values import Bar, Progress
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump
@@ -271,3 +272,16 @@ def fit_matryoshka(
     parts, held = held_out(table.parts(), validation, patience, None, options.learner)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
         return options.fit(parts, engine, workers, held)
+
+
+def continue_dask_graph(
+    model: DecisionGraph, X: Any, y: Any, *, sample_weight: Any, max_bins: int, edges: str,
+    bar: Bar, **options: Any,
+) -> DecisionGraph:  # fmt: skip
+    """Return the graph with more nodes; see `pboost.dask.continue_fit`."""
+    more = PartsGoOn.checked(model, **options)
+    table = read_table(
+        X, y, sample_weight, max_bins, "two labels", edges, reads_values(more.observation)
+    )
+    with table.engine(more.kind, dtype=np.uint8) as engine, Workers(1) as workers:
+        return more.fit(table.parts(), engine, workers, bar)

@@ -16,7 +16,7 @@ from pboost.data.training import TrainingData
 from pboost.growth.step import Callback
 from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.models.graph import DecisionGraph
-from pboost.values import Seed
+from pboost.values import Seed, as_generator
 from pboost.weak.base import Weak
 
 
@@ -41,7 +41,8 @@ def held_out(
             "validation: BinnedColumns hold no values to predict from; pass values=True to "
             "pb.shards.bin_columns or pb.bin_files, or validation data"
         )
-    rows = validation_rows(validation, patience, parts.problem(), rng, holes=weak.takes.holes)
+    generator = as_generator(rng)
+    rows = validation_rows(validation, patience, parts.problem(), generator, holes=weak.takes.holes)
     if rows is None:
         return parts, None
     if rows.X is not None:

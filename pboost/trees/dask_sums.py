@@ -22,9 +22,11 @@ from pboost.growth.dask_tables import DaskTable, check_here, each_part, read_tab
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, check_loss
+from pboost.models.new_rows import columns_to_fit
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees import pairs
 from pboost.trees.cart import FitData
+from pboost.trees.continuation import check_goes_on_parts, sum_goes_on
 from pboost.trees.restraints import Restraints
 from pboost.trees.round_shards import Given, RoundShard
 from pboost.trees.sharded_rounds import ShardedRounds
@@ -32,7 +34,16 @@ from pboost.trees.stagewise import grow_sum
 from pboost.trees.steps import Steps
 from pboost.trees.sum_shards import sum_options
 from pboost.trees.weights import Weights
-from pboost.values import Array, FloatArray, Progress, Seed, as_generator, check_callback, with_bar
+from pboost.values import (
+    Array,
+    Bar,
+    FloatArray,
+    Progress,
+    Seed,
+    as_generator,
+    check_callback,
+    with_bar,
+)
 from pboost.values.options import builder
 
 
@@ -136,6 +147,22 @@ def fit_stagewise(
         data = FitData(table.bins, None, None, None, generator)
         parts = _Parts(table, ends)
         return grow_sum(data, own, options, (validation, patience), told, parts=parts)
+
+
+def continue_dask_sum(
+    model: StagewiseModel, X: Any, y: Any, *, steps: Any, sample_weight: Any, validation: Any,
+    rng: Any, max_bins: int, edges: str, bar: Bar,
+) -> StagewiseModel:  # fmt: skip
+    """Return the sum with more trees; see `pboost.dask.continue_fit`."""
+    options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
+    check_goes_on_parts(model, options)
+    check_here(held_out[0])
+    of = "targets" if model.loss.is_regression else "labels"
+    table = read_table(X, y, sample_weight, max_bins, of, edges)
+    with ExitStack() as ends:
+        data = FitData(columns_to_fit(model, table.bins), None, None, None, generator)
+        parts = _Parts(table, ends)
+        return grow_sum(data, model.loss, options, held_out, bar, model, tried, parts)
 
 
 class _Parts:

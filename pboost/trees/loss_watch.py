@@ -39,7 +39,9 @@ class LossWatch:
         problem: Problem,
         loss: Loss,
         generator: np.random.Generator,
+        values: Callable[[NDArray[np.intp]], NDArray[Any]] | None = None,
     ) -> None:
+        """`values` returns rows by their numbers, where decision values are elsewhere."""
         weights = problem.weights
         if weights is None:
             self.weight: FloatArray = np.broadcast_to(1.0, problem.n_rows)  # one number
@@ -49,6 +51,8 @@ class LossWatch:
         self.losses: list[float] = []
         self._loss, problem = loss, replace(problem, weights=self.weight)
         self.rows = validation_rows(validation, patience, problem, generator)
+        if values is not None and self.rows is not None and self.rows.X is None:
+            self.rows = replace(self.rows, X=values(self.rows.drawn))
         self.seen = problem.seen if self.rows is None else self.rows.problem.seen
         if self.rows is not None and self.rows.problem.weights is not None:
             self.weight, self.settings = self.rows.problem.weights, self.rows.settings
@@ -58,11 +62,6 @@ class LossWatch:
                     Loss.check_targets(loss, y, np.arange(len(y)))
                 except ValueError as error:
                     raise ValueError(f"validation: {error}") from None
-
-    def read_drawn(self, values: Callable[[NDArray[np.intp]], NDArray[Any]]) -> None:
-        """Have the values of rows that are held out, where decision values of all are elsewhere."""
-        if self.rows is not None and self.rows.X is None:
-            self.rows = replace(self.rows, X=values(self.rows.drawn))
 
     @property
     def latest(self) -> float | None:

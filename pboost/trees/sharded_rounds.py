@@ -20,6 +20,7 @@ from pboost.growth.shard_processes import places
 from pboost.growth.shard_trees import Answer
 from pboost.growth.tree import CartLimits, Grown
 from pboost.losses import Loss
+from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pairs
 from pboost.trees.restraints import Restraints
@@ -28,6 +29,7 @@ from pboost.trees.round_shards import (
     Asked,
     At,
     Farthest,
+    Fitted,
     Gathered,
     Given,
     Looked,
@@ -207,6 +209,10 @@ class ShardedRounds(Rounds):
     def add(self, grown: Grown, rows: IntArray) -> None:
         """Have the tree just grown added to the decision values."""
         self._told.append(Added(grown.nodes["mean"][self._leaf]))
+
+    def add_fitted(self, tree: Tree) -> None:
+        """Have a tree of an earlier fit added to the decision values."""
+        self._told.append(Fitted.of(tree))
 
 
 def _kept(method: _Method) -> _Method:

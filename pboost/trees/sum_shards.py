@@ -164,6 +164,18 @@ def fit_stagewise(
 
 def sum_options(loss: Loss, growth: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a sum on partitions, or raise what is raised whatever the data."""
+    check_in_parts(loss, growth)
+    return {
+        **RESTRAINTS, "trees": "per-class", "bag": None, "search": "auto", "max_bins": MAX_BINS,
+        "tree_comparisons": None, "task": task_of(loss, None), **given, "growth": growth,
+        "steps": check_integer("steps", given["steps"], least=1),
+        "monotone": plain_monotone(given["monotone"]),
+        "interactions": plain_interactions(given["interactions"]),
+    }  # fmt: skip
+
+
+def check_in_parts(loss: Loss, growth: str) -> None:
+    """Raise NotImplementedError for losses and growths of which partitions have no sums."""
     if not is_of_package(loss) or loss.name not in LOSSES:
         raise NotImplementedError(
             f"loss: expected one of {', '.join(LOSSES)} of partitions, got {loss}; fit_stagewise "
@@ -174,10 +186,3 @@ def sum_options(loss: Loss, growth: str, given: dict[str, Any]) -> dict[str, Any
             'growth: "per-comparison" is not implemented for partitions; "auto", "free", "pooled" '
             'or "symmetric" are'
         )
-    return {
-        **RESTRAINTS, "trees": "per-class", "bag": None, "search": "auto", "max_bins": MAX_BINS,
-        "tree_comparisons": None, "task": task_of(loss, None), **given, "growth": growth,
-        "steps": check_integer("steps", given["steps"], least=1),
-        "monotone": plain_monotone(given["monotone"]),
-        "interactions": plain_interactions(given["interactions"]),
-    }  # fmt: skip

@@ -168,6 +168,37 @@ def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, m
     assert len(cuts) == 3
 
 
+def test_models_go_on(client, tmp_path, monkeypatch):
+    engines, enter = [], DaskPlaces.__enter__
+    monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
+
+    def cut(step, record):
+        if step == 5:
+            for line in engines[-1].lines[:2]:
+                line.connection.close()
+
+    columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=80)
+    bins = pb.bin_columns(X, values=True)
+    flip, gaussian = pb.observation.flip(0.1), pb.observation.gaussian(0.2)
+    for builder, options, more in (
+        ("fit_adaboost", {"rounds": 3}, {"rounds": 4}),
+        ("fit_adaboost", {"rounds": 3, "observation": gaussian}, {"rounds": 4}),
+        ("fit_boosted_tree", {"nodes": 3, "observation": flip}, {"nodes": 4}),
+        ("fit_stagewise", {"steps": 3}, {"steps": 4}),
+    ):
+        first = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT, **options)
+        whole = pb.continue_fit(first, bins, TWO, sample_weight=WEIGHT, **more)
+        model = pb.dask.continue_fit(
+            first, columns, labels, sample_weight=weight, callback=cut, **more
+        )
+        assert contents(model, tmp_path) == contents(whole, tmp_path), builder
+    held = pb.fit_stagewise(bins, TWO, steps=3, validation=0.3, rng=0)
+    with pytest.raises(NotImplementedError, match="of collections of Dask no share is held out"):
+        pb.dask.continue_fit(held, columns, labels, steps=2)
+    with pytest.raises(NotImplementedError, match="a Forest is not continued on partitions"):
+        pb.dask.continue_fit(pb.fit_forest(X, TWO, members=2, rng=0), columns, labels)
+
+
 def test_members_are_tasks(client, tmp_path):
     columns, labels, weight = arrays(X, FITS["three labels"][1], WEIGHT, chunks=(100, 0, 13, 127))
     options = {"members": 3, "rounds": 2, "bag": 0.5}
