@@ -44,6 +44,7 @@ def fit_adaboost(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
     validation: Validation = None,
     patience: int | None = None,
     callback: Callback | None = None,
@@ -67,6 +68,9 @@ def fit_adaboost(
     edges : {"sample", "exact"}
         Rows that make the edges of bins, as in `pboost.shards.bin_columns`: of more than 200,000
         some, or all; for the latter workers hold sorted columns meanwhile, 8 bytes a value.
+    weighted_edges : bool
+        Whether bins are of about equal weight, as those of ``pboost.bin_columns(X,
+        sample_weight=...)``; by default they hold about as many rows each.
     validation : tuple, optional
         Rows by which growth ends early and the model is chosen, as in `pboost.fit_adaboost`:
         ``(X, y)`` or ``(X, y, sample_weight)``, which are here, and no collections.
@@ -113,7 +117,14 @@ def fit_adaboost(
     )
     check_here(validation)
     table = read_table(
-        X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
+        X,
+        y,
+        sample_weight,
+        max_bins,
+        "two labels",
+        edges,
+        weighted_edges,
+        reads_values(options.observation),
     )
     parts, held = held_out(table.parts(), validation, patience, None, options.learner)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
@@ -136,6 +147,7 @@ def fit_boosted_tree(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
     validation: Validation = None,
     patience: int | None = None,
     callback: Callback | None = None,
@@ -145,7 +157,7 @@ def fit_boosted_tree(
 
     Parameters
     ----------
-    X, y, sample_weight, max_bins, edges : optional
+    X, y, sample_weight, max_bins, edges, weighted_edges : optional
         Collections of Dask, as in `pboost.dask.fit_adaboost`.
     nodes, weak, observation, growth, target_certificate, max_depth : optional
         As in `pboost.shards.fit_boosted_tree`.
@@ -189,7 +201,14 @@ def fit_boosted_tree(
     )  # fmt: skip
     check_here(validation)
     table = read_table(
-        X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
+        X,
+        y,
+        sample_weight,
+        max_bins,
+        "two labels",
+        edges,
+        weighted_edges,
+        reads_values(options.observation),
     )
     parts, held = held_out(table.parts(), validation, patience, None, options.learner)
     if options.observation.is_exact:
@@ -217,6 +236,7 @@ def fit_matryoshka(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
     validation: Validation = None,
     patience: int | None = None,
     callback: Callback | None = None,
@@ -226,7 +246,7 @@ def fit_matryoshka(
 
     Parameters
     ----------
-    X, y, sample_weight, max_bins, edges : optional
+    X, y, sample_weight, max_bins, edges, weighted_edges : optional
         Collections of Dask, as in `pboost.dask.fit_adaboost`.
     shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate : optional
         As in `pboost.shards.fit_matryoshka`.
@@ -267,7 +287,14 @@ def fit_matryoshka(
     )  # fmt: skip
     check_here(validation)
     table = read_table(
-        X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
+        X,
+        y,
+        sample_weight,
+        max_bins,
+        "two labels",
+        edges,
+        weighted_edges,
+        reads_values(options.observation),
     )
     parts, held = held_out(table.parts(), validation, patience, None, options.learner)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
@@ -276,12 +303,19 @@ def fit_matryoshka(
 
 def continue_dask_graph(
     model: DecisionGraph, X: Any, y: Any, *, sample_weight: Any, max_bins: int, edges: str,
-    bar: Bar, **options: Any,
+    weighted_edges: bool, bar: Bar, **options: Any,
 ) -> DecisionGraph:  # fmt: skip
     """Return the graph with more nodes; see `pboost.dask.continue_fit`."""
     more = PartsGoOn.checked(model, **options)
     table = read_table(
-        X, y, sample_weight, max_bins, "two labels", edges, reads_values(more.observation)
+        X,
+        y,
+        sample_weight,
+        max_bins,
+        "two labels",
+        edges,
+        weighted_edges,
+        reads_values(more.observation),
     )
     with table.engine(more.kind, dtype=np.uint8) as engine, Workers(1) as workers:
         return more.fit(table.parts(), engine, workers, bar)

@@ -22,6 +22,7 @@ from pboost.data.check_xy import (
     weights_of_some,
 )
 from pboost.data.columns import BinnedColumns, made
+from pboost.data.engines import SUM_BITS
 from pboost.data.labels import numbers_given
 from pboost.data.row_digest import Digest
 from pboost.data.training import Problem, TrainingData
@@ -236,19 +237,33 @@ def weights_of_parts(sample_weight: Any, sizes: Sequence[int]) -> list[FloatArra
 
 def fixed_of_parts(weights: Sequence[FloatArray]) -> list[NDArray[np.int64]]:
     """Return weights as `to_fixed_point` does; sums are of integers, in any order the same."""
-    n = sum(map(len, weights))
-    most = math.frexp(max(float(part.max(initial=0.0)) for part in weights))[1]
-    scaled = [np.ldexp(part, -most) for part in weights]  # below 1
-    fixed = [np.empty(len(part), dtype=np.int64) for part in weights]
-    first = 61 - n.bit_length()
-    total = sum(
-        reweight.to_fixed(part, math.ldexp(1.0, first), out)
-        for part, out in zip(scaled, fixed, strict=True)
-    )
-    scale = math.ldexp(1.0, 61 - (total.bit_length() - first))
-    for part, out in zip(scaled, fixed, strict=True):
-        reweight.to_fixed(part, scale, out)
-    return fixed
+    most = math.frexp(max(greatest_of(part) for part in weights))[1]
+    first = first_bits(sum(map(len, weights)))
+    total = sum(fixed_of_part(part, most, first)[1] for part in weights)
+    bits = bits_of_total(total, first)
+    return [fixed_of_part(part, most, bits)[0] for part in weights]
+
+
+def greatest_of(weights: FloatArray) -> float:
+    """Return the greatest weight of a partition, 0 where it has none."""
+    return float(weights.max(initial=0.0))
+
+
+def first_bits(n: int) -> int:
+    """Return in how many bits weights below 1 of n rows are added up first."""
+    return SUM_BITS - n.bit_length()
+
+
+def bits_of_total(total: int, first: int) -> int:
+    """Return in how many bits weights have the largest sum that has room, given that in `first`."""
+    return SUM_BITS - (total.bit_length() - first)
+
+
+def fixed_of_part(weights: FloatArray, most: int, bits: int) -> tuple[NDArray[np.int64], int]:
+    """Return the weights of a partition times ``2**-most`` with so many bits, and their sum."""
+    fixed = np.empty(len(weights), dtype=np.int64)
+    total = reweight.to_fixed(np.ldexp(weights, -most), math.ldexp(1.0, bits), fixed)
+    return fixed, int(total)
 
 
 def weights_of_part(number: int, given: Any, size: int) -> FloatArray:

@@ -34,6 +34,7 @@ def continue_fit(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
     validation: tuple[Any, ...] | None = None,
     rng: Seed = None,
     callback: Callback | None = None,
@@ -45,7 +46,7 @@ def continue_fit(
     ----------
     model : DecisionGraph or StagewiseModel
         A fitted model, as in `pboost.shards.continue_fit`.
-    X, y, sample_weight, max_bins, edges : optional
+    X, y, sample_weight, max_bins, edges, weighted_edges : optional
         Collections of Dask, of the fit or others, and bins, as in `pboost.dask.fit_adaboost`.
     rounds, nodes, steps, weak, observation, growth, smoothing, learning_rate : optional
         As in `pboost.shards.continue_fit`.
@@ -83,7 +84,12 @@ def continue_fit(
         "growth": growth, "smoothing": smoothing, "learning_rate": learning_rate,
         "validation": validation,
     }, rng)  # fmt: skip
-    table: dict[str, Any] = {"sample_weight": sample_weight, "max_bins": max_bins, "edges": edges}
+    table: dict[str, Any] = {
+        "sample_weight": sample_weight,
+        "max_bins": max_bins,
+        "edges": edges,
+        "weighted_edges": weighted_edges,
+    }
     bar = partial(with_bar, callback, progress)
     if isinstance(model, StagewiseModel):
         return continue_dask_sum(model, X, y, **own, **table, rng=rng, bar=bar)

@@ -75,6 +75,7 @@ def fit_stagewise(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
     validation: Validation = None,
     patience: int | None = None,
     rng: Seed = None,
@@ -85,7 +86,7 @@ def fit_stagewise(
 
     Parameters
     ----------
-    X, sample_weight, max_bins, edges : optional
+    X, sample_weight, max_bins, edges, weighted_edges : optional
         Collections of Dask, and bins, as in `pboost.dask.fit_adaboost`.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, two values in all, or numbers, in partitions as those of X.
@@ -142,7 +143,7 @@ def fit_stagewise(
     generator, told = as_generator(rng), partial(with_bar, callback, progress)
     check_here(validation)
     of = "targets" if own.is_regression else "labels"
-    table = read_table(X, y, sample_weight, max_bins, of, edges)
+    table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     with ExitStack() as ends:
         data = FitData(table.bins, None, None, None, generator)
         parts = _Parts(table, ends)
@@ -151,14 +152,14 @@ def fit_stagewise(
 
 def continue_dask_sum(
     model: StagewiseModel, X: Any, y: Any, *, steps: Any, sample_weight: Any, validation: Any,
-    rng: Any, max_bins: int, edges: str, bar: Bar,
+    rng: Any, max_bins: int, edges: str, weighted_edges: bool, bar: Bar,
 ) -> StagewiseModel:  # fmt: skip
     """Return the sum with more trees; see `pboost.dask.continue_fit`."""
     options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
     check_goes_on_parts(model, options)
     check_here(held_out[0])
     of = "targets" if model.loss.is_regression else "labels"
-    table = read_table(X, y, sample_weight, max_bins, of, edges)
+    table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     with ExitStack() as ends:
         data = FitData(columns_to_fit(model, table.bins), None, None, None, generator)
         parts = _Parts(table, ends)
