@@ -10,11 +10,12 @@ import numpy as np
 from pboost.boosting.shard_continuation import PartsGoOn
 from pboost.boosting.shard_matryoshka import MatryoshkaOptions
 from pboost.boosting.shard_trees import BoostedOptions
-from pboost.boosting.shard_validation import held_out
+from pboost.boosting.shard_validation import Held, held_out
 from pboost.boosting.shards import Options
 from pboost.data.columns import MAX_BINS
+from pboost.data.parts import Parts
 from pboost.data.splits import Validation
-from pboost.growth.dask_tables import check_here, read_table
+from pboost.growth.dask_tables import DaskTable, check_here, read_table
 from pboost.growth.shard_trees import TreeShard
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
@@ -115,18 +116,8 @@ def fit_adaboost(
     options = Options.checked(
         rounds, weak, votes, observation, smoothing, learning_rate, callback, progress
     )
-    check_here(validation)
-    table = read_table(
-        X,
-        y,
-        sample_weight,
-        max_bins,
-        "two labels",
-        edges,
-        weighted_edges,
-        reads_values(options.observation),
-    )
-    parts, held = held_out(table.parts(), validation, patience, None, options.learner)
+    given = X, y, sample_weight, max_bins, edges, weighted_edges
+    table, parts, held = _read(given, options, validation, patience)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
         return options.fit(parts, engine, workers, held)
 
@@ -199,18 +190,8 @@ def fit_boosted_tree(
         nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
         progress, observation,
     )  # fmt: skip
-    check_here(validation)
-    table = read_table(
-        X,
-        y,
-        sample_weight,
-        max_bins,
-        "two labels",
-        edges,
-        weighted_edges,
-        reads_values(options.observation),
-    )
-    parts, held = held_out(table.parts(), validation, patience, None, options.learner)
+    given = X, y, sample_weight, max_bins, edges, weighted_edges
+    table, parts, held = _read(given, options, validation, patience)
     if options.observation.is_exact:
         places = table.engine(TreeShard, 2)
     else:
@@ -285,18 +266,8 @@ def fit_matryoshka(
         shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate, callback,
         progress,
     )  # fmt: skip
-    check_here(validation)
-    table = read_table(
-        X,
-        y,
-        sample_weight,
-        max_bins,
-        "two labels",
-        edges,
-        weighted_edges,
-        reads_values(options.observation),
-    )
-    parts, held = held_out(table.parts(), validation, patience, None, options.learner)
+    given = X, y, sample_weight, max_bins, edges, weighted_edges
+    table, parts, held = _read(given, options, validation, patience)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
         return options.fit(parts, engine, workers, held)
 
@@ -307,15 +278,18 @@ def continue_dask_graph(
 ) -> DecisionGraph:  # fmt: skip
     """Return the graph with more nodes; see `pboost.dask.continue_fit`."""
     more = PartsGoOn.checked(model, **options)
-    table = read_table(
-        X,
-        y,
-        sample_weight,
-        max_bins,
-        "two labels",
-        edges,
-        weighted_edges,
-        reads_values(more.observation),
-    )
+    given = X, y, sample_weight, max_bins, edges, weighted_edges
+    table, parts, _ = _read(given, more, None, None)
     with table.engine(more.kind, dtype=np.uint8) as engine, Workers(1) as workers:
-        return more.fit(table.parts(), engine, workers, bar)
+        return more.fit(parts, engine, workers, bar)
+
+
+def _read(
+    given: tuple[Any, ...], options: Any, validation: Any, patience: Any
+) -> tuple[DaskTable, Parts, Held | None]:
+    """Return the table of X, y, weights and options of bins, its parts, and rows held out."""
+    check_here(validation)
+    X, y, weight, max_bins, edges, weighted_edges = given
+    keeps_values = reads_values(options.observation)
+    table = read_table(X, y, weight, max_bins, "two labels", edges, weighted_edges, keeps_values)
+    return table, *held_out(table.parts(), validation, patience, None, options.learner)
