@@ -7,8 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from itertools import takewhile
+from pathlib import Path
 from traceback import walk_stack
 
 import numpy as np
@@ -138,6 +141,24 @@ def test_rows_that_are_held_out(client, tmp_path):
             fit(columns, labels, validation=(columns, labels))
         with pytest.raises(ValueError, match="patience: expected None without validation"):
             fit(columns, labels, patience=2)
+
+
+def test_a_grid_as_the_page_has_it(client, monkeypatch):
+    page = Path(__file__).parents[2] / "docs" / "user" / "scale_out.rst"
+    if not page.exists():
+        pytest.skip("no docs/ beside tests/")
+    blocks = page.read_text("utf-8").split(".. code-block:: python\n")
+    (block,) = (one for one in blocks if "client.map(" in one)
+    lines = takewhile(lambda line: not line or line.startswith(" "), block.splitlines())
+    code = textwrap.dedent("\n".join(lines))
+    monkeypatch.setattr(distributed, "Client", lambda: nullcontext(client))
+    found = {"__name__": "__main__"}
+    exec(compile(code, str(page), "exec"), found)
+    assert len(found["found"]) == 4
+    for value, seen in zip(found["grid"], found["found"], strict=True):
+        here = found["tested"](value, (found["X"], found["y"]))
+        np.testing.assert_array_equal(seen.error, here.error)
+    assert found["best"] in found["grid"]
 
 
 def test_predictions_are_lazy(client):
