@@ -225,7 +225,7 @@ def test_models_go_on(client, tmp_path, monkeypatch):
         ("fit_adaboost", {"rounds": 3}, {"rounds": 4}),
         ("fit_adaboost", {"rounds": 3, "observation": gaussian}, {"rounds": 4}),
         ("fit_boosted_tree", {"nodes": 3, "observation": flip}, {"nodes": 4}),
-        ("fit_stagewise", {"steps": 3}, {"steps": 4}),
+        ("fit_stagewise", {"steps": 3, "max_depth": 2}, {"steps": 4}),
     ):
         first = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT, **options)
         whole = pb.continue_fit(first, bins, TWO, sample_weight=WEIGHT, **more)
