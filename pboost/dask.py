@@ -1,5 +1,6 @@
 """Fits and predictions on Dask collections, where their rows lie (extra ``dask``)."""
 
+from pboost.ensembles.dask_continuation import continue_fit
 from pboost.ensembles.dask_fits import (
     fit_adaboost,
     fit_boosted_tree,
@@ -12,6 +13,7 @@ from pboost.ensembles.dask_fits import (
 )
 
 __all__ = [
+    "continue_fit",
     "fit_adaboost",
     "fit_boosted_tree",
     "fit_cart",

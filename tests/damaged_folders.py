@@ -28,8 +28,9 @@ import pboost as pb
 from pboost.data.binned_values import BinnedValues
 from pboost.data.column_folder import HEADER, _digest
 
-#: Cases of a process, and the seconds that it has for each.
-BLOCK, PATIENCE = 500, 20
+#: Cases of a process, and the seconds that it has for each: of a processor, which a busy machine
+#: may have little of, and in all.
+BLOCK, PATIENCE, WAITING = 500, 20, 600
 NUMBERS = (0, 1, -1, 2, 255, 256, 2**15, 2**31 - 1, -(2**31), 2**31, 2**62, -(2**63), 2**63 - 1)
 REALS = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324)
 VALUES = (
@@ -204,8 +205,9 @@ def run(first: int, count: int) -> int:
         held = {folder: what_it_holds(folder, True) for folder in folders}
         tally = {"refused": 0, "opened": 0}
         for case in range(first, first + count):
-            if hasattr(signal, "alarm"):
-                signal.alarm(PATIENCE)  # it ends the process
+            if hasattr(signal, "setitimer"):  # either ends the process
+                signal.setitimer(signal.ITIMER_PROF, PATIENCE)
+                signal.alarm(WAITING)
             print(f"at {case}", flush=True)
             found = run_case(folders, held, case)
             if found in tally:
@@ -260,6 +262,7 @@ def main() -> int:
                     f"case {last}: the process ended with {child.returncode}",
                     *lines[-30:],
                     sep="\n",
+                    flush=True,
                 )
                 if last + 1 < first + count:
                     waiting.insert(0, (last + 1, first + count - last - 1))

@@ -7,7 +7,7 @@ the rows at the open exits are those with which growth would have gone on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections, single_columns
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
-from pboost.data.training import TrainingData
+from pboost.data.training import Problem, TrainingData
 from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.nested import NestedGrowth
 from pboost.growth.soft_label_trees import label_trees
@@ -32,7 +32,7 @@ from pboost.models.new_rows import as_graph, classes_of_labels, columns_to_fit, 
 from pboost.models.nodes import CERTAIN, OUT, largest_score
 from pboost.models.text import input_names
 from pboost.observation.answers import KINDS as OBSERVATIONS
-from pboost.observation.answers import Flip, Observation, Observer, check_pair
+from pboost.observation.answers import Flip, Observation, Observer, Tables, check_pair
 from pboost.observation.gaussian_search import Gaussian
 from pboost.observation.sampling import Sampled
 from pboost.threads import Workers
@@ -62,49 +62,99 @@ OTHER_UNITS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class GoesOn:
+    """How a graph goes on: the options of `continue_fit`, checked, and those of the model.
+
+    Attributes
+    ----------
+    joins : bool
+        Whether the open exits join.
+    size : int
+        How many nodes to add.
+    learner, observation : ColumnLearner, Observation
+        Of the new nodes.
+    searched : Weak
+        The weak learner as it is trained with these answers.
+    rule : VoteRule
+        How masses become votes.
+    way : {"chain", "tree", "graph"}
+        As what the model goes on.
+    limits : TreeLimits
+        Those of all nodes.
+    settings : mapping
+        The record of the whole.
+    """
+
+    joins: bool
+    size: int
+    learner: ColumnLearner
+    observation: Observation
+    searched: Weak
+    rule: VoteRule
+    way: str
+    limits: TreeLimits
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def checked(
+        cls, model: DecisionGraph, X: Any, *, rounds: Any, nodes: Any, weak: Any, observation: Any,
+        growth: Any, smoothing: Any, learning_rate: Any,
+    ) -> GoesOn:  # fmt: skip
+        """Return how a graph goes on; see `continue_fit`."""
+        joins, size = _check_size(rounds, nodes)
+        stored = _check_model(model).settings
+        if weak is None:
+            weak = _stored(stored, "weak", "a weak learner", LEARNERS)
+        observation = _observation(model, X, observation)
+        searched = check_pair(weak, observation)
+        learner = _check_kinds(model, weak, observation)
+        rule = vote_rule(
+            stored.get("votes", "domain"),
+            stored.get("smoothing", 1e-4) if smoothing is None else smoothing,
+            stored.get("learning_rate", 1.0) if learning_rate is None else learning_rate,
+        )
+        way = _way(model, joins, rule)
+        _check_votes(model, way)
+        growth = _check_growth(growth, way, stored)
+        own = {
+            "rounds" if joins else "nodes": size,
+            "growth": growth,
+            "observation": observation.settings(),
+            "smoothing": rule.smoothing,
+            "learning_rate": rule.learning_rate,
+            "weak": learner.settings(),
+        }
+        settings = {**stored, "continued": [*stored.get("continued", ()), own]}
+        depth = stored.get("max_depth") or INT32_MAX
+        limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
+        if observation.is_exact and model.answer is not None:
+            observation = Flip(0.0)  # the same answers, kept as tables, since the model has tables
+        return cls(joins, size, learner, observation, searched, rule, way, limits, settings)
+
+
 def continue_graph(
     model: DecisionGraph, X: Any, y: Any, *, rounds: Any, nodes: Any, weak: Any, observation: Any,
     growth: Any, smoothing: Any, learning_rate: Any, sample_weight: Any, rng: Any,
     n_threads: int | None, bar: Bar,
 ) -> DecisionGraph:  # fmt: skip
     """Return the graph with more nodes; see `continue_fit`."""
-    joins, size = _check_size(rounds, nodes)
-    stored = _check_model(model).settings
-    weak = _stored(stored, "weak", "a weak learner", LEARNERS) if weak is None else weak
-    observation = _observation(model, X, observation)
-    searched = check_pair(weak, observation)
-    learner = _check_kinds(model, weak, observation)
-    rule = vote_rule(
-        stored.get("votes", "domain"),
-        stored.get("smoothing", 1e-4) if smoothing is None else smoothing,
-        stored.get("learning_rate", 1.0) if learning_rate is None else learning_rate,
-    )
-    way = _way(model, joins, rule)
-    _check_votes(model, way)
-    growth = _check_growth(growth, way, stored)
+    more = GoesOn.checked(
+        model, X, rounds=rounds, nodes=nodes, weak=weak, observation=observation, growth=growth,
+        smoothing=smoothing, learning_rate=learning_rate,
+    )  # fmt: skip
+    observation, learner, rule, way = more.observation, more.learner, more.rule, more.way
+    joins, size, limits, settings = more.joins, more.size, more.limits, more.settings
     generator = as_generator(rng)
-    if model.n_votes > 1 and (refusal(weak, observation) or model.goes_both):
+    if model.n_votes > 1 and (refusal(learner, observation) or model.goes_both):
         raise NotImplementedError(
             "model: graphs whose exits have several votes are continued with stumps, and where "
-            f"missing values lie on one side, and with answers of a table, got {weak!r} and "
+            f"missing values lie on one side, and with answers of a table, got {learner!r} and "
             f"{observation!r}"
         )
-    data = _prepare(model, X, y, sample_weight, searched, n_threads)
-    model = _renumbered(model, data)
-    settings = {
-        "rounds" if joins else "nodes": size,
-        "growth": growth,
-        "observation": observation.settings(),
-        "smoothing": rule.smoothing,
-        "learning_rate": rule.learning_rate,
-        "weak": learner.settings(),
-    }
-    settings = {**stored, "continued": [*stored.get("continued", ()), settings]}
-    depth = stored.get("max_depth") or INT32_MAX
-    limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
+    data = _prepare(model, X, y, sample_weight, more.searched, n_threads)
+    model = renumbered(model, data)
     told = bar(limits.nodes, "nodes", model.n_nodes)
-    if observation.is_exact and model.answer is not None:
-        observation = Flip(0.0)  # the same answers, kept as tables, since the model has tables
     if model.n_votes > 1:
         trees = replace(limits, nodes=1 if joins else size)
         with Workers(n_threads, data.cells) as workers, told as callback:
@@ -119,8 +169,8 @@ def continue_graph(
             arrays.replay(model)
             return arrays.model(settings, grow_tree(arrays, workers, callback))
         observer = observation.bind(data, learner, workers, generator)
-        more = _growth(model, way, joins, data, observer, rule, limits)
-        return more.model(settings, more.grow(callback))
+        grown = _growth(model, way, joins, data, observer, rule, limits)
+        return grown.model(settings, grown.grow(callback))
 
 
 def _growth(
@@ -141,9 +191,14 @@ def _growth(
     else:
         shape, join = (limits.nodes - model.n_nodes,), "all" if joins else "sign"
         more = NestedGrowth(data, observer, rule, "additive", shape, join)
-    same = None if model.sigma is not None else CERTAIN
-    more.replay(model, [same] * model.n_nodes if model.answer is None else list(model.answer))
+    more.replay(model, tables_of(model))
     return more
+
+
+def tables_of(model: DecisionGraph) -> Tables:
+    """Return the tables of answers of the nodes of a model, None where they are gaussian."""
+    same = None if model.sigma is not None else CERTAIN
+    return [same] * model.n_nodes if model.answer is None else list(model.answer)
 
 
 def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
@@ -238,7 +293,7 @@ def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> 
     return weak
 
 
-def _renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
+def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
     """Return the model with `feature` counting what the columns of the data hold."""
     if data.inputs is None and (model.inputs is None or isinstance(model.inputs, Subsets)):
         return model
@@ -310,9 +365,13 @@ def _prepare(
     problem = weak.read(X, y, sample_weight, "" if model.n_votes == 1 else None)
     if model.n_votes > 1 and not isinstance(y, SoftLabels):
         problem = replace(problem, label=label.astype(np.int32))
+    return weak.arrange(as_of_model(problem, model), n_threads)
+
+
+def as_of_model(problem: Problem, model: DecisionGraph) -> Problem:
+    """Return the problem of a model that goes on, with its labels, names and levels."""
     table = problem.table
     if model.table is not None:
         holes = model.table.has_missing
         table = model.table.with_holes(holes if table is None else holes | table.has_missing)
-    problem = replace(problem, labels=model.labels, names=model.feature_names, table=table)
-    return weak.arrange(problem, n_threads)
+    return replace(problem, labels=model.labels, names=model.feature_names, table=table)

@@ -7,18 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from pboost.boosting.shard_continuation import PartsGoOn
 from pboost.boosting.shard_matryoshka import MatryoshkaOptions
 from pboost.boosting.shard_trees import BoostedOptions
+from pboost.boosting.shard_validation import Held, held_out
 from pboost.boosting.shards import Options
 from pboost.data.columns import MAX_BINS
-from pboost.growth.dask_tables import read_table
+from pboost.data.parts import Parts
+from pboost.data.splits import Validation
+from pboost.growth.dask_tables import DaskTable, check_here, read_table
 from pboost.growth.shard_trees import TreeShard
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.observation.gaussian_shards import reads_values
 from pboost.threads import Workers
-from pboost.values import Progress
+from pboost.values import Bar, Progress
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump
@@ -41,6 +45,9 @@ def fit_adaboost(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
+    validation: Validation = None,
+    patience: int | None = None,
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> DecisionGraph:
@@ -62,6 +69,14 @@ def fit_adaboost(
     edges : {"sample", "exact"}
         Rows that make the edges of bins, as in `pboost.shards.bin_columns`: of more than 200,000
         some, or all; for the latter workers hold sorted columns meanwhile, 8 bytes a value.
+    weighted_edges : bool
+        Whether bins are of about equal weight, as those of ``pboost.bin_columns(X,
+        sample_weight=...)``; by default they hold about as many rows each.
+    validation : tuple, optional
+        Rows by which growth ends early and the model is chosen, as in `pboost.fit_adaboost`:
+        ``(X, y)`` or ``(X, y, sample_weight)``, which are here, and no collections.
+    patience : int, optional
+        As in `pboost.fit_adaboost`.
 
     Returns
     -------
@@ -78,7 +93,8 @@ def fit_adaboost(
         If the client is closed, a worker has another release of pboost, a partition cannot be had
         any more, or no worker answers for one within ten minutes.
     NotImplementedError
-        For what `pboost.shards.fit_adaboost` does not implement.
+        For what `pboost.shards.fit_adaboost` does not implement, and a share of the rows as
+        `validation`.
     ImportError
         Without Dask: ``pip install "pboost[dask]"``.
 
@@ -100,11 +116,10 @@ def fit_adaboost(
     options = Options.checked(
         rounds, weak, votes, observation, smoothing, learning_rate, callback, progress
     )
-    table = read_table(
-        X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
-    )
+    given = X, y, sample_weight, max_bins, edges, weighted_edges
+    table, parts, held = _read(given, options, validation, patience)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
-        return options.fit(table.parts(), engine, workers)
+        return options.fit(parts, engine, workers, held)
 
 
 @builder
@@ -123,6 +138,9 @@ def fit_boosted_tree(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
+    validation: Validation = None,
+    patience: int | None = None,
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> DecisionGraph:
@@ -130,14 +148,14 @@ def fit_boosted_tree(
 
     Parameters
     ----------
-    X, y, sample_weight, max_bins, edges : optional
+    X, y, sample_weight, max_bins, edges, weighted_edges : optional
         Collections of Dask, as in `pboost.dask.fit_adaboost`.
     nodes, weak, observation, growth, target_certificate, max_depth : optional
         As in `pboost.shards.fit_boosted_tree`.
     smoothing, learning_rate : optional
         As in `pboost.shards.fit_boosted_tree`.
-    callback, progress : optional
-        As in `pboost.fit_boosted_tree`.
+    validation, patience, callback, progress : optional
+        As in `pboost.fit_boosted_tree`; validation rows are here, and no share is held out.
 
     Returns
     -------
@@ -151,7 +169,8 @@ def fit_boosted_tree(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For what `pboost.shards.fit_boosted_tree` does not implement.
+        For what `pboost.shards.fit_boosted_tree` does not implement, and a share of the rows as
+        `validation`.
 
     Notes
     -----
@@ -171,15 +190,14 @@ def fit_boosted_tree(
         nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
         progress, observation,
     )  # fmt: skip
-    table = read_table(
-        X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
-    )
+    given = X, y, sample_weight, max_bins, edges, weighted_edges
+    table, parts, held = _read(given, options, validation, patience)
     if options.observation.is_exact:
         places = table.engine(TreeShard, 2)
     else:
         places = table.engine(options.kind, dtype=np.uint8)
     with places as engine, Workers(1) as workers:
-        return options.fit(table.parts(), engine, workers)
+        return options.fit(parts, engine, workers, held)
 
 
 @builder
@@ -199,6 +217,9 @@ def fit_matryoshka(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
+    validation: Validation = None,
+    patience: int | None = None,
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> DecisionGraph:
@@ -206,12 +227,12 @@ def fit_matryoshka(
 
     Parameters
     ----------
-    X, y, sample_weight, max_bins, edges : optional
+    X, y, sample_weight, max_bins, edges, weighted_edges : optional
         Collections of Dask, as in `pboost.dask.fit_adaboost`.
     shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate : optional
         As in `pboost.shards.fit_matryoshka`.
-    callback, progress : optional
-        As in `pboost.fit_matryoshka`.
+    validation, patience, callback, progress : optional
+        As in `pboost.fit_matryoshka`; validation rows are here, and no share is held out.
 
     Returns
     -------
@@ -225,7 +246,8 @@ def fit_matryoshka(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For what `pboost.shards.fit_matryoshka` does not implement.
+        For what `pboost.shards.fit_matryoshka` does not implement, and a share of the rows as
+        `validation`.
 
     Notes
     -----
@@ -244,8 +266,30 @@ def fit_matryoshka(
         shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate, callback,
         progress,
     )  # fmt: skip
-    table = read_table(
-        X, y, sample_weight, max_bins, "two labels", edges, reads_values(options.observation)
-    )
+    given = X, y, sample_weight, max_bins, edges, weighted_edges
+    table, parts, held = _read(given, options, validation, patience)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
-        return options.fit(table.parts(), engine, workers)
+        return options.fit(parts, engine, workers, held)
+
+
+def continue_dask_graph(
+    model: DecisionGraph, X: Any, y: Any, *, sample_weight: Any, max_bins: int, edges: str,
+    weighted_edges: bool, bar: Bar, **options: Any,
+) -> DecisionGraph:  # fmt: skip
+    """Return the graph with more nodes; see `pboost.dask.continue_fit`."""
+    more = PartsGoOn.checked(model, **options)
+    given = X, y, sample_weight, max_bins, edges, weighted_edges
+    table, parts, _ = _read(given, more, None, None)
+    with table.engine(more.kind, dtype=np.uint8) as engine, Workers(1) as workers:
+        return more.fit(parts, engine, workers, bar)
+
+
+def _read(
+    given: tuple[Any, ...], options: Any, validation: Any, patience: Any
+) -> tuple[DaskTable, Parts, Held | None]:
+    """Return the table of X, y, weights and options of bins, its parts, and rows held out."""
+    check_here(validation)
+    X, y, weight, max_bins, edges, weighted_edges = given
+    keeps_values = reads_values(options.observation)
+    table = read_table(X, y, weight, max_bins, "two labels", edges, weighted_edges, keeps_values)
+    return table, *held_out(table.parts(), validation, patience, None, options.learner)

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 from pboost._core.votes import VoteRule
 from pboost.boosting.fit import graph_settings
 from pboost.boosting.matryoshka import DEFAULTS, GROWTHS, check_sizes
+from pboost.boosting.shard_validation import Held, Watched, held_out
 from pboost.boosting.shards import refuse_both_ways, shards_of, stump_of, whole_of
 from pboost.data.columns import BinnedColumns
 from pboost.data.engines import Engine
 from pboost.data.parts import Parts, read_parts
+from pboost.data.splits import Validation
 from pboost.growth.nested import JOINS
 from pboost.growth.ports import COLLECTS
 from pboost.growth.shard_nested import ShardedGreedy, ShardedNested
@@ -27,6 +29,7 @@ from pboost.observation.gaussian_shards import observer_of, shard_of
 from pboost.threads import Workers
 from pboost.values import (
     Progress,
+    Seed,
     check_callback,
     check_choice,
     vote_rule,
@@ -56,6 +59,9 @@ def fit_matryoshka(
     smoothing: float = 1e-4,
     learning_rate: float | None = None,
     sample_weight: Sequence[ArrayLike] | None = None,
+    rng: Seed = None,
+    validation: Validation = None,
+    patience: int | None = None,
     n_processes: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -77,6 +83,12 @@ def fit_matryoshka(
         How sure answers are, as in `pboost.shards.fit_adaboost`.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
+    validation : tuple or float, optional
+        Rows by which growth ends early and the model is chosen, as in `pboost.fit_matryoshka`:
+        ``(X, y)`` or ``(X, y, sample_weight)``, in one table; or a share in (0, 0.5] of the rows of
+        partitions that keep values, drawn by their numbers, one partition after another.
+    rng, patience : optional
+        As in `pboost.fit_matryoshka`.
     n_processes : int, optional
         Number of processes that have the partitions, with a thread each. One that dies is started
         again, three times at most, and makes its weights again: the model is the same. None: this
@@ -125,9 +137,10 @@ def fit_matryoshka(
         progress,
     )  # fmt: skip
     parts = read_parts(X, y, sample_weight)
+    parts, held = held_out(parts, validation, patience, rng, options.learner)
     given = [*shards_of(parts, options.observation)]
     with places(parts.columns, given, options.kind, n_processes, n_threads) as (engine, workers):
-        return options.fit(parts, engine, workers)
+        return options.fit(parts, engine, workers, held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +194,9 @@ class MatryoshkaOptions:
         """What has the rows of a place."""
         return shard_of(self.observation, PortShard)
 
-    def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
+    def fit(
+        self, parts: Parts, engine: Engine, workers: Workers, held: Held | None = None
+    ) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
         refuse_both_ways(self.learner, parts)
         data = whole_of(parts, begin(engine, parts.weights is not None))
@@ -195,5 +210,7 @@ class MatryoshkaOptions:
         else:
             grown = ShardedNested(*case, self.sizes, self.join)
         total = math.prod(self.sizes) if self.size is None else self.size
-        with with_bar(self.told_to, self.progress, total, "nodes") as told:
-            return grown.model(self.settings, grown.grow(told))
+        votes_stay = self.collect == "additive"
+        watched = Watched(held, data, self.told_to, self.settings, votes_stay=votes_stay)
+        with with_bar(watched.callback, self.progress, total, "nodes") as told:
+            return watched.kept(grown.model(watched.settings, grown.grow(told)))

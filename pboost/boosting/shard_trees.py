@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 from pboost._core.votes import VoteRule
 from pboost.boosting.boosted_tree import NO_END
 from pboost.boosting.fit import graph_settings
+from pboost.boosting.shard_validation import Held, Watched, held_out
 from pboost.boosting.shards import refuse_both_ways, shards_of, stump_of, whole_of
 from pboost.data.columns import BinnedColumns
 from pboost.data.engines import Engine
 from pboost.data.parts import Parts, read_parts
+from pboost.data.splits import Validation
 from pboost.growth.shard_boosted import ShardedBoosted, begin_boosted
 from pboost.growth.shard_processes import places
 from pboost.growth.shard_soft import ShardedSoft
@@ -29,6 +31,7 @@ from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
     Progress,
+    Seed,
     check_callback,
     check_choice,
     check_integer,
@@ -57,6 +60,9 @@ def fit_boosted_tree(
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     sample_weight: Sequence[ArrayLike] | None = None,
+    rng: Seed = None,
+    validation: Validation = None,
+    patience: int | None = None,
     n_processes: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -78,6 +84,12 @@ def fit_boosted_tree(
         How sure answers are, as in `pboost.shards.fit_adaboost`.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
+    validation : tuple or float, optional
+        Rows by which growth ends early and the model is chosen, as in `pboost.fit_boosted_tree`:
+        ``(X, y)`` or ``(X, y, sample_weight)``, in one table; or a share in (0, 0.5] of the rows of
+        partitions that keep values, drawn by their numbers, one partition after another.
+    rng, patience : optional
+        As in `pboost.fit_boosted_tree`.
     n_processes : int, optional
         Number of processes that have the partitions, with a thread each. One that dies is started
         again, three times at most, and takes the splits so far: the model is the same. None: this
@@ -125,9 +137,10 @@ def fit_boosted_tree(
         progress, observation,
     )  # fmt: skip
     parts = read_parts(X, y, sample_weight)
+    parts, held = held_out(parts, validation, patience, rng, options.learner)
     given = options.given(parts)
     with places(parts.columns, given, options.kind, n_processes, n_threads) as (engine, workers):
-        return options.fit(parts, engine, workers)
+        return options.fit(parts, engine, workers, held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,23 +203,30 @@ class BoostedOptions:
             for X, y, weights in shards_of(parts, self.observation)
         ]
 
-    def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
+    def fit(
+        self, parts: Parts, engine: Engine, workers: Workers, held: Held | None = None
+    ) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
         refuse_both_ways(self.learner, parts)
         if not self.observation.is_exact:
-            return self._fit_soft(parts, engine, workers)
+            return self._fit_soft(parts, engine, workers, held)
         root = begin_boosted(engine, parts)
         self.learner.is_exact(root.data.problem)  # raises where options do not go with the bins
         arrays = ShardedBoosted(root, self.learner, self.rule, self.limits, engine)
-        with with_bar(self.told_to, self.progress, self.nodes, "nodes") as told:
-            return arrays.model(self.settings, grow_tree(arrays, workers, told))
+        watched = Watched(held, root.data, self.told_to, self.settings)
+        with with_bar(watched.callback, self.progress, self.nodes, "nodes") as told:
+            reason = grow_tree(arrays, workers, told)
+            return watched.kept(arrays.model(watched.settings, reason))
 
-    def _fit_soft(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
+    def _fit_soft(
+        self, parts: Parts, engine: Engine, workers: Workers, held: Held | None
+    ) -> DecisionGraph:
         """Return the model where answers are uncertain."""
         data = whole_of(parts, begin(engine, parts.weights is not None))
         self.learner.is_exact(data.problem)
         asked = sharded(self.learner, engine, PathStump)
         observer = observer_of(self.observation, data, asked, workers)
         tree = ShardedSoft(data, observer, self.rule, self.limits, engine)
-        with with_bar(self.told_to, self.progress, self.nodes, "nodes") as told:
-            return tree.model(self.settings, tree.grow(told))
+        watched = Watched(held, data, self.told_to, self.settings)
+        with with_bar(watched.callback, self.progress, self.nodes, "nodes") as told:
+            return watched.kept(tree.model(watched.settings, tree.grow(told)))

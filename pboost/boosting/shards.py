@@ -14,11 +14,13 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import graph_settings
+from pboost.boosting.shard_validation import Held, Watched, held_out
 from pboost.data.columns import BinnedColumns
 from pboost.data.engines import Engine
 from pboost.data.part_bins import bin_columns
 from pboost.data.parts import Parts, read_parts
 from pboost.data.special_columns import HOLES
+from pboost.data.splits import Validation
 from pboost.data.training import TrainingData
 from pboost.growth.shard_processes import places
 from pboost.growth.step import Callback, Chain
@@ -30,6 +32,7 @@ from pboost.threads import Workers
 from pboost.values import (
     FloatArray,
     Progress,
+    Seed,
     check_callback,
     check_integer,
     vote_rule,
@@ -58,6 +61,9 @@ def fit_adaboost(
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     sample_weight: Sequence[ArrayLike] | None = None,
+    rng: Seed = None,
+    validation: Validation = None,
+    patience: int | None = None,
     n_processes: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -81,6 +87,12 @@ def fit_adaboost(
         values.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
+    validation : tuple or float, optional
+        Rows by which growth ends early and the model is chosen, as in `pboost.fit_adaboost`:
+        ``(X, y)`` or ``(X, y, sample_weight)``, in one table; or a share in (0, 0.5] of the rows of
+        partitions that keep values, drawn by their numbers, one partition after another.
+    rng, patience : optional
+        As in `pboost.fit_adaboost`.
     n_processes : int, optional
         Number of processes that have the partitions, with a thread each. One that dies is started
         again, three times at most, and takes the cuts so far: the model is the same. None: this
@@ -124,9 +136,10 @@ def fit_adaboost(
         rounds, weak, votes, observation, smoothing, learning_rate, callback, progress
     )
     parts = read_parts(X, y, sample_weight)
+    parts, held = held_out(parts, validation, patience, rng, options.learner)
     given = shards_of(parts, options.observation)
     with places(parts.columns, given, options.kind, n_processes, n_threads) as (engine, workers):
-        return options.fit(parts, engine, workers)
+        return options.fit(parts, engine, workers, held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +180,18 @@ class Options:
         """What has the rows of a place."""
         return shard_of(self.observation, Shard)
 
-    def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
+    def fit(
+        self, parts: Parts, engine: Engine, workers: Workers, held: Held | None = None
+    ) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
         refuse_both_ways(self.learner, parts)
         data = whole_of(parts, begin(engine, parts.weights is not None))
         self.learner.is_exact(data.problem)  # raises where the options do not go with the bins
         observer = observer_of(self.observation, data, sharded(self.learner, engine), workers)
         chain = Chain(data, observer, self.rule, self.rounds)
-        with with_bar(self.told_to, self.progress, self.rounds, "rounds") as told:
-            return chain.model(self.settings, chain.grow(told))
+        watched = Watched(held, data, self.told_to, self.settings)
+        with with_bar(watched.callback, self.progress, self.rounds, "rounds") as told:
+            return watched.kept(chain.model(watched.settings, chain.grow(told)))
 
 
 def shards_of(parts: Parts, observation: Observation) -> list[Given]:

@@ -92,6 +92,15 @@ def lacks_values(X: Any) -> TypeGuard[BinnedColumns]:
     return isinstance(X, BinnedColumns) and not isinstance(X, BinnedValues)
 
 
+def values_in_bins(columns: BinnedColumns, rows: NDArray[Any]) -> Array:
+    """Return the listed rows, or what is on the same side of every edge of bins."""
+    if isinstance(columns, BinnedValues):
+        found: Array = columns.source[columns.rows[rows]]
+        return found
+    parts = zip(columns.lower, columns.codes, strict=True)
+    return np.column_stack([lower[codes[rows]] for lower, codes in parts])
+
+
 def check_summed(columns: Any, kind: str) -> None:
     """Raise ValueError where weak classifiers compare what is made of values, not known here."""
     if lacks_values(columns):

@@ -17,12 +17,18 @@ from pboost._core import sort
 from pboost.data.binned_values import by_column, valued
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import features_as_trained, label_values
-from pboost.data.columns import BinnedColumns
+from pboost.data.columns import NO_WEIGHT, BinnedColumns
 from pboost.data.convert import Features, Trained, read_rows
 from pboost.data.exact_edges import Cells, Keys, Question, count_cells, sorted_keys
 from pboost.data.part_bins import binned, like, of_part, with_holes
 from pboost.data.part_levels import PartLevels, part_levels
-from pboost.data.parts import labels_of_part, targets_of_part, weights_of_part
+from pboost.data.parts import (
+    fixed_of_part,
+    greatest_of,
+    labels_of_part,
+    targets_of_part,
+    weights_of_part,
+)
 from pboost.data.sampled_bins import (
     SAMPLE_ROWS,
     Ends,
@@ -40,7 +46,7 @@ class ReadPart(NamedTuple):
     """Rows of a partition, checked; y, labels or targets, is None where there are no rows.
 
     As they were `read` categories have the levels of this partition; the columns of `undeclared`
-    are categories by their values alone.
+    are categories by their values alone. Weights are `fixed` where edges of bins follow from them.
     """
 
     features: Features
@@ -48,6 +54,7 @@ class ReadPart(NamedTuple):
     weights: FloatArray | None
     read: Features
     undeclared: list[int]
+    fixed: NDArray[np.int64] | None = None
 
 
 class About(NamedTuple):
@@ -65,6 +72,8 @@ class About(NamedTuple):
         Greatest target, without its sign.
     weight : float
         Sum of the weights; no more is made of it than whether it is positive, and finite.
+    heaviest : float
+        Greatest weight.
     """
 
     n_rows: int
@@ -72,6 +81,7 @@ class About(NamedTuple):
     labels: Array | None
     most: float
     weight: float
+    heaviest: float
 
 
 class Coded(NamedTuple):
@@ -98,7 +108,7 @@ def read_part(
 
 def levels_of(part: ReadPart, number: int) -> PartLevels:
     """Return what the columns of a partition hold."""
-    return part_levels(f"partition {number}", part.read, part.undeclared, None)
+    return part_levels(f"partition {number}", part.read, part.undeclared, part.fixed)
 
 
 def numbered_part(part: ReadPart, number: int, trained: Trained) -> ReadPart:
@@ -124,7 +134,20 @@ def about(part: ReadPart, is_regression: bool) -> About:
         None if y is None or is_regression else label_values(y).copy(),
         0.0 if y is None or not is_regression else float(np.abs(y).max()),
         weight,
+        0.0 if weights is None else greatest_of(weights),
     )
+
+
+def weight_in(part: ReadPart, most: int, bits: int) -> int:
+    """Return the sum of the weights of a partition in fixed point."""
+    assert part.weights is not None
+    return fixed_of_part(part.weights, most, bits)[1]
+
+
+def fixed_part(part: ReadPart, most: int, bits: int) -> ReadPart:
+    """Return a partition with its weights in fixed point, by which edges of bins are made."""
+    assert part.weights is not None
+    return part._replace(fixed=fixed_of_part(part.weights, most, bits)[0])
 
 
 def _of(features: Features) -> tuple[Array, Any, Any]:
@@ -132,8 +155,11 @@ def _of(features: Features) -> tuple[Array, Any, Any]:
 
 
 def least_hashes(part: ReadPart) -> NDArray[np.uint64]:
-    """Return the least different hashes of rows."""
-    return np.unique(_hashed(part))[: SAMPLE_ROWS + 1]
+    """Return the least different hashes of rows, where weights matter of those that have some."""
+    hashed = _hashed(part)
+    if part.fixed is not None:
+        hashed = hashed[part.fixed > 0]
+    return np.unique(hashed)[: SAMPLE_ROWS + 1]
 
 
 def _hashed(part: ReadPart) -> NDArray[np.uint64]:
@@ -151,27 +177,36 @@ def merged_hashes(found: Sequence[NDArray[np.uint64]]) -> int | None:
     return int(merged[SAMPLE_ROWS - 1]) if len(merged) > SAMPLE_ROWS else None
 
 
-def rows_of_edges(part: ReadPart, greatest: int | None) -> Array:
-    """Return the rows from which edges are made: those of a hash up to this, or all."""
+def rows_of_edges(part: ReadPart, greatest: int | None) -> tuple[Array, NDArray[np.int64] | None]:
+    """Return rows from which edges are made, of a hash up to this or all, and their weights."""
     if greatest is None:
-        return part.features.values
-    found: Array = part.features.values[_hashed(part) <= np.uint64(greatest)]
-    return found
+        return part.features.values, part.fixed
+    is_in = _hashed(part) <= np.uint64(greatest)
+    if part.fixed is None:
+        return part.features.values[is_in], None
+    is_in &= part.fixed > 0
+    return part.features.values[is_in], part.fixed[is_in]
 
 
 def bins_of(
-    rows: Sequence[Array], features: Features, max_bins: int, is_part: bool, workers: Workers
+    rows: Sequence[tuple[Array, NDArray[np.int64] | None]],
+    features: Features,
+    max_bins: int,
+    is_part: bool,
+    workers: Workers,
 ) -> BinnedColumns:
     """Return the bins of rows; where they are a part of all, one code is for missing values."""
     if is_part and features.table is not None and features.table.has_missing.any():
         max_bins = min(max_bins, MOST_KNOWN)
-    gathered = Features(np.concatenate(rows), features.names, features.table)
-    return binned(gathered, max_bins, workers)
+    values = np.concatenate([part for part, _ in rows])
+    masses = [mass for _, mass in rows if mass is not None]
+    mass = np.concatenate(masses) if masses else NO_WEIGHT
+    return binned(Features(values, features.names, features.table), max_bins, workers, mass)
 
 
 def keys_of(part: ReadPart) -> list[Keys]:
     """Return the sorted keys of the columns of a partition."""
-    return [sorted_keys(column, None) for column in part.features.values.T]
+    return [sorted_keys(column, part.fixed) for column in part.features.values.T]
 
 
 def count_keys(keys: list[Keys], asked: Mapping[int, Question]) -> dict[int, Cells]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight
+from pboost.data.binned_values import values_in_bins
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
     as_targets,
@@ -21,7 +22,9 @@ from pboost.data.check_xy import (
     weights_of_some,
 )
 from pboost.data.columns import BinnedColumns, made
+from pboost.data.engines import SUM_BITS
 from pboost.data.labels import numbers_given
+from pboost.data.row_digest import Digest
 from pboost.data.training import Problem, TrainingData
 from pboost.values import Array, FloatArray, IntArray
 
@@ -40,12 +43,25 @@ class Parts:
         Class of each row.
     weights : list of ndarray of float64, or None
         As given.
+    seen : ndarray of uint64, or None
+        Digest of rows, as of `Problem`.
     """
 
     columns: list[BinnedColumns]
     labels: Array
     label: list[NDArray[np.uint8]]
     weights: list[FloatArray] | None
+    seen: Digest | None = None
+
+    def problem(self) -> Problem:
+        """Return labels and weights of all rows, one partition after another; no columns."""
+        first = self.columns[0]
+        return Problem(
+            columns=first.select(np.empty(0, dtype=np.int32)), labels=self.labels,
+            label=np.concatenate([np.empty(0, dtype=np.uint8), *self.label]),
+            weights=None if not self.weights else np.concatenate(self.weights),
+            names=first.names, table=first.table,
+        )  # fmt: skip
 
     def whole(
         self, exponent: int, scale: float, masses: tuple[int, int], bin_start: IntArray
@@ -60,7 +76,7 @@ class Parts:
         weights = None if self.weights is None else np.ones(2)
         problem = Problem(
             columns=columns, labels=self.labels, label=np.array([0, 1], dtype=np.uint8),
-            weights=weights, names=first.names, table=first.table,
+            weights=weights, names=first.names, table=first.table, seen=self.seen,
         )  # fmt: skip
         return TrainingData(
             problem=problem, rows=np.arange(2, dtype=np.int32), weight=np.ones(2),
@@ -106,6 +122,20 @@ def read_columns(
     if sample_weight is None:
         return columns, None
     return columns, weights_of_parts(sample_weight, sizes)
+
+
+def values_of_rows(columns: Sequence[BinnedColumns], rows: NDArray[np.intp]) -> Array:
+    """Return what `values_in_bins` does of rows that are numbered through all partitions."""
+    stops = np.cumsum([part.n_rows for part in columns])
+    place = np.searchsorted(stops, rows, side="right")
+    order = np.argsort(place, kind="stable")
+    found = [
+        values_in_bins(part, rows[place == k] - (stops[k] - part.n_rows))
+        for k, part in enumerate(columns)
+        if part.n_rows
+    ]
+    values: Array = np.concatenate(found)[np.argsort(order, kind="stable")]
+    return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,19 +237,33 @@ def weights_of_parts(sample_weight: Any, sizes: Sequence[int]) -> list[FloatArra
 
 def fixed_of_parts(weights: Sequence[FloatArray]) -> list[NDArray[np.int64]]:
     """Return weights as `to_fixed_point` does; sums are of integers, in any order the same."""
-    n = sum(map(len, weights))
-    most = math.frexp(max(float(part.max(initial=0.0)) for part in weights))[1]
-    scaled = [np.ldexp(part, -most) for part in weights]  # below 1
-    fixed = [np.empty(len(part), dtype=np.int64) for part in weights]
-    first = 61 - n.bit_length()
-    total = sum(
-        reweight.to_fixed(part, math.ldexp(1.0, first), out)
-        for part, out in zip(scaled, fixed, strict=True)
-    )
-    scale = math.ldexp(1.0, 61 - (total.bit_length() - first))
-    for part, out in zip(scaled, fixed, strict=True):
-        reweight.to_fixed(part, scale, out)
-    return fixed
+    most = math.frexp(max(greatest_of(part) for part in weights))[1]
+    first = first_bits(sum(map(len, weights)))
+    total = sum(fixed_of_part(part, most, first)[1] for part in weights)
+    bits = bits_of_total(total, first)
+    return [fixed_of_part(part, most, bits)[0] for part in weights]
+
+
+def greatest_of(weights: FloatArray) -> float:
+    """Return the greatest weight of a partition, 0 where it has none."""
+    return float(weights.max(initial=0.0))
+
+
+def first_bits(n: int) -> int:
+    """Return in how many bits weights below 1 of n rows are added up first."""
+    return SUM_BITS - n.bit_length()
+
+
+def bits_of_total(total: int, first: int) -> int:
+    """Return in how many bits weights have the largest sum that has room, given that in `first`."""
+    return SUM_BITS - (total.bit_length() - first)
+
+
+def fixed_of_part(weights: FloatArray, most: int, bits: int) -> tuple[NDArray[np.int64], int]:
+    """Return the weights of a partition times ``2**-most`` with so many bits, and their sum."""
+    fixed = np.empty(len(weights), dtype=np.int64)
+    total = reweight.to_fixed(np.ldexp(weights, -most), math.ldexp(1.0, bits), fixed)
+    return fixed, int(total)
 
 
 def weights_of_part(number: int, given: Any, size: int) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.codes import list_rows
-from pboost.data.binned_values import BinnedValues, check_summed, lacks_values
+from pboost.data.binned_values import BinnedValues, check_summed, values_in_bins
 from pboost.data.check_xy import (
     AbsentClassError,
     as_features,
@@ -183,9 +183,8 @@ class Problem:
 
     def values(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return rows of X, or what is on the same side of every threshold of a tree."""
-        if lacks_values(self.columns):
-            parts = zip(self.columns.lower, self.columns.codes, strict=True)
-            return np.column_stack([lower[codes[rows]] for lower, codes in parts])
+        if isinstance(self.columns, BinnedColumns):
+            return values_in_bins(self.columns, rows)
         source, listed = self.source(rows)
         return source[listed]
 

@@ -163,28 +163,33 @@ def continue_fit(
     >>> len(pb.continue_fit(forest, X, y, members=30))
     50
     """
-    check_model(model)
     check_callback(callback, progress)
-    own = {
+    go_on, own = kind_of(model, {
         "rounds": rounds, "nodes": nodes, "members": members, "steps": steps, "weak": weak,
         "observation": observation, "growth": growth, "smoothing": smoothing,
         "learning_rate": learning_rate, "validation": validation,
-    }  # fmt: skip
+    })  # fmt: skip
+    if y_proba is not None and labels is None:
+        labels = model.labels
+    y = labels_of_rows(y, y_proba, labels)
+    return go_on(
+        model, X, y, **own, sample_weight=sample_weight, rng=rng, n_threads=n_threads,
+        bar=partial(with_bar, callback, progress),
+    )  # fmt: skip
+
+
+def kind_of(model: Any, given: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return the function by which a kind of model goes on, and its options of those given."""
+    check_model(model)
     if type(model) not in KINDS:
         error = model.is_no_graph("continue_fit")
         raise TypeError(f"{error}; a Forest and a StagewiseModel go on, too")
     go_on, names = KINDS[type(model)]
-    for name, value in own.items():
+    for name, value in given.items():
         if name not in names and value is not None:
             kind = next(kind for kind, (_, options) in KINDS.items() if name in options)
             raise TypeError(
                 f"{name}, model: expected a {kind.__name__} for continue_fit, got a "
                 f"{type(model).__name__}, which goes on with {', '.join(names)} and not with {name}"
             )
-    if y_proba is not None and labels is None:
-        labels = model.labels
-    y = labels_of_rows(y, y_proba, labels)
-    return go_on(
-        model, X, y, **{name: own[name] for name in names}, sample_weight=sample_weight, rng=rng,
-        n_threads=n_threads, bar=partial(with_bar, callback, progress),
-    )  # fmt: skip
+    return go_on, {name: given[name] for name in names if name in given}

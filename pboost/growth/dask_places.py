@@ -12,14 +12,14 @@ import importlib
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from pboost.data.engines import RELEASE
+from pboost.growth.answer_tree import Adder, AnswerTree, Asker
 from pboost.growth.channel import MessageError, pack, records_of, unpack
 from pboost.growth.connections import Connection, Listener, connect
-from pboost.growth.shard_processes import answered
 from pboost.threads import Workers
 
 #: Seconds for which an answer is waited for, also while Dask runs a task again.
@@ -92,18 +92,19 @@ class Place(NamedTuple):
     key: bytes
     number: int
     kind: type[Any]
+    has_inbox: bool
     version: str = RELEASE
 
 
 class _Line:
     """A connection to what answers for a partition, and what it has been told."""
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection, inbox: tuple[str, int] | None) -> None:
+        self.connection, self.inbox = connection, inbox
         self.n_cuts, self.n_unread, self.has_begun = 0, 0, False
 
 
-class DaskPlaces:
+class DaskPlaces(Asker):
     """An engine whose shards are on workers of Dask.
 
     Parameters
@@ -124,6 +125,7 @@ class DaskPlaces:
         #: Of each partition, of which there may be none; others are welcomed by other threads.
         self.lines: list[_Line | None] = [None] * len(given)
         self._has_come, self._is_over = threading.Condition(), False
+        self.tree = AnswerTree(len(given), client.sync(_n_workers, client) or 0)
 
     def __enter__(self) -> DaskPlaces:
         comms, comm = dask_module("distributed.comm"), self._client.scheduler_comm.comm
@@ -136,7 +138,10 @@ class DaskPlaces:
             context = self._client.security.get_listen_args("client")["ssl_context"]
         self.listener = Listener(host, context, self._welcome)
         for k, given in enumerate(self._given):
-            place = Place(self.listener.address, context is not None, self._key, k, self._kind)
+            place = Place(
+                self.listener.address, context is not None, self._key, k, self._kind,
+                bool(self.tree.children[k]),
+            )  # fmt: skip
             self._tasks.append(
                 self._client.submit(serve, given, place, pure=False, retries=RETRIES)
             )
@@ -163,11 +168,11 @@ class DaskPlaces:
 
     def _welcome(self, connection: Connection, message: bytearray) -> None:
         """Take a connection of who has the key, in place of the one before."""
-        number = unpack(message, self._key, {})
+        number, inbox = unpack(message, self._key, {})
         with self._has_come:
             if self._is_over:
                 raise RuntimeError("the fit has ended")
-            before, self.lines[number] = self.lines[number], _Line(connection)
+            before, self.lines[number] = self.lines[number], _Line(connection, inbox)
             self._has_come.notify_all()
         if before is not None:
             before.connection.close()
@@ -177,31 +182,59 @@ class DaskPlaces:
         found = self._all(what, arguments)
         if what == "begin":
             self._begun = arguments
-        return found
+        return [found[k] for k in range(len(self.lines))]
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
-        """Return what `masses` returns, of every shard."""
-        return self._all("masses", (cuts,))
+        """Return what `masses` returns, of every shard; of many in sums of some of them."""
+        if self.tree.levels:
+            return self._added(cuts)
+        return [*self._all("masses", (cuts,)).values()]
 
-    def _all(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
-        """Return the answers of all, over as many connections as it takes."""
+    def _all(
+        self, what: str, arguments: tuple[Any, ...],
+        more: Callable[[int], tuple[Any, ...]] | None = None, places: Sequence[int] | None = None,
+    ) -> dict[int, Any]:  # fmt: skip
+        """Return the answers of places, by default of all, over as many connections as it takes.
+
+        What is asked has `more` arguments for each place.
+        """
         if self._client.status != "running":
             raise RuntimeError(
                 f"the client of Dask is {self._client.status} while {what!r} is asked of partitions"
             )
         until, found = time.monotonic() + PATIENCE, dict[int, Any]()
-        while missing := [k for k in range(len(self.lines)) if k not in found]:
+        places = range(len(self.lines)) if places is None else places
+        while missing := [k for k in places if k not in found]:
             # All are told before one is listened to.
-            told, packed = dict[int, _Line](), dict[int, bytes]()
+            told, packed = dict[int, _Line](), dict[Any, bytes]()
             for k in missing:
                 line = self._connected(k, what, until)
                 with self._dropping(k, line, what, until):
-                    self._tell(line, what, arguments, packed, until)
+                    added = () if more is None else more(k)
+                    self._tell(line, what, arguments, packed, until, added)
                     told[k] = line
             for k, line in told.items():
                 with self._dropping(k, line, what, until):
                     found[k] = self._hear(line, what, until)
-        return [found[k] for k in range(len(self.lines))]
+        return {k: found[k] for k in places}
+
+    def _once(self, what: str, asked: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Return the answers of places that are there, each of which is asked something else."""
+        until, told, found = time.monotonic() + PATIENCE, dict[int, _Line](), dict[int, Any]()
+        for k, arguments in asked.items():
+            if (line := self.lines[k]) is not None:
+                with self._dropping(k, line, what, until):
+                    self._tell(line, what, arguments, {}, until)
+                    told[k] = line
+        for k, line in told.items():
+            with self._dropping(k, line, what, until):
+                found[k] = self._hear(line, what, until)
+        return found
+
+    def _reached(self) -> list[_Line]:
+        """Return the connections to all, which are waited for."""
+        until = time.monotonic() + PATIENCE
+        return [self._connected(k, "masses", until) for k in range(len(self.lines))]
 
     def _connected(self, number: int, what: str, until: float) -> _Line:
         """Return the connection, waiting for Dask to run the task where there is none."""
@@ -247,22 +280,23 @@ class DaskPlaces:
         line: _Line,
         what: str,
         arguments: tuple[Any, ...],
-        packed: dict[int, bytes],
+        packed: dict[Any, bytes],
         until: float,
+        more: tuple[Any, ...] = (),
     ) -> None:
-        """Send a question; `packed` has the messages that others have been sent, by first cut."""
+        """Send a question; `packed` has the messages that others have been sent."""
         if not line.has_begun and self._begun is not None and what != "begin":
             line.connection.write(pack(("begin", self._begun), self._key), until)
             line.n_unread += 1
         if what == "begin":  # whatever was told before is of no use any more
             line.n_cuts = 0
         line.has_begun, first = True, line.n_cuts
-        if what == "masses":
+        if what in ("masses", "add"):
             (cuts,) = arguments
             arguments, line.n_cuts = (first, list(cuts[first:])), len(cuts)
-        if first not in packed:
-            packed[first] = pack((what, arguments), self._key)
-        line.connection.write(packed[first], until)
+        if (first, more) not in packed:
+            packed[first, more] = pack((what, (*arguments, *more)), self._key)
+        line.connection.write(packed[first, more], until)
         line.n_unread += 1
 
     def _hear(self, line: _Line, what: str, until: float) -> Any:
@@ -280,26 +314,33 @@ class DaskPlaces:
 def serve(given: tuple[Any, ...], place: Place) -> None:
     """Answer for the rows of a partition until told to end; what a task of Dask runs."""
     check_version(place.version)
-    dask, context = dask_module("distributed"), None
+    dask, contexts = dask_module("distributed"), (None, None)
+    worker, host = dask.get_worker(), None
     if place.is_tls:
-        context = dask.get_worker().security.get_connection_args("worker")["ssl_context"]
+        security = worker.security
+        listening = security.get_listen_args("worker")["ssl_context"]
+        contexts = listening, security.get_connection_args("worker")["ssl_context"]
+    if place.has_inbox:
+        comms = dask_module("distributed.comm")
+        is_here = comms.parse_address(worker.address)[0] == "inproc"
+        host = "127.0.0.1" if is_here else comms.get_address_host(worker.address)
     dask.secede()  # others may run on this thread's place
-    records, cuts = records_of(place.kind), list[Any]()
-    with Workers(1) as workers:
-        shards = [place.kind(*given, workers)]
-        connection = connect(place.address, context)
-        try:
-            connection.write(pack(place.number, place.key))
-            while True:
-                what, told = unpack(connection.read(), place.key, records)
-                if what == "end":
-                    return
-                kind, found = answered(shards, cuts, workers, what, told)
-                if kind == "error":
-                    found = f"{type(found).__name__}: {found}"
-                connection.write(pack((kind, found), place.key))
-        finally:
-            connection.close()
+    records = records_of(place.kind)
+    with Workers(1) as workers, contextlib.ExitStack() as ends:
+        shard = place.kind(*given, workers)
+        adder = Adder(shard, workers, place.number, place.key, records, host, contexts)
+        ends.callback(adder.close)
+        connection = connect(place.address, contexts[1])
+        ends.callback(connection.close)
+        connection.write(pack((place.number, adder.address), place.key))
+        while True:
+            what, told = unpack(connection.read(), place.key, records)
+            if what == "end":
+                return
+            kind, found = adder.answered(what, told)
+            if kind == "error":
+                found = f"{type(found).__name__}: {found}"
+            connection.write(pack((kind, found), place.key))
 
 
 def check_version(version: str) -> None:

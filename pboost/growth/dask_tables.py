@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from pboost.data.part_tasks import (
     code_part,
     count_keys,
     ends_of,
+    fixed_part,
     given_part,
     keys_of,
     least_hashes,
@@ -29,22 +31,25 @@ from pboost.data.part_tasks import (
     numbered_part,
     read_part,
     rows_of_edges,
+    weight_in,
     whole_bins,
     without_rows,
 )
 from pboost.data.parts import (
     Parts,
     TreeParts,
+    bits_of_total,
     check_any_weight,
     check_weight_sum,
     exponent_of,
+    first_bits,
     shared_labels,
 )
 from pboost.data.sampled_bins import SAMPLE_ROWS
 from pboost.data.table import Table
 from pboost.growth.dask_places import DaskPlaces, check_version, dask_module, gathered
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, check_choice, check_integer
+from pboost.values import Array, FloatArray, check_choice, check_flag, check_integer, shown
 
 
 def partitions(name: str, collection: Any, ndim: int, n: int | None = None) -> list[Any]:
@@ -69,6 +74,23 @@ def partitions(name: str, collection: Any, ndim: int, n: int | None = None) -> l
             "chunks, by rechunk or repartition"
         )
     return found
+
+
+def check_here(validation: Any) -> None:
+    """Refuse validation rows that are not in this process."""
+    if validation is None:
+        return
+    if not isinstance(validation, tuple | list):
+        raise NotImplementedError(
+            "validation: of collections of Dask no share is held out; expected rows that are here, "
+            f"(X, y) or (X, y, sample_weight), got {shown(validation)}"
+        )
+    for one in validation:
+        if dask_module("dask").is_dask_collection(one):
+            raise TypeError(
+                "validation: expected rows that are here, got a collection of Dask "
+                f"({type(one).__name__}); its `compute` brings them"
+            )
 
 
 class DaskTable(NamedTuple):
@@ -145,7 +167,7 @@ class ReadRows(NamedTuple):
 
 def read_table(
     X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str, edges: str,
-    keeps_values: bool = False,
+    weighted_edges: bool = False, keeps_values: bool = False,
 ) -> DaskTable:  # fmt: skip
     """Return the table of collections with the same partitions, on the cluster that is there.
 
@@ -157,6 +179,8 @@ def read_table(
         Bins per column.
     edges : {"sample", "exact"}
         Rows that make the edges of bins.
+    weighted_edges : bool
+        Whether edges follow from weights.
     keeps_values : bool
         Whether partitions keep their values beside the codes.
 
@@ -167,17 +191,21 @@ def read_table(
     """
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     check_choice("edges", edges, EDGES)
-    read = read_partitions(X, y, sample_weight, of)
+    if check_flag("weighted_edges", weighted_edges) and sample_weight is None:
+        raise ValueError("weighted_edges: expected False without sample_weight, got True")
+    read = read_partitions(X, y, sample_weight, of, weighted_edges)
     client, rows, features = read[:3]
     if edges == "exact":
-        coded, bins = _exactly_coded(client, rows, features, max_bins, keeps_values)
+        coded, bins = _exactly_coded(client, rows, features, max_bins, weighted_edges, keeps_values)
     else:
         is_large = read.n_rows > SAMPLE_ROWS
         coded, bins = _coded(client, rows, features, max_bins, keeps_values, is_large)
     return DaskTable(client, coded, bins, read.values, [] if read.is_weighed else None)
 
 
-def read_partitions(X: Any, y: Any, sample_weight: Any, of: str) -> ReadRows:
+def read_partitions(
+    X: Any, y: Any, sample_weight: Any, of: str, weighted_edges: bool = False
+) -> ReadRows:
     """Return the rows of collections with the same partitions, on the cluster that is there.
 
     Parameters
@@ -186,6 +214,8 @@ def read_partitions(X: Any, y: Any, sample_weight: Any, of: str) -> ReadRows:
         Features, labels or targets, and weights, or None.
     of : {"two labels", "labels", "targets"}
         What y is.
+    weighted_edges : bool
+        Whether edges of bins, and which levels of many are kept, follow from weights.
 
     Raises
     ------
@@ -209,6 +239,9 @@ def read_partitions(X: Any, y: Any, sample_weight: Any, of: str) -> ReadRows:
     known: list[About] = gathered(client, _each(client, about, read, of == "targets"))
     found = [part.features for part in known]
     check_alike(found)
+    if weighted_edges:
+        check_any_weight(any(part.weight > 0 for part in known))
+        read = _fixed(client, read, known)
     if has_categories(found):
         own = gathered(client, _numbered(client, levels_of, read))
         read = _numbered(client, numbered_part, read, trained_levels(own, found[0]))
@@ -221,6 +254,14 @@ def read_partitions(X: Any, y: Any, sample_weight: Any, of: str) -> ReadRows:
             check_weight_sum(sum(part.weight for part in known))
     rows = [part for part, what in zip(read, known, strict=True) if what.n_rows]
     return ReadRows(client, rows, features, values, sum(what.n_rows for what in known), is_weighed)
+
+
+def _fixed(client: Any, parts: Sequence[Any], known: Sequence[About]) -> list[Any]:
+    """Return partitions with weights in fixed point, as `fixed_of_parts` has them."""
+    most = math.frexp(max(part.heaviest for part in known))[1]
+    first = first_bits(sum(part.n_rows for part in known))
+    total = sum(gathered(client, _each(client, weight_in, parts, most, first)))
+    return list(_each(client, fixed_part, parts, most, bits_of_total(total, first)))
 
 
 def _values(known: Sequence[About], of: str) -> Array | int:
@@ -297,12 +338,17 @@ def _coded(
 
 
 def _exactly_coded(
-    client: Any, rows: Sequence[Any], features: Features, max_bins: int, keeps_values: bool
+    client: Any,
+    rows: Sequence[Any],
+    features: Features,
+    max_bins: int,
+    is_weighed: bool,
+    keeps_values: bool,
 ) -> tuple[list[Any], BinnedColumns]:
     """Return what `_coded` does, with the edges of all rows: columns are counted together."""
     keys = _each(client, keys_of, rows)
     table = features.table or Table.of_numbers(features.n_features)
-    counts = BatchCounts(table.n_levels, False)
+    counts = BatchCounts(table.n_levels, is_weighed)
     counts.limit(max_bins, table.has_missing)
     while asked := counts.asked:
         for found in gathered(client, _each(client, count_keys, keys, asked)):

@@ -194,6 +194,10 @@ class NoisyChainSearch(NoisyStumpSearch, ShardedSearch):
         weights.masses = self.whole(self._found)
         return super().best(weights)
 
+    def _weighed(self, cut: StumpCut, weights: Weights) -> StumpCut:
+        """Return the cut: exits, not sides, have masses."""
+        return cut
+
     def _judge(self, weights: Weights, limits: Any) -> None:
         noisy_split.search_edges(
             self._found, self._bin_start, self._columns.n_bins, limits, self._slice_start,

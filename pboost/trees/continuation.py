@@ -6,11 +6,13 @@ the trees that are there take their places in one longer fit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
+from pboost.data.parts import read_tree_parts
 from pboost.growth.step import STOPPED
 from pboost.growth.validation import GIVEN
 from pboost.models.forest import Forest
@@ -19,7 +21,9 @@ from pboost.models.tree_sum import CUT, StagewiseModel
 from pboost.trees.cart import FitData
 from pboost.trees.forest import FOREST_OPTIONS, grow_forest
 from pboost.trees.restraints import RESTRAINTS
+from pboost.trees.sharded_rounds import SumParts
 from pboost.trees.stagewise import SUM_OPTIONS, draws, grow_sum
+from pboost.trees.sum_shards import check_in_parts
 from pboost.values import Bar, as_generator, check_integer, generator_in_state
 from pboost.values.options import renamed
 
@@ -53,6 +57,44 @@ def continue_sum(
     rng: Any, n_threads: int | None, bar: Bar,
 ) -> StagewiseModel:  # fmt: skip
     """Return the sum with more trees."""
+    options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
+    data = FitData(columns_to_fit(model, X), y, sample_weight, n_threads, generator)
+    return grow_sum(data, model.loss, options, held_out, bar, model, tried)
+
+
+def continue_sum_parts(
+    model: StagewiseModel, X: Any, y: Any, *, steps: Any, sample_weight: Any, validation: Any,
+    rng: Any, n_processes: int | None, n_threads: int | None, bar: Bar,
+) -> StagewiseModel:  # fmt: skip
+    """Return the sum with more trees, of rows in partitions."""
+    options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
+    check_goes_on_parts(model, options)
+    given = read_tree_parts(X, y, sample_weight, options["task"])
+    data = FitData(columns_to_fit(model, X[0]), None, None, None, generator)
+    with ExitStack() as ends:
+        parts = SumParts(given, n_processes, n_threads, ends)
+        return grow_sum(data, model.loss, options, held_out, bar, model, tried, parts)
+
+
+def check_goes_on_parts(model: StagewiseModel, options: Mapping[str, Any]) -> None:
+    """Refuse what one table goes on with, and partitions do not."""
+    check_in_parts(model.loss, options["growth"])
+    for name in ("bag", "prices"):
+        if options[name] is not None:
+            raise NotImplementedError(
+                f"model: sums that were fitted with {name}= are not continued on partitions; "
+                "continue_fit takes them of one table"
+            )
+    if options["search"] == "exact":
+        raise ValueError(
+            'search: expected a model of a binned search, of partitions, got one of "exact"'
+        )
+
+
+def sum_goes_on(
+    model: StagewiseModel, steps: Any, validation: Any, rng: Any
+) -> tuple[dict[str, Any], tuple[Any, Any], np.random.Generator, int]:
+    """Return the options of the longer fit, its validation rows, and how many trees were tried."""
     steps, settings = check_integer("steps", steps, least=1), model.settings
     options = _stored_options(model, "fit_stagewise", (*SUM_OPTIONS, "steps"))
     held_out = _held_out(settings, validation)
@@ -62,8 +104,7 @@ def continue_sum(
     was_cut = model.stop_reason == STOPPED or model.stop_reason.startswith(CUT)
     meant = check_integer("model.settings['steps']", options["steps"], least=1)
     options["steps"] = steps + (tried if was_cut else meant)
-    data = FitData(columns_to_fit(model, X), y, sample_weight, n_threads, generator)
-    return grow_sum(data, model.loss, options, held_out, bar, model, tried)
+    return options, held_out, generator, tried
 
 
 def _stored_options(model: Any, builder: str, names: Sequence[str]) -> dict[str, Any]:

@@ -38,6 +38,7 @@ def fit_cart(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
     rng: Seed = None,
     callback: Callback | None = None,
     progress: Progress = False,
@@ -46,7 +47,7 @@ def fit_cart(
 
     Parameters
     ----------
-    X, sample_weight, max_bins, edges : optional
+    X, sample_weight, max_bins, edges, weighted_edges : optional
         Collections of Dask, and bins, as in `pboost.dask.fit_adaboost`.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, two values or more in all, or numbers, in partitions as those of X.
@@ -93,7 +94,7 @@ def fit_cart(
         max_leaves=max_leaves, features_per_split=features_per_split, growth=growth,
     )  # fmt: skip
     of = "targets" if task == "regression" else "labels"
-    table = read_table(X, y, sample_weight, max_bins, of, edges)
+    table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     parts = table.tree_parts()
     tree = options.of(parts)
     n_classes = 0 if parts.labels is None else len(parts.labels)

@@ -45,6 +45,7 @@ def fit_forest(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
     rng: Seed = None,
     callback: Callback | None = None,
     progress: Progress = False,
@@ -53,7 +54,7 @@ def fit_forest(
 
     Parameters
     ----------
-    X, sample_weight, max_bins, edges : optional
+    X, sample_weight, max_bins, edges, weighted_edges : optional
         Collections of Dask, and bins, as in `pboost.dask.fit_adaboost`.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, two values or more in all, or numbers, in partitions as those of X.
@@ -98,7 +99,7 @@ def fit_forest(
         min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
     )  # fmt: skip
     of = "targets" if task == "regression" else "labels"
-    table = read_table(X, y, sample_weight, max_bins, of, edges)
+    table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     forest = options.of(table.tree_parts())
     found = gathered(table.client, each_part(table, labels_and_weights, table.values))
     weights = None if table.weights is None else np.concatenate([part for _, part in found])

@@ -15,15 +15,18 @@ from pboost.data.engines import check_size
 from pboost.data.part_bins import like
 from pboost.data.part_tasks import Coded, truth_of
 from pboost.data.special_columns import LEVEL_SMOOTHING
+from pboost.data.splits import Validation
 from pboost.data.training import Problem
 from pboost.growth.dask_places import DaskPlaces, gathered
-from pboost.growth.dask_tables import DaskTable, each_part, read_table
+from pboost.growth.dask_tables import DaskTable, check_here, each_part, read_table
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, check_loss
+from pboost.models.new_rows import columns_to_fit
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees import pairs
 from pboost.trees.cart import FitData
+from pboost.trees.continuation import check_goes_on_parts, sum_goes_on
 from pboost.trees.restraints import Restraints
 from pboost.trees.round_shards import Given, RoundShard
 from pboost.trees.sharded_rounds import ShardedRounds
@@ -31,7 +34,16 @@ from pboost.trees.stagewise import grow_sum
 from pboost.trees.steps import Steps
 from pboost.trees.sum_shards import sum_options
 from pboost.trees.weights import Weights
-from pboost.values import Array, FloatArray, Progress, Seed, as_generator, check_callback, with_bar
+from pboost.values import (
+    Array,
+    Bar,
+    FloatArray,
+    Progress,
+    Seed,
+    as_generator,
+    check_callback,
+    with_bar,
+)
 from pboost.values.options import builder
 
 
@@ -63,6 +75,9 @@ def fit_stagewise(
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
+    weighted_edges: bool = False,
+    validation: Validation = None,
+    patience: int | None = None,
     rng: Seed = None,
     callback: Callback | None = None,
     progress: Progress = False,
@@ -71,7 +86,7 @@ def fit_stagewise(
 
     Parameters
     ----------
-    X, sample_weight, max_bins, edges : optional
+    X, sample_weight, max_bins, edges, weighted_edges : optional
         Collections of Dask, and bins, as in `pboost.dask.fit_adaboost`.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, two values in all, or numbers, in partitions as those of X.
@@ -81,8 +96,8 @@ def fit_stagewise(
         As in `pboost.shards.fit_stagewise`.
     interactions, max_step, start, sums, missing, level_smoothing, rng : optional
         As in `pboost.shards.fit_stagewise`.
-    callback, progress : optional
-        As in `pboost.fit_stagewise`.
+    validation, patience, callback, progress : optional
+        As in `pboost.fit_stagewise`; validation rows are here, and no share is held out.
 
     Returns
     -------
@@ -96,7 +111,8 @@ def fit_stagewise(
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
     NotImplementedError
-        For what `pboost.shards.fit_stagewise` does not implement.
+        For what `pboost.shards.fit_stagewise` does not implement, and a share of the rows as
+        `validation`.
 
     Notes
     -----
@@ -125,12 +141,29 @@ def fit_stagewise(
         },
     )  # fmt: skip
     generator, told = as_generator(rng), partial(with_bar, callback, progress)
+    check_here(validation)
     of = "targets" if own.is_regression else "labels"
-    table = read_table(X, y, sample_weight, max_bins, of, edges)
+    table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     with ExitStack() as ends:
         data = FitData(table.bins, None, None, None, generator)
         parts = _Parts(table, ends)
-        return grow_sum(data, own, options, (None, None), told, parts=parts)
+        return grow_sum(data, own, options, (validation, patience), told, parts=parts)
+
+
+def continue_dask_sum(
+    model: StagewiseModel, X: Any, y: Any, *, steps: Any, sample_weight: Any, validation: Any,
+    rng: Any, max_bins: int, edges: str, weighted_edges: bool, bar: Bar,
+) -> StagewiseModel:  # fmt: skip
+    """Return the sum with more trees; see `pboost.dask.continue_fit`."""
+    options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
+    check_goes_on_parts(model, options)
+    check_here(held_out[0])
+    of = "targets" if model.loss.is_regression else "labels"
+    table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
+    with ExitStack() as ends:
+        data = FitData(columns_to_fit(model, table.bins), None, None, None, generator)
+        parts = _Parts(table, ends)
+        return grow_sum(data, model.loss, options, held_out, bar, model, tried, parts)
 
 
 class _Parts:
@@ -155,6 +188,10 @@ class _Parts:
             names=table.bins.names, y=no_number if is_classes else values,
             exponent=parts.exponent, table=table.bins.table,
         )  # fmt: skip
+
+    def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """No rows are held out of those of workers, see `check_here`."""
+        raise NotImplementedError("rows of workers are not held out")
 
     def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
         """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""

@@ -39,7 +39,9 @@ class LossWatch:
         problem: Problem,
         loss: Loss,
         generator: np.random.Generator,
+        values: Callable[[NDArray[np.intp]], NDArray[Any]] | None = None,
     ) -> None:
+        """`values` returns rows by their numbers, where decision values are elsewhere."""
         weights = problem.weights
         if weights is None:
             self.weight: FloatArray = np.broadcast_to(1.0, problem.n_rows)  # one number
@@ -49,6 +51,8 @@ class LossWatch:
         self.losses: list[float] = []
         self._loss, problem = loss, replace(problem, weights=self.weight)
         self.rows = validation_rows(validation, patience, problem, generator)
+        if values is not None and self.rows is not None and self.rows.X is None:
+            self.rows = replace(self.rows, X=values(self.rows.drawn))
         self.seen = problem.seen if self.rows is None else self.rows.problem.seen
         if self.rows is not None and self.rows.problem.weights is not None:
             self.weight, self.settings = self.rows.problem.weights, self.rows.settings

@@ -20,7 +20,9 @@ from pboost.data.training import Problem
 from pboost.growth.shard_trees import Answer, TreeShard
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss
+from pboost.models.trees import Tree
 from pboost.threads import Workers
+from pboost.trees.forest import nodes_of_rows
 from pboost.trees.rounds import Rounds
 from pboost.trees.steps import Steps
 from pboost.trees.weights import Weights
@@ -95,6 +97,37 @@ class Looked(NamedTuple):
     step: FloatArray
     is_raised: NDArray[np.bool_]
     scale: FloatArray
+
+
+class Fitted(NamedTuple):
+    """Adds a tree of an earlier fit: its nodes, as `Tree` has them, of which sets are words."""
+
+    feature: IntArray
+    threshold: FloatArray
+    children: IntArray
+    value: FloatArray
+    missing: NDArray[np.uint8] | None
+    subset_column: IntArray | None
+    subset: NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, tree: Tree) -> Fitted:
+        """Return what is told of a tree."""
+        subset = None if tree.subset is None else tree.subset.view(np.int64)
+        given = tree.feature, tree.threshold, tree.children, tree.value
+        return cls(*given, tree.missing, tree.subset_column, subset)
+
+    def tree(self, n_features: int) -> Tree:
+        """Return the tree, of which nothing is known but where rows go, and what they get."""
+        subset = None if self.subset is None else self.subset.view(np.uint64)
+        n = len(self.feature)
+        return Tree(
+            feature=self.feature, threshold=self.threshold, children=self.children,
+            value=self.value, impurity=np.zeros(n), weight=np.zeros(n),
+            n_rows=np.zeros(n, dtype=np.int32), labels=None, n_features=n_features,
+            feature_names=None, settings={}, stop_reason="", missing=self.missing,
+            subset_column=self.subset_column, subset=subset,
+        )  # fmt: skip
 
 
 class Added(NamedTuple):
@@ -253,6 +286,11 @@ class RoundShard:
             sums.append(kernel.sums(self._rounds, start, stop, *look))
         return Answer(np.array(sums), _NO_NUMBERS)
 
+    def _fitted(self, told: Fitted, _: bool) -> None:
+        rounds, rows = self._rounds, self._listed.astype(np.intp)
+        tree = told.tree(len(rounds.codes))
+        rounds.f[rows] += tree.value[nodes_of_rows(tree, rounds.problem, rows)]
+
     def _added(self, told: Added, _: bool) -> None:
         f, rows = self._rounds.f, self._rounds.rows
         for (start, stop), value in zip(self._leaves, told.value, strict=True):
@@ -261,4 +299,5 @@ class RoundShard:
     _DO: Mapping[type, Any] = {
         Farthest: _farthest, Slopes: _slopes, Sizes: _sizes, Packed: _packed, Parted: _parted,
         Asked: _asked, Gathered: _gathered, Looked: _looked, Added: _added,
+        Fitted: _fitted,
     }  # fmt: skip

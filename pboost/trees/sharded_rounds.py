@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from pboost._core import round_shard as kernel
 from pboost.data.columns import MAX_BINS
 from pboost.data.engines import Engine, check_size
-from pboost.data.parts import TreeParts
+from pboost.data.parts import TreeParts, values_of_rows
 from pboost.data.training import Problem
 from pboost.growth.shard_processes import places
 from pboost.growth.shard_trees import Answer
 from pboost.growth.tree import CartLimits, Grown
 from pboost.losses import Loss
+from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pairs
 from pboost.trees.restraints import Restraints
@@ -28,6 +29,7 @@ from pboost.trees.round_shards import (
     Asked,
     At,
     Farthest,
+    Fitted,
     Gathered,
     Given,
     Looked,
@@ -52,6 +54,9 @@ class RowParts(Protocol):
 
     def problem(self) -> Problem:
         """Return the problem, whose columns have no rows."""
+
+    def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Return rows, numbered through all parts, or what is on the same side of edges of bins."""
 
     def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
         """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""
@@ -81,6 +86,10 @@ class SumParts:
     n_processes: int | None
     n_threads: int | None
     ends: ExitStack
+
+    def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Return rows, numbered through all parts, or what is on the same side of edges of bins."""
+        return values_of_rows(self.parts.columns, rows)
 
     def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
         """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""
@@ -200,6 +209,10 @@ class ShardedRounds(Rounds):
     def add(self, grown: Grown, rows: IntArray) -> None:
         """Have the tree just grown added to the decision values."""
         self._told.append(Added(grown.nodes["mean"][self._leaf]))
+
+    def add_fitted(self, tree: Tree) -> None:
+        """Have a tree of an earlier fit added to the decision values."""
+        self._told.append(Fitted.of(tree))
 
 
 def _kept(method: _Method) -> _Method:

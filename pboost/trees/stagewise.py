@@ -51,7 +51,7 @@ from pboost.trees.restraints import (
     refuse_restraints,
 )
 from pboost.trees.rounds import Rounds
-from pboost.trees.sharded_rounds import RowParts
+from pboost.trees.sharded_rounds import RowParts, ShardedRounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.steps import Steps, has_curvature
 from pboost.trees.targets import loss_of, targets_of, task_of
@@ -418,7 +418,8 @@ def grow_sum(
     held = 0.0 if is_exact or labels is None else _held(loss)
     of_row = weight_of_copy(problem.weights)
     options = {**options, "l2": l2_of(options["l2"], held, of_row)}
-    watch = LossWatch(*held_out, problem, loss, data.generator)
+    values = None if parts is None else parts.values
+    watch = LossWatch(*held_out, problem, loss, data.generator, values)
     settings = {
         "builder": "fit_stagewise", "loss": str(loss), **options,
         "learning_rate": rate, "leaf_step": leaf_step, "max_step": most, "bag": bag,
@@ -613,7 +614,9 @@ class _Fit:
         rounds.number += len(found) if isinstance(found, list) else 1
         if self.settings["prices"] is not None:
             rounds.pay_given(found if isinstance(found, list) else [found])
-        if isinstance(found, list) and len(found) == len(rounds.f):
+        if isinstance(rounds, ShardedRounds):
+            rounds.add_fitted(found)
+        elif isinstance(found, list) and len(found) == len(rounds.f):
             for k, tree in enumerate(found):
                 rounds.f[k] += self._values(tree)
         else:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.parts import read_tree_parts
 from pboost.data.special_columns import LEVEL_SMOOTHING
+from pboost.data.splits import Validation
 from pboost.growth.step import Callback
 from pboost.losses import Loss, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
@@ -60,6 +61,8 @@ def fit_stagewise(
     missing: str = "learn",
     level_smoothing: float = LEVEL_SMOOTHING,
     sample_weight: Sequence[ArrayLike] | None = None,
+    validation: Validation = None,
+    patience: int | None = None,
     rng: Seed = None,
     n_processes: int | None = None,
     n_threads: int | None = None,
@@ -88,7 +91,11 @@ def fit_stagewise(
         As in `pboost.fit_stagewise`.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
-    rng, n_threads, callback, progress : optional
+    validation : tuple or float, optional
+        Rows by whose mean loss the number of trees is chosen, as in `pboost.fit_stagewise`:
+        ``(X, y)`` or ``(X, y, sample_weight)``, in one table; or a share in (0, 0.5] of the rows,
+        drawn by their numbers, one partition after another.
+    patience, rng, n_threads, callback, progress : optional
         As in `pboost.fit_stagewise`.
     n_processes : int, optional
         Number of processes that have the partitions, with a thread each. One that dies is started
@@ -110,7 +117,7 @@ def fit_stagewise(
         If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
         For other losses, ``growth="per-comparison"``, ``missing="both"``, and `n_threads` with
-        `n_processes`. There are no bags of rows, prices and validation rows here.
+        `n_processes`. There are no bags of rows and prices here.
 
     Notes
     -----
@@ -152,11 +159,23 @@ def fit_stagewise(
         given = read_tree_parts(X, y, sample_weight, options["task"])
         parts = SumParts(given, n_processes, n_threads, ends)
         data = FitData(X[0], None, None, None, generator)
-        return grow_sum(data, own, options, (None, None), told, parts=parts)
+        return grow_sum(data, own, options, (validation, patience), told, parts=parts)
 
 
 def sum_options(loss: Loss, growth: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a sum on partitions, or raise what is raised whatever the data."""
+    check_in_parts(loss, growth)
+    return {
+        **RESTRAINTS, "trees": "per-class", "bag": None, "search": "auto", "max_bins": MAX_BINS,
+        "tree_comparisons": None, "task": task_of(loss, None), **given, "growth": growth,
+        "steps": check_integer("steps", given["steps"], least=1),
+        "monotone": plain_monotone(given["monotone"]),
+        "interactions": plain_interactions(given["interactions"]),
+    }  # fmt: skip
+
+
+def check_in_parts(loss: Loss, growth: str) -> None:
+    """Raise NotImplementedError for losses and growths of which partitions have no sums."""
     if not is_of_package(loss) or loss.name not in LOSSES:
         raise NotImplementedError(
             f"loss: expected one of {', '.join(LOSSES)} of partitions, got {loss}; fit_stagewise "
@@ -167,10 +186,3 @@ def sum_options(loss: Loss, growth: str, given: dict[str, Any]) -> dict[str, Any
             'growth: "per-comparison" is not implemented for partitions; "auto", "free", "pooled" '
             'or "symmetric" are'
         )
-    return {
-        **RESTRAINTS, "trees": "per-class", "bag": None, "search": "auto", "max_bins": MAX_BINS,
-        "tree_comparisons": None, "task": task_of(loss, None), **given, "growth": growth,
-        "steps": check_integer("steps", given["steps"], least=1),
-        "monotone": plain_monotone(given["monotone"]),
-        "interactions": plain_interactions(given["interactions"]),
-    }  # fmt: skip

@@ -9,7 +9,7 @@ the same cuts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -375,6 +375,18 @@ class ShardedSearch(StumpSearch):
     def _sent_cut(self, cut: StumpCut, factors: FloatArray) -> SentCut:
         """Return a cut as shards are told of it."""
         return SentCut(int(cut.feature), self._side_of_codes(cut), factors)
+
+    def _weighed(self, cut: StumpCut, weights: Weights) -> StumpCut:
+        """Return a cut with the masses that it makes of the weights that shards have."""
+        edge = self.edges(weights)
+        n, p = weights.masses = self.whole(edge)
+        n_codes = int(self._columns.n_bins[cut.feature])
+        if self._special is not None:
+            n_codes += int(self._special[cut.feature] & HOLES)
+        by_code = np.diff(edge[cut.feature, :, : n_codes + 1], axis=1)
+        is_below = self._side_of_codes(cut)[:n_codes] == 0
+        n0, p0 = by_code[:, is_below].sum(axis=1).tolist()
+        return replace(cut, masses=((float(n0), float(p0)), (float(n - n0), float(p - p0))))
 
     def side_masses(
         self, cut: Any, source: FloatArray, scratch: Weights, unit: FloatArray | None = None

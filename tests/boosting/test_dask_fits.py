@@ -1,12 +1,17 @@
 """Fits on Dask collections: the bytes of the fit on one table, whatever is lost meanwhile."""
 
+import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from itertools import takewhile
+from pathlib import Path
 from traceback import walk_stack
 
 import numpy as np
@@ -16,7 +21,7 @@ from partitioned import contents
 import pboost as pb
 import pboost.dask
 from pboost.data import part_bins, part_tasks, sampled_bins
-from pboost.growth import channel, dask_places
+from pboost.growth import answer_tree, channel, dask_places
 from pboost.growth.dask_places import DaskPlaces, dask_module
 from pboost.weak.shards import Shard
 
@@ -121,6 +126,44 @@ def test_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
         assert contents(model, tmp_path) == contents(local, tmp_path)
 
 
+def test_rows_that_are_held_out(client, tmp_path):
+    held = X[:70] + 0.1, Y[70:140]
+    columns, labels, weight = collections(80)
+    for builder, size in (
+        ("fit_adaboost", {"rounds": 6}), ("fit_boosted_tree", {"nodes": 3}),
+        ("fit_stagewise", {"steps": 3, "max_depth": 2}),
+    ):  # fmt: skip
+        options = {"validation": held, "patience": 2, "sample_weight": WEIGHT, **size}
+        local = getattr(pb, builder)(pb.bin_columns(X), Y, **options)
+        fit = getattr(pb.dask, builder)
+        model = fit(columns, labels, **options | {"sample_weight": weight})
+        assert contents(model, tmp_path) == contents(local, tmp_path)
+        with pytest.raises(NotImplementedError, match=r"Dask no share is held out; .* got 0\.2"):
+            fit(columns, labels, validation=0.2)
+        with pytest.raises(TypeError, match=r"validation: expected rows that are here, got a col"):
+            fit(columns, labels, validation=(columns, labels))
+        with pytest.raises(ValueError, match="patience: expected None without validation"):
+            fit(columns, labels, patience=2)
+
+
+def test_a_grid_as_the_page_has_it(client, monkeypatch):
+    page = Path(__file__).parents[2] / "docs" / "user" / "scale_out.rst"
+    if not page.exists():
+        pytest.skip("no docs/ beside tests/")
+    blocks = page.read_text("utf-8").split(".. code-block:: python\n")
+    (block,) = (one for one in blocks if "client.map(" in one)
+    lines = takewhile(lambda line: not line or line.startswith(" "), block.splitlines())
+    code = textwrap.dedent("\n".join(lines))
+    monkeypatch.setattr(distributed, "Client", lambda: nullcontext(client))
+    found = {"__name__": "__main__"}
+    exec(compile(code, str(page), "exec"), found)
+    assert len(found["found"]) == 4
+    for value, seen in zip(found["grid"], found["found"], strict=True):
+        here = found["tested"](value, (found["X"], found["y"]))
+        np.testing.assert_array_equal(seen.error, here.error)
+    assert found["best"] in found["grid"]
+
+
 def test_predictions_are_lazy(client):
     model = pb.fit_adaboost(X, Y, rounds=3)
     columns = da.from_array(X, chunks=((100, 0, 140), (3, 1)))
@@ -166,6 +209,99 @@ def test_connections_may_break_in_every_phase(client, whole, what, tmp_path, mon
     monkeypatch.setattr(DaskPlaces, "_hear", breaks)
     assert contents(fitted(), tmp_path) == whole
     assert broken == [what] * 2
+
+
+@pytest.fixture
+def summed(monkeypatch):
+    """Have answers added up in a tree of fan-in 2; return how many answers reach the fit."""
+    monkeypatch.setattr(answer_tree, "MOST_DIRECT", 1)
+    monkeypatch.setattr(answer_tree, "FAN_IN", 2)
+    masses, seen = DaskPlaces.masses, []
+
+    def counted(engine, told):
+        found = masses(engine, told)
+        seen.append(len(found))
+        return found
+
+    monkeypatch.setattr(DaskPlaces, "masses", counted)
+    return seen
+
+
+@pytest.mark.parametrize("n", [4, 5, 7, 13, 40, 101, 111, 1000])
+@pytest.mark.parametrize("fan_in", [2, 3, 10])
+def test_each_answer_of_a_tree_counts_once(n, fan_in, monkeypatch):
+    monkeypatch.setattr(answer_tree, "MOST_DIRECT", 3)
+    monkeypatch.setattr(answer_tree, "FAN_IN", fan_in)
+    tree = answer_tree.AnswerTree(n, n)
+    assert not answer_tree.AnswerTree(n, 3).levels
+    heads = [k for k in range(n) if tree.parent[k] is None]
+    under = [tree.under(k) for k in heads]
+    assert len(heads) <= fan_in
+    assert max(map(len, tree.children)) <= fan_in
+    assert sum(map(len, under)) == n
+    assert set().union(*under) == set(range(n))
+    listed = [k for level in tree.levels for k in level]
+    assert sorted(listed) == [k for k in range(n) if tree.children[k]]
+    for k in listed:
+        assert tree.parent[k] is None or listed.index(k) < listed.index(tree.parent[k])
+
+
+def test_answers_are_added_up_by_places(client, whole, tmp_path, summed, monkeypatch):
+    assert contents(fitted((20,) * 12), tmp_path) == whole
+    assert set(summed) == {2}
+    cart = pb.fit_cart(pb.bin_columns(X), Y, max_depth=2)
+    stagewise = pb.fit_stagewise(pb.bin_columns(X), Y, steps=1, max_depth=2)
+    columns, labels, _ = collections(60)
+    model = pb.dask.fit_cart(columns, labels, max_depth=2)
+    assert contents(model, tmp_path) == contents(cart, tmp_path)
+    model = pb.dask.fit_stagewise(columns, labels, steps=1, max_depth=2)
+    assert contents(model, tmp_path) == contents(stagewise, tmp_path)
+    assert set(summed) == {2}
+
+
+@pytest.mark.parametrize("what", ["lines", "lost", "inbox"])
+def test_sums_that_are_lost_are_asked_for_once_more(
+    client, whole, what, tmp_path, summed, monkeypatch
+):
+    engines, rng, send = seen(monkeypatch), np.random.default_rng(0), answer_tree.Adder._send
+    broken = []
+
+    def fails(adder, *told):
+        if rng.random() < 0.2:
+            broken.append(told)
+            if what == "inbox":
+                adder.close()
+                return send(adder, *told)
+            return what == "lost"
+        return send(adder, *told)
+
+    def cut(step, record):
+        lines = [line for line in engines[0].lines if line is not None]
+        for k in rng.choice(len(lines), 3) if what == "lines" else ():
+            broken.append(k)
+            lines[k].connection.close()
+
+    if what != "lines":
+        monkeypatch.setattr(answer_tree.Adder, "_send", fails)
+        monkeypatch.setattr(answer_tree, "ARRIVING", 0.05)
+    assert contents(fitted((30,) * 8, callback=cut), tmp_path) == whole
+    assert len(broken) > 2
+    assert max(summed) > 2
+
+
+def test_a_killed_worker_of_many_places(whole, tmp_path, summed):
+    """Workers are processes, of which one is killed."""
+
+    def kill(step, record):
+        if step == 3:
+            os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster),
+    ):
+        assert contents(fitted((40,) * 6, callback=kill), tmp_path) == whole
+    assert 2 in summed
 
 
 def test_a_worker_may_leave(whole, tmp_path):
@@ -220,11 +356,11 @@ def test_strangers_are_not_listened_to(client, tmp_path, whole, monkeypatch):
     assert contents(fitted(callback=meet), tmp_path) == whole
     assert set(met) == {b""}
     with pytest.raises(RuntimeError, match="the fit has ended"):  # or it would wait for ever
-        engines[0]._welcome(None, channel.pack(0, engines[0]._key))
+        engines[0]._welcome(None, channel.pack((0, None), engines[0]._key))
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no certificate can be made")
-def test_a_cluster_that_uses_tls(tmp_path, whole, monkeypatch):
+def test_a_cluster_that_uses_tls(tmp_path, whole, monkeypatch, summed):
     engines = seen(monkeypatch)
     key, certificate = (str(tmp_path / name) for name in ("key", "certificate"))
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=test"]
@@ -241,16 +377,17 @@ def test_a_cluster_that_uses_tls(tmp_path, whole, monkeypatch):
     def knock(step, record):
         """Connect without TLS, of which the other side says something, or closes."""
         with socket.create_connection(engines[0].listener.address) as stranger:
-            stranger.sendall(channel.pack(0, engines[0]._key))
+            stranger.sendall(channel.pack((0, None), engines[0]._key))
             with suppress(ConnectionResetError):
                 said.append(len(stranger.recv(100)) < 20)  # an alert
 
     with (
-        started(1, protocol="tls", security=security) as cluster,
+        started(2, protocol="tls", security=security) as cluster,
         distributed.Client(cluster, security=security),
     ):
         assert contents(fitted(callback=knock), tmp_path) == whole
     assert all(said)
+    assert set(summed) == {2}
 
 
 def test_no_wait_is_without_an_end(client, monkeypatch):

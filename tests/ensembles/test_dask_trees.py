@@ -146,6 +146,47 @@ def test_edges_of_all_rows(client, tmp_path, monkeypatch):
             assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
+@pytest.mark.parametrize("edges", ["all at once", "sample", "exact"])
+def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
+    if edges == "sample":
+        for module in (part_bins, part_tasks, sampled_bins):
+            if hasattr(module, "SAMPLE_ROWS"):
+                monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
+        monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
+    which = "exact" if edges == "exact" else "sample"
+    bins = pb.shards.bin_columns([X], max_bins=9, edges=which, sample_weight=[WEIGHT])[0]
+    plain = pb.shards.bin_columns([X], max_bins=9, edges=which)[0]
+    assert (bins.codes != plain.codes).any()
+    columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
+    options = {"max_bins": 9, "edges": which, "weighted_edges": True}
+    for builder, size in (("adaboost", {"rounds": 4}), ("cart", {"max_depth": 2})):
+        whole = getattr(pb, f"fit_{builder}")(bins, TWO, sample_weight=WEIGHT, **size)
+        fit = getattr(pb.dask, f"fit_{builder}")
+        model = fit(columns, labels, sample_weight=weight, **size, **options)
+        assert contents(model, tmp_path) == contents(whole, tmp_path), builder
+    with pytest.raises(ValueError, match="weighted_edges: expected False without sample_weight"):
+        pb.dask.fit_adaboost(columns, labels, **options)
+    with pytest.raises(TypeError, match="weighted_edges"):
+        pb.dask.fit_adaboost(columns, labels, sample_weight=weight, weighted_edges=1)
+
+
+def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 900
+    frame = pd.DataFrame({"word": [f"w{k % 300}" for k in range(n)], "x": rng.normal(size=n)})
+    weight = np.where(np.arange(n) % 300 < 40, 0.01, 1.0) * rng.random(n)
+    y = rng.random(n) + (np.arange(n) % 300 < 100) > 1
+    bins = pb.shards.bin_columns([frame], sample_weight=[weight])[0]
+    lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y), pd.Series(weight))]
+    whole = pb.fit_adaboost(bins, y, sample_weight=weight, rounds=3)
+    model = pb.dask.fit_adaboost(
+        lists[0], lists[1], sample_weight=lists[2], rounds=3, weighted_edges=True
+    )
+    assert contents(model, tmp_path) == contents(whole, tmp_path)
+    plain = pb.dask.fit_adaboost(lists[0], lists[1], sample_weight=lists[2], rounds=3)
+    assert contents(plain, tmp_path) != contents(whole, tmp_path)
+
+
 @pytest.mark.parametrize(
     "name", ["boosted", "soft", "gaussian chain", "nested", "greedy", "sum", "forest", "numbers"]
 )
@@ -166,6 +207,37 @@ def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, m
     )
     assert contents(model, tmp_path) == whole(name, pb.bin_columns(X, values=True), tmp_path)
     assert len(cuts) == 3
+
+
+def test_models_go_on(client, tmp_path, monkeypatch):
+    engines, enter = [], DaskPlaces.__enter__
+    monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
+
+    def cut(step, record):
+        if step == 5:
+            for line in engines[-1].lines[:2]:
+                line.connection.close()
+
+    columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=80)
+    bins = pb.bin_columns(X, values=True)
+    flip, gaussian = pb.observation.flip(0.1), pb.observation.gaussian(0.2)
+    for builder, options, more in (
+        ("fit_adaboost", {"rounds": 3}, {"rounds": 4}),
+        ("fit_adaboost", {"rounds": 3, "observation": gaussian}, {"rounds": 4}),
+        ("fit_boosted_tree", {"nodes": 3, "observation": flip}, {"nodes": 4}),
+        ("fit_stagewise", {"steps": 3, "max_depth": 2}, {"steps": 4}),
+    ):
+        first = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT, **options)
+        whole = pb.continue_fit(first, bins, TWO, sample_weight=WEIGHT, **more)
+        model = pb.dask.continue_fit(
+            first, columns, labels, sample_weight=weight, callback=cut, **more
+        )
+        assert contents(model, tmp_path) == contents(whole, tmp_path), builder
+    held = pb.fit_stagewise(bins, TWO, steps=3, validation=0.3, rng=0)
+    with pytest.raises(NotImplementedError, match="of collections of Dask no share is held out"):
+        pb.dask.continue_fit(held, columns, labels, steps=2)
+    with pytest.raises(NotImplementedError, match="a Forest is not continued on partitions"):
+        pb.dask.continue_fit(pb.fit_forest(X, TWO, members=2, rng=0), columns, labels)
 
 
 def test_members_are_tasks(client, tmp_path):

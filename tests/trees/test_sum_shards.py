@@ -3,12 +3,14 @@
 import os
 import re
 import signal
+import types
 
 import numpy as np
 import pytest
 from partitioned import PARTS, TABLES, contents, divided
 
 import pboost as pb
+from pboost.data.training import Problem
 from pboost.trees import round_shards, sharded_rounds
 
 OPTIONS = {
@@ -67,6 +69,33 @@ def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
         for loss in ("logistic", "exponential"):
             whole, parted = both(TABLES[name], 3, tmp_path, loss=loss, **OPTIONS[options])
             assert parted == whole, (name, loss)
+
+
+@pytest.mark.parametrize("validation", [0.3, "given"])
+def test_rows_that_are_held_out(validation, tmp_path):
+    for name in ("ties", "weights", "holes, no weights", "categories, weights"):
+        columns, y, weight = TABLES[name]
+        for loss in ("logistic", "exponential", "squared"):
+            target = of_numbers(TABLES[name])[1] if loss == "squared" else y
+            rows = np.random.default_rng(3).choice(len(y), 80).astype(np.int32)
+            held = validation
+            if held == "given":
+                if "categories" in name:
+                    continue  # words are asked for
+                values = Problem.values(types.SimpleNamespace(columns=columns), rows)
+                held = values, target[rows[::-1]], np.arange(80.0)
+            options = {"loss": loss, "steps": 30, "validation": held, "patience": 2, "rng": 8}
+            options["learning_rate"] = 1.0
+            whole = pb.fit_stagewise(columns, target, sample_weight=weight, **options)
+            cuts = [40, 40, 41, 250]
+            parts = [part.astype(np.int32) for part in np.split(np.arange(len(y)), cuts)]
+            weights = None if weight is None else [weight[part] for part in parts]
+            parted = pb.shards.fit_stagewise(
+                [columns.select(part) for part in parts], [target[part] for part in parts],
+                sample_weight=weights, **options,
+            )  # fmt: skip
+            assert contents(parted, tmp_path) == contents(whole, tmp_path), (name, loss)
+            assert len(parted) < 30
 
 
 def test_monotone_columns(tmp_path):
@@ -236,6 +265,9 @@ def test_callbacks_are_told_of_every_step():
         ({"bag": 0.5}, TypeError, "bag"),
         ({"monotone": {9: 1}}, ValueError, "monotone"),
         ({"callback": 3}, TypeError, "callback"),
+        ({"validation": 0.9}, ValueError, "validation"),
+        ({"validation": (np.ones((2, 3)), [0, 1])}, ValueError, "validation: X"),
+        ({"patience": 3}, ValueError, "patience: expected None without validation"),
     ],
     ids=str,
 )

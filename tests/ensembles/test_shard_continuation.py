@@ -1,0 +1,174 @@
+"""Fits on partitions go on: the bytes of the model that goes on in one table."""
+
+import re
+
+import numpy as np
+import pytest
+from partitioned import PARTS, TABLES, VALUED, contents, divided
+
+import pboost as pb
+
+GAUSSIAN = pb.observation.gaussian(0.3)
+#: Builders, what is fitted and what is added.
+GRAPHS = {
+    "chain": ("fit_adaboost", {"rounds": 5}, {"rounds": 6}),
+    "symmetric": ("fit_adaboost", {"rounds": 5, "votes": "symmetric"}, {"rounds": 4}),
+    "adatree2": (
+        "fit_adaboost", {"rounds": 4, "observation": pb.observation.adatree2()}, {"rounds": 5},
+    ),
+    "gaussian": ("fit_adaboost", {"rounds": 4, "observation": GAUSSIAN}, {"rounds": 4}),
+    "uncertain from then on": (
+        "fit_adaboost", {"rounds": 4},
+        {"rounds": 3, "observation": pb.observation.flip(0.1), "smoothing": 0.01},
+    ),
+    "soft tree": (
+        "fit_boosted_tree", {"nodes": 4, "observation": pb.observation.uniform()}, {"nodes": 4},
+    ),
+    "gaussian tree": ("fit_boosted_tree", {"nodes": 3, "observation": GAUSSIAN}, {"nodes": 4}),
+    "breadth": (
+        "fit_boosted_tree", {"nodes": 3, "observation": pb.observation.flip(0.2)},
+        {"nodes": 4, "growth": "breadth-first", "weak": pb.weak.stump("gini")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_graphs_go_on_as_in_one_table(kind, tmp_path):
+    builder, options, more = GRAPHS[kind]
+    names = ("numbers", "ties", "weights", "holes", "categories, weights")
+    for n_parts, name in zip((*PARTS, 3), names, strict=True):
+        columns, y, weight = VALUED[name]
+        X, labels, weights = divided(VALUED[name], n_parts)
+        if "gaussian" not in kind:  # codes are enough
+            X, labels, weights = divided(TABLES[name], n_parts)
+        first = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
+        whole = pb.continue_fit(first, columns, y, sample_weight=weight, **more)
+        model = pb.shards.continue_fit(first, X, labels, sample_weight=weights, **more)
+        assert contents(model, tmp_path) == contents(whole, tmp_path), name
+        assert model.n_nodes > first.n_nodes
+
+
+def test_one_longer_fit_gives_the_votes(tmp_path):
+    X, labels, weights = divided(TABLES["weights"], 4)
+    first = pb.shards.fit_adaboost(X, labels, sample_weight=weights, rounds=5)
+    longer = pb.shards.continue_fit(first, X, labels, sample_weight=weights, rounds=5)
+    at_once = pb.shards.fit_adaboost(X, labels, sample_weight=weights, rounds=10)
+    for name in ("vote", "threshold", "feature"):
+        assert getattr(longer, name).tobytes() == getattr(at_once, name).tobytes()
+    assert longer.record.certificate.tobytes() == at_once.record.certificate.tobytes()
+
+
+def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
+    rng = np.random.default_rng(5)
+    X, other = rng.normal(size=(200, 3)), rng.normal(size=(150, 3)).round(1)
+    y, labels = X[:, 0] > rng.normal(size=200), other[:, 0] > rng.normal(size=150)
+    parts = [other[:20], other[20:]], [labels[:20], labels[20:]]
+    for values in (False, True):
+        columns = pb.bin_columns(other, max_bins=9, values=values)
+        binned = pb.shards.bin_columns(parts[0], max_bins=9, values=values)
+        first = pb.fit_stagewise(X, y, steps=5)
+        whole = pb.continue_fit(first, columns, labels, steps=5)
+        model = pb.shards.continue_fit(first, binned, parts[1], steps=5)
+        assert contents(model, tmp_path) == contents(whole, tmp_path)
+        first = pb.fit_adaboost(X, y, rounds=5)
+        with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
+            pb.continue_fit(first, columns, labels, rounds=5)
+        with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
+            pb.shards.continue_fit(first, binned, parts[1], rounds=5)
+        first = pb.fit_adaboost(pb.bin_columns(other, max_bins=9), labels, rounds=5)
+        rows = rng.permutation(150)[:90].astype(np.int32)
+        whole = pb.continue_fit(first, columns.select(rows), labels[rows], rounds=4)
+        halves = [columns.select(rows[:30]), columns.select(rows[30:])]
+        model = pb.shards.continue_fit(
+            first, halves, [labels[rows[:30]], labels[rows[30:]]], rounds=4
+        )
+        assert contents(model, tmp_path) == contents(whole, tmp_path)
+
+
+SUMS = {
+    "logistic": {"loss": "logistic"},
+    "newton": {"loss": "exponential", "leaf_step": "newton"},
+    "drawn": {"loss": "logistic", "features_per_tree": 2, "features_per_split": 1, "rng": 3},
+    "numbers": {"loss": "squared", "growth": "free"},
+    "held out": {"loss": "logistic", "validation": 0.3, "patience": 2, "rng": 8},
+}
+
+
+@pytest.mark.parametrize("kind", SUMS)
+def test_sums_go_on_as_in_one_table(kind, tmp_path):
+    names = ("numbers", "weights", "holes", "categories, weights", "large weights")
+    for n_parts, name in zip((*PARTS, 3), names, strict=True):
+        columns, y, weight = TABLES[name]
+        y = np.unique(y, return_inverse=True)[1] * 1.5 if kind == "numbers" else y
+        options = {"steps": 4, **SUMS[kind]}
+        first = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
+        whole = pb.continue_fit(first, columns, y, sample_weight=weight, steps=3)
+        cuts = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
+        rows = np.split(np.arange(len(y), dtype=np.int32), cuts)
+        model = pb.shards.continue_fit(
+            first, [columns.select(r) for r in rows], [y[r] for r in rows], steps=3,
+            sample_weight=None if weight is None else [weight[r] for r in rows],
+        )  # fmt: skip
+        assert contents(model, tmp_path) == contents(whole, tmp_path), name
+    rows = columns.select(np.arange(60, dtype=np.int32)), y[:60]
+    if kind != "held out":
+        with pytest.raises(ValueError, match="validation: expected None for a model whose fit"):
+            pb.shards.continue_fit(first, [rows[0]], [rows[1]], steps=3, validation=rows)
+
+
+def test_validation_rows_are_given_once_more(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+    held = rng.normal(size=(50, 4)), rng.integers(0, 2, 50)
+    first = pb.fit_stagewise(pb.bin_columns(X), y, steps=3, validation=held)
+    whole = pb.continue_fit(first, pb.bin_columns(X), y, steps=3, validation=held)
+    parts = pb.shards.bin_columns([X[:30], X[30:]])
+    labels = [y[:30], y[30:]]
+    model = pb.shards.continue_fit(first, parts, labels, steps=3, validation=held)
+    assert contents(model, tmp_path) == contents(whole, tmp_path)
+
+
+def refused():
+    """Return models, options, and what is said of them."""
+    columns, y, _ = TABLES["numbers"]
+    chain = pb.fit_adaboost(columns, y, rounds=3)
+    tree = pb.fit_boosted_tree(columns, y, nodes=3)
+    nested = pb.fit_matryoshka(columns, y, shape=(2, 2))
+    forest = pb.fit_forest(columns, y, members=2, rng=0)
+    total = pb.fit_stagewise(columns, y, steps=2)
+    bagged = pb.fit_stagewise(columns, y, steps=2, bag=0.5, rng=0)
+    exact = pb.fit_stagewise(columns.codes.T * 1.0, y, steps=2, search="exact")
+    hinge = pb.fit_stagewise(columns, y, steps=2, loss="hinge")
+    words = pb.fit_adaboost(columns, np.where(y, "a", "b"), rounds=2)
+    fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, rounds=2)
+    both = pb.fit_adaboost(TABLES["holes"][0], y, rounds=2, weak=pb.weak.stump(missing="both"))
+    three = pb.fit_adaboost(columns, np.arange(len(y)) % 3, rounds=2)
+    missing = NotImplementedError
+    return [
+        (tree, {"nodes": 2}, missing, "trees of uncertain answers"),
+        (chain, {"nodes": 2}, missing, "chains go on with `rounds`"),
+        (nested, {"rounds": 2}, missing, "pboost.continue_fit takes any graph"),
+        (three, {"rounds": 2}, missing, "of two labels"),
+        (forest, {}, missing, "a Forest is not continued on partitions"),
+        (bagged, {"steps": 2}, missing, "fitted with bag= are not continued on partitions"),
+        (hinge, {"steps": 2}, missing, "loss: expected one of exponential"),
+        (both, {"rounds": 2}, missing, "go both ways"),
+        (exact, {"steps": 2}, ValueError, "search: expected a model of a binned search"),
+        (words, {"rounds": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
+        (fewer, {"rounds": 2}, ValueError, "X: expected 3 columns, got 5"),
+        (chain, {"rounds": 2, "rng": 3}, ValueError, "rng: expected None for a graph"),
+        (chain, {"steps": 2}, TypeError, "steps, model: expected a StagewiseModel"),
+        (total, {"rounds": 2}, TypeError, "rounds, model: expected a DecisionGraph"),
+        (chain, {"members": 2}, TypeError, "members"),
+        (chain, {}, ValueError, "rounds, nodes: expected exactly one of them"),
+        (total, {"steps": 0}, ValueError, "steps"),
+        (chain, {"rounds": 2, "weak": pb.weak.affine()}, missing, "weak.stump()"),
+        (chain, {"rounds": 2, "observation": GAUSSIAN}, ValueError, "answers that are not gauss"),
+    ]
+
+
+def test_what_is_refused():
+    X, labels, _ = divided(TABLES["numbers"], 2)
+    for model, options, kind, said in refused():
+        with pytest.raises(kind, match=re.escape(said)):
+            pb.shards.continue_fit(model, X, labels, **options)
