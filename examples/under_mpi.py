@@ -1,9 +1,9 @@
 """Rows that lie with the ranks of an MPI program: the protocol of partitions on mpi4py.
 
 Run as ``mpiexec -n 4 python under_mpi.py``, with ``pip install mpi4py`` and an MPI. Rank 0 bins a
-table into a folder that all ranks see; each maps it and answers for its share of the rows. The model
-is that of all rows in one process, bit for bit. A rank that is lost ends the program, as MPI does:
-where that matters there is `pboost.dask`.
+table into a folder that all ranks see; each maps it and answers for its share of the rows. The
+model is that of all rows in one process, bit for bit. A rank that is lost ends the program, as MPI
+does: where that matters there is `pboost.dask`.
 
 What is imported from rooms of pboost is not part of its interface, and may change.
 """

@@ -72,8 +72,9 @@ def fit_within(
     Models of a few families are compared by cross-validation: chains of deep trees, sums of small
     trees by large and by small steps, these mixed with a forest, such of two labels that imitate
     longer ones (see `distill`), of many labels chains of deeper trees and sums of stumps, single
-    trees, trees that grow by gain per comparison; of many rows sums of large trees, too. Each is grown for the budget, rows
-    leave it early where they are sure (see `early_exit`), and the best is fitted to all rows.
+    trees, trees that grow by gain per comparison; of many rows sums of large trees, too. Each is
+    grown for the budget, rows leave it early where they are sure (see `early_exit`), and the best
+    is fitted to all rows.
 
     Parameters
     ----------

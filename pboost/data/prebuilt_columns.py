@@ -63,7 +63,8 @@ def row_numbers(rows: Any, n: int) -> IntArray:
         )
     least, most = found.min(initial=0), found.max(initial=0)
     if found.size and not 0 <= least <= most < n:
-        raise IndexError(f"rows: expected numbers in 0..{n - 1}, got {least if least < 0 else most}")
+        wrong = least if least < 0 else most
+        raise IndexError(f"rows: expected numbers in 0..{n - 1}, got {wrong}")
     return np.ascontiguousarray(found, dtype=np.int32)
 
 
