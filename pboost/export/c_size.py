@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pboost.export.c_code import Code
 from pboost.export.c_fixed import Grid, compared, fixed_part
+from pboost.export.c_folded import folded
 from pboost.export.c_members import write_part
 from pboost.export.c_parts import Walk
 from pboost.export.c_parts_of import part_of
@@ -33,7 +34,7 @@ def c_size(model: Model) -> int:
     NotImplementedError
         If the model cannot be exported in int16.
     """
-    part = part_of(model)
+    part = folded(model, part_of(model))
     compared(part)
     if not isinstance(part, Walk):
         raise NotImplementedError(

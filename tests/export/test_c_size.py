@@ -13,6 +13,8 @@ import pytest
 import pboost as pb
 from pboost.export.c_size import c_size
 
+#: Calibration rows may be those of the training here.
+pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 ROOM = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4}
 ARM = ["arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb", "-ffreestanding", "-Os", "-w", "-c"]
 PLAIN = exported.PLAIN
@@ -29,6 +31,10 @@ MODELS = {
     ),
     "long sum": lambda: pb.fit_stagewise(
         PLAIN, exported.TWO, loss="logistic", steps=40, max_depth=None, max_leaves=4
+    ),
+    "calibrated": lambda: pb.calibrate(exported.made("chain"), exported.X, exported.TWO),
+    "calibrated forest": lambda: pb.calibrate(
+        exported.made("forest"), exported.X, exported.TWO, method="isotonic"
     ),
     "ten labels": lambda: pb.fit_stagewise(
         PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", trees="one", steps=8, max_depth=2
