@@ -1,4 +1,4 @@
-"""Calibrations of two labels as walks whose sums are the map, or are above 0 where it is above 1/2."""
+"""Calibrations of two labels as walks: sums are above 0 where the probability is above 1/2."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def folded(model: Model, part: Part) -> Part:
     assert isinstance(part, Line | Maps)
     if len(model.labels) > 2:
         raise NotImplementedError(
-            'dtype: "int16" is for calibrations of two labels, where the label is a question of one '
-            f"sum; this is one of {len(model.labels)}, which \"float64\" and \"float32\" can hold"
+            'dtype: "int16" is for calibrations of two labels, where the label is a question of '
+            f'one sum; this is one of {len(model.labels)}, which "float64" and "float32" can hold'
         )
     walk = part.part
     if not isinstance(walk, Walk):
         raise NotImplementedError(
-            'dtype: "int16" is for calibrations of graphs, trees and sums of trees that all rows go '
-            'through to the end; "float64" and "float32" can hold this one'
+            'dtype: "int16" is for calibrations of graphs, trees and sums of trees that all rows '
+            'go through to the end; "float64" and "float32" can hold this one'
         )
     if isinstance(part, Line):
         return _times(walk, part.slope / 2, part.intercept / 2)
