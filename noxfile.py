@@ -33,6 +33,12 @@ def sklearn(session: nox.Session) -> None:
 
 
 @nox.session
+def oldest(session: nox.Session) -> None:
+    """Test with the oldest versions of everything, which tests/oldest.txt has."""
+    script(session, "test", PINS="-c tests/oldest.txt")
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Run the linters, the types and the performance hints of Cython."""
     session.install(*BUILD, "-e", ".[lint]")

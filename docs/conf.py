@@ -1,4 +1,13 @@
-"""Configuration of the documentation: ``python -m sphinx -W -b html docs docs/_build/html``."""
+"""Configuration of the documentation: ``python -m sphinx -W -b html docs docs/_build/html``.
+
+Where PBOOST_PYODIDE_WHEEL names a wheel for Pyodide, and the extra ``lite`` is there, too, three
+examples of the gallery run in a browser: ``lite.py`` makes the folder ``lite`` of the pages.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 from sphinx_gallery.sorting import FunctionSortKey
 
@@ -90,3 +99,23 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "write_computation_times": False,
 }
+
+WHEEL = os.environ.get("PBOOST_PYODIDE_WHEEL")
+if WHEEL:
+    tags.add("lite")  # noqa: F821  # what `only` in pages asks for; Sphinx has it
+
+
+def make_lite(app, error):
+    """Make the JupyterLite site beside the pages."""
+    if error is None and app.builder.format == "html":
+        script = Path(__file__).with_name("lite.py")
+        folder = Path(app.outdir, "lite")
+        subprocess.run(
+            [sys.executable, str(script), str(Path(WHEEL).resolve()), folder], check=True
+        )
+
+
+def setup(app):
+    """Connect what this configuration adds to Sphinx."""
+    if WHEEL:
+        app.connect("build-finished", make_lite)

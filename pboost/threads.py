@@ -15,6 +15,7 @@ import math
 import multiprocessing
 import os
 import re
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -48,13 +49,15 @@ def available_threads() -> int:
 
     The smallest of the processor affinity, the container's quota and the limits in
     ``PBOOST_NUM_THREADS`` and ``OMP_NUM_THREADS``. A variable that is no whole number from 1 on
-    limits nothing.
+    limits nothing. In a browser, where no thread can be started, 1.
 
     Returns
     -------
     int
         At least 1.
     """
+    if sys.platform == "emscripten":
+        return 1
     try:
         limit = len(os.sched_getaffinity(0))
     except AttributeError:  # not on every platform

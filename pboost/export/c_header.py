@@ -13,6 +13,7 @@ from pboost.export.c_making import Making, tests_of
 from pboost.export.c_parts import Leaving, Walk, is_exact
 from pboost.export.c_text import plain
 from pboost.models.base import TwoClassModel
+from pboost.models.calibrated import CalibratedModel
 from pboost.models.text import counted
 
 #: Columns that a header lists.
@@ -60,6 +61,9 @@ def _numbers(made: Making) -> Iterator[str]:
     bound, terms = made.fixed.bound, made.fixed.terms
     what = "the size of a score" if made.part.n_scores == 1 else "the lead of a score over the next"
     yield f"Scores are counted in {made.fixed.scale:.17g}, votes in 2**{-made.fixed.shift}."
+    if isinstance(made.model, CalibratedModel) and made.model.knot is not None:
+        yield "They are the values of the model that was calibrated, less the one at which the"
+        yield "probability of the second label crosses 1/2."
     yield f"At most {terms} of these, each rounded, are added up for a row on the grid."
     if labels is None:
         yield f"A score differs from the prediction by at most {bound:.6g}."

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import as_weights
+from pboost.data.check_xy import as_classes, as_weights, check_has_rows
+from pboost.data.labels import fitted
 from pboost.data.row_digest import digest
+from pboost.data.sharing import rows_to_predict
+from pboost.data.splits import assign_folds
 from pboost.inspection.calibration import calibration_rows
+from pboost.inspection.cross_validation import fold_fits
 from pboost.models.base import Model, check_model, two_probabilities
 from pboost.models.calibrated import CalibratedModel, as_values
-from pboost.values import FloatArray, check_choice, shown
+from pboost.models.new_rows import table_for
+from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer, shown
+from pboost.values.options import check_fit, takes_rng
 
 METHODS = ("platt", "isotonic")
 #: Newton steps, the decrease that ends them, relative to the loss, and how often a step is halved.
@@ -22,11 +30,13 @@ RIDGE = 1e-14
 
 
 def calibrate(
-    model: Model,
+    model: Model | Callable[..., Model],
     X_cal: Any,
     y_cal: ArrayLike,
     *,
     method: str = "platt",
+    folds: int | None = None,
+    rng: Seed = None,
     sample_weight: ArrayLike | None = None,
 ) -> CalibratedModel:
     """Map the decision values of a classifier to the probabilities of rows it was not fitted to.
@@ -36,18 +46,28 @@ def calibrate(
 
     Parameters
     ----------
-    model : DecisionGraph, Forest, EarlyExitModel or another classifier
-        A fitted model. Of a `CalibratedModel` the model within it is calibrated anew.
+    model : DecisionGraph, Forest, EarlyExitModel or another classifier; callable with `folds`
+        A fitted model. Of a `CalibratedModel` the model within it is calibrated anew. With `folds`
+        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_forest, members=100)``.
     X_cal : array_like of shape (n, d), or data frame
         Rows that the model was not fitted to: on its own training rows it is surer than on others.
+        With `folds` the training rows.
     y_cal : array_like of shape (n,)
         Their labels: some rows of each label of the model.
     method : {"platt", "isotonic"}
         "platt": a logistic function of the decision value, of two numbers, which suits models that
         are too sure, or not sure enough, everywhere. "isotonic": any function that does not fall,
         which needs more rows: about a thousand.
+    folds : int, optional
+        How often a model is fitted to all rows but a part, the decision values of which it then has
+        not seen: the maps are made of all of these, and belong to a model that is fitted to all
+        rows in the end.
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
+        With `folds`: deals rows to parts, class by class, and gives `model`, if it takes an `rng`
+        and has not been given one, a generator for each fit.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k stands for k copies of the row.
+        Weights >= 0 of the rows; weight k stands for k copies of the row. With `folds` the fits
+        have them, too.
 
     Returns
     -------
@@ -59,7 +79,9 @@ def calibrate(
     ------
     ValueError
         If there are no rows, or none of positive weight of a label of the model; or a label is
-        unknown to it.
+        unknown to it; or has no row in all parts but one.
+    TypeError
+        If `folds` comes with a model that is fitted, or a function without it.
     NotImplementedError
         Of a regression.
 
@@ -83,6 +105,8 @@ def calibrate(
 
     With "platt" and a slope above 0 rows keep their order, and the AUC stays what it was;
     "isotonic" makes ties.
+
+    With `folds` it is what ``CalibratedClassifierCV(ensemble=False)`` of scikit-learn does.
 
     References
     ----------
@@ -109,35 +133,109 @@ def calibrate(
     0.57
     """
     check_choice("method", method, METHODS)
+    if folds is not None:
+        return _out_of_fold(model, X_cal, y_cal, method, folds, as_generator(rng), sample_weight)
+    if callable(model):
+        raise TypeError(
+            "model: expected a fitted model, got a function; with folds=, such as 5, a model is "
+            "fitted to all parts of the rows but one, and calibrated on that, in turn"
+        )
     check_model(model)
-    if isinstance(model, CalibratedModel):
-        model = model.model
-    rows = calibration_rows(model, X_cal, y_cal, "the probability", "found")
+    of: Any = model.model if isinstance(model, CalibratedModel) else model
+    rows = calibration_rows(of, X_cal, y_cal, "the probability", "found")
     weight = as_weights(sample_weight, rows.n_rows)
-    weight = np.ones(rows.n_rows) if weight is None else weight
+    values = as_values(of.values_at_end(rows.X), _n_maps(len(of.labels)))
+    found = _mapped(of, method, values, rows.code, weight)
+    if rows.hashed is None:
+        return found
+    counts = slice(None) if weight is None else weight > 0
+    return replace(found, seen=digest(rows.hashed[counts]))
+
+
+def _n_maps(n_labels: int) -> int:
+    """Return of how many labels the probability is found: of two that of the second."""
+    return 1 if n_labels == 2 else n_labels
+
+
+def _out_of_fold(
+    fit: Any,
+    X: Any,
+    y: ArrayLike,
+    method: str,
+    folds: int,
+    generator: np.random.Generator,
+    sample_weight: ArrayLike | None,
+) -> CalibratedModel:
+    """Return the model of all rows, with the maps of values of models that have not seen them."""
+    if not callable(fit):
+        raise TypeError(
+            "model: expected a function fit(X, y) with folds=, got a model that is fitted already; "
+            "without folds= it is calibrated on rows that it has not seen"
+        )
+    check_fit(calibrate, "model", fit, {}, [] if sample_weight is None else ["sample_weight"])
+    folds = check_integer("folds", folds, least=2)
+    rows = rows_to_predict(X)
+    check_has_rows(rows.n_rows)
+    weight = as_weights(sample_weight, rows.n_rows)
+    labels, code = as_classes(y, rows.n_rows)
+    truth, values = labels[code], np.empty((rows.n_rows, _n_maps(len(labels))))
+    test_fold = assign_folds(truth, weight, folds, generator)
+    for model, test, test_rows, _ in fold_fits(
+        fit, X, rows, truth, weight, test_fold, folds, generator
+    ):
+        _check_labels(model, labels)
+        values[test] = as_values(model.values_at_end(table_for(model, test_rows)), values.shape[1])
+    options: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
+    if takes_rng(fit):
+        options["rng"] = generator
+    whole = fitted(fit, X, truth, options)
+    _check_labels(whole, labels)
+    return _mapped(whole, method, values, np.asarray(code), weight, {"folds": folds})
+
+
+def _check_labels(model: Any, labels: NDArray[Any]) -> None:
+    """Raise unless a function has returned a classifier of all labels."""
+    check_model(model)
+    if model.labels is None:
+        raise NotImplementedError("model: expected a function that fits classifiers")
+    absent = np.setdiff1d(labels, model.labels)
+    if len(absent):
+        raise ValueError(
+            f"y_cal: expected rows of every label in all parts but one, got none of "
+            f"{shown(absent[0].item())}, of which there are too few"
+        )
+
+
+def _mapped(
+    model: Model,
+    method: str,
+    values: FloatArray,
+    code: NDArray[np.intp],
+    weight: FloatArray | None,
+    more: dict[str, Any] | None = None,
+) -> CalibratedModel:
+    """Return a model with the maps of decision values (n, K) and the numbers of labels."""
+    weight = np.ones(len(code)) if weight is None else weight
     labels = np.asarray(model.labels)
-    mass = np.bincount(rows.code, weights=weight, minlength=len(labels))
+    mass = np.bincount(code, weights=weight, minlength=len(labels))
     if not mass.all():
         absent = shown(labels[mass == 0][0].item())
         raise ValueError(
             f"y_cal: expected rows of every label of the model with weights > 0, got none of "
             f"{absent}, whose probability cannot be found"
         )
-    n_votes = 1 if len(labels) == 2 else len(labels)
-    values = as_values(model.values_at_end(rows.X), n_votes)
     counts = weight > 0
-    values, code, weight = values[counts], rows.code[counts], weight[counts]
-    settings = {"builder": "calibrate", "method": method, "rows": len(code)}
-    of = [1] if n_votes == 1 else range(n_votes)
-    seen = None if rows.hashed is None else digest(rows.hashed[counts])
+    values, code, weight = values[counts], code[counts], weight[counts]
+    settings = {"builder": "calibrate", "method": method, "rows": len(code), **(more or {})}
+    of = [1] if len(labels) == 2 else range(len(labels))
     maps = [(values[:, k], code == label, weight) for k, label in enumerate(of)]
     if method == "platt":
         slope, intercept = np.array([platt(*each) for each in maps]).T
-        return CalibratedModel(model, settings, slope, intercept, seen=seen)
+        return CalibratedModel(model, settings, slope, intercept)
     steps = [isotonic(*each) for each in maps]
     start = np.cumsum([0, *(len(knot) for knot, _ in steps)])
     knot, share = (np.concatenate(parts) for parts in zip(*steps, strict=True))
-    return CalibratedModel(model, settings, None, None, knot, share, start, seen=seen)
+    return CalibratedModel(model, settings, None, None, knot, share, start)
 
 
 def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:

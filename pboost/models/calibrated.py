@@ -210,7 +210,9 @@ class CalibratedModel(Model):
     def describe(self) -> str:
         """Return what the maps are, and the model."""
         rows, method = self.settings.get("rows"), self.settings.get("method")
-        on = "" if rows is None else f", on {counted(rows, 'row')}"
+        folds = self.settings.get("folds")
+        of = "on" if folds is None else f"out of {folds} folds of"
+        on = "" if rows is None else f", {of} {counted(rows, 'row')}"
         lines = [f"calibrate: {method}{on}", *self._map_lines()]
         return "\n".join([*lines, *(f"  {line}" for line in self.model.describe().splitlines())])
 

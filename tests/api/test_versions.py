@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import re
 import sysconfig
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -34,6 +35,25 @@ def test_the_version_is_stated_alike():
         if not path.exists():
             pytest.skip(f"no {name} beside tests/")
         assert re.search(pattern, path.read_text(), re.M)[1] == pb.__version__
+
+
+def test_the_oldest_versions_are_the_floors():
+    root = Path(__file__).parents[2]
+    if not (root / "pyproject.toml").exists():
+        pytest.skip("no pyproject.toml beside tests/")
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    pins = (root / "tests" / "oldest.txt").read_text("utf-8")
+    oldest = dict(re.findall(r"^([\w-]+)==(.*)$", pins, re.M))
+    tested = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    floors = dict(re.match(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", of).groups() for of in tested)
+    assert set(floors) == set(oldest)
+    for name, floor in floors.items():
+        assert f"{oldest[name]}.".startswith(f"{floor}."), name
+    every = [of for extra in project["optional-dependencies"].values() for of in extra]
+    for of in every:
+        found = re.match(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", of)
+        if found and found[1] in floors:
+            assert found[2] == floors[found[1]], of
 
 
 def test_kernels_are_of_the_limited_api():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from dataclasses import fields, is_dataclass
@@ -285,6 +286,11 @@ def test_limits(monkeypatch):
     assert threads.available_threads() == 1
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert threads.available_threads() <= (os.cpu_count() or 1)
+    with monkeypatch.context() as other:  # a browser says how many processors there are
+        other.setattr(sys, "platform", "emscripten")
+        other.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+        assert threads.available_threads() == 1
+        assert threads.resolve_threads(8, 100 * threads.MIN_CELLS) == 1
     monkeypatch.setattr(threads, "available_threads", lambda: 8)
     assert threads.resolve_threads(None, 10) == 1
     assert threads.resolve_threads(None, 100 * threads.MIN_CELLS) == 8

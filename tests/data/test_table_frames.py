@@ -386,7 +386,10 @@ class Stream:
         self._frame = frame
 
     def __arrow_c_stream__(self, requested_schema=None):
-        return self._frame.__arrow_c_stream__(requested_schema)
+        frame = self._frame
+        if not hasattr(frame, "__arrow_c_stream__"):  # of polars before 1.3
+            frame = frame.to_arrow()
+        return frame.__arrow_c_stream__(requested_schema)
 
 
 def test_streams_of_columns_are_read():

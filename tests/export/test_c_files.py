@@ -147,6 +147,9 @@ def _has_int16(model):
         return model.inputs is None or isinstance(model.inputs, Subsets)
     if isinstance(model, pb.EarlyExitModel):
         return _has_int16(model.model)
+    if isinstance(model, pb.CalibratedModel):
+        is_early = isinstance(model.model, pb.EarlyExitModel)
+        return len(model.labels) == 2 and not is_early and _has_int16(model.model)
     return isinstance(model, pb.Tree | pb.Forest | pb.StagewiseModel)
 
 
@@ -162,6 +165,18 @@ def _expected(model, rows):
     if model.labels is not None:
         said = np.searchsorted(model.labels, said).astype(float)
     return score.reshape(len(rows), -1), said
+
+
+def _above_half(model, rows):
+    """Return by how much the values of an isotonic calibration are above that of a half, (n, 1)."""
+    value = pb.decision_function(model.model, rows)
+    if value.ndim > 1:
+        value = value[:, 1] - value[:, 0]
+    low, high = model.knot[[0, -1]]  # 100 bisections end at neighbours
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if model.calibrated(np.array([middle])) > 0 else (middle, high)
+    return (value - low)[:, None]
 
 
 class _Every:
@@ -200,6 +215,8 @@ class _Every:
             if dtype == "int16":
                 own = file.to_grid(rows)
             score, said = _expected(model, file.from_grid(own) if dtype == "int16" else own)
+            if dtype == "int16" and getattr(model, "knot", None) is not None:
+                score = _above_half(model, _given(model, file.from_grid(own)))
             predicts = not (dtype == "int16" and model.labels is None)
             place = self.programs.add(file, path.read_text(), score.shape[1], own, predicts)
             self.cases.append((kind, dtype, file, model, score, said, place))

@@ -10,12 +10,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from exported import LEVELS, PLAIN, TWO, X, decoded, made, rows_for
+from exported import LEVELS, PLAIN, THREE, TWO, X, decoded, made, rows_for
 from reference import c_numbers as twin
 
 import pboost as pb
+from pboost.data.convert import Features
 from pboost.export.c_arithmetic import leave_walk, sums_of, sums_of_walk
 from pboost.export.c_fixed import Grid, fixed_part, grid_of, single_part
+from pboost.export.c_folded import folded
 from pboost.export.c_parts_of import part_of
 from pboost.export.c_text import literal, plain, string
 
@@ -409,12 +411,14 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     )
     refused("early exits within a price", priced)
     refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, comparisons=9))
-    refused(
-        '"int16" is for graphs',
-        pb.calibrate(early, PLAIN, TWO, method="isotonic"),
-        "int16",
-        X=PLAIN,
-    )
+    isotonic = partial(pb.calibrate, method="isotonic")
+    grid = {"dtype": "int16", "X": PLAIN}
+    refused("sums of trees that all rows go", isotonic(early, PLAIN, TWO), **grid)
+    three = pb.fit_adaboost(PLAIN, THREE, rounds=3)
+    refused("two labels, .* this is one of 3", pb.calibrate(three, PLAIN, THREE), **grid)
+    rare = np.arange(len(PLAIN)) % 9 == 0
+    never = isotonic(pb.fit_adaboost(PLAIN, TWO, rounds=1), PLAIN, rare)
+    refused("do not, and all rows are False", never, **grid)
     linear = pb.fit_adaboost_real(X[:, :2], TWO, rounds=2, weak=pb.weak.feature())
     refused('"float64" and "float32" can hold', linear, "int16", X=X[:, :2])
     refused("explain: only graphs, trees", linear, explain=True)
@@ -444,6 +448,24 @@ def test_rows_of_the_test_are_made_where_none_are_given(path):
     assert text == (pb.export_c(model, path), path.read_text())[1]
     pb.export_c(model, path, X=np.empty((0, 4)))
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("kind", ["chain", "forest", "logistic"])
+def test_calibrations_in_int16_are_their_log_odds(kind, turned, path):
+    of = made(kind)
+    model = pb.calibrate(of, X, ~TWO if turned else TWO)
+    assert (model.slope[0] < 0) == turned
+    file = pb.export_c(model, path, "int16", X=X)
+    grid, q = Grid(file.offset, file.step), file.to_grid(X)
+    fixed = fixed_part(folded(model, part_of(model)), grid).part
+    rows = Features(file.from_grid(q), model.feature_names, model.table)
+    value = pb.decision_function(model, rows)
+    found = sums_of(fixed, q)[:, 0]
+    assert np.abs(found * file.scale - value).max() <= file.bound + 1e-14
+    assert file.uncertain == np.count_nonzero(np.abs(value) <= file.bound) == 0
+    assert np.array_equal(found > 0, pb.predict(model, rows))
+    assert np.abs(value).max() > 0.1
 
 
 def test_thresholds_of_float32_lose_nothing():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import partial
 
 import exported
 import numpy as np
@@ -13,9 +14,42 @@ import pytest
 import pboost as pb
 from pboost.export.c_size import c_size
 
-ROOM = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4}
+#: Calibration rows may be those of the training here.
+pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
+ROOM = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "int64_t": 8}
 ARM = ["arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb", "-ffreestanding", "-Os", "-w", "-c"]
 PLAIN = exported.PLAIN
+#: Columns without and with categories: eight levels, or more.
+FULL = np.round(np.random.default_rng(0).normal(size=(600, 4)), 1)
+FEW, MANY = (
+    np.column_stack([FULL[:, :3], np.random.default_rng(1).integers(0, size, 600)])
+    for size in (8, 70)
+)
+FITS = {
+    "chain": partial(pb.fit_adaboost, rounds=20),
+    "joins": partial(pb.fit_matryoshka, shape=(3, 6), join="all"),
+    "sum": partial(pb.fit_stagewise, steps=8, max_depth=2),
+    "forest": partial(pb.fit_forest, members=6, rng=0, max_depth=4),
+}
+
+
+def _early(kind, J, rows):
+    """Return a model of J labels that half of the rows leave early."""
+    score = rows[:, 0] + rows[:, 1] * rows[:, 2] + rows[:, 3] % 3
+    options = {} if rows is FULL else {"categorical": [3]}
+    if kind == "sum":
+        options["loss"] = "logistic" if J == 2 else "softmax"
+    model = FITS[kind](rows, np.argsort(np.argsort(score)) * J // len(rows), **options)
+    whole = pb.evaluation_cost(model, rows).mean()
+    return pb.early_exit(model, rows, comparisons=0.6 * whole, length=None)
+
+
+EARLY = {
+    f"early {kind} {J} {size}": partial(_early, kind, J, rows)
+    for kind in FITS
+    for J in (2, 3, 5)
+    for size, rows in (("full", FULL), ("few", FEW), ("many", MANY))
+}
 #: As of `exported`, and longer.
 MODELS = {
     **{
@@ -30,6 +64,12 @@ MODELS = {
     "long sum": lambda: pb.fit_stagewise(
         PLAIN, exported.TWO, loss="logistic", steps=40, max_depth=None, max_leaves=4
     ),
+    "calibrated": lambda: pb.calibrate(exported.made("chain"), exported.X, exported.TWO),
+    "calibrated forest": lambda: pb.calibrate(
+        exported.made("forest"), exported.X, exported.TWO, method="isotonic"
+    ),
+    **EARLY,
+    "early, twenty labels": partial(_early, "chain", 20, FULL),
     "ten labels": lambda: pb.fit_stagewise(
         PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", trees="one", steps=8, max_depth=2
     ),
@@ -43,6 +83,8 @@ def files(tmp_path_factory):
     for number, (name, make) in enumerate(MODELS.items()):
         model, path = make(), folder / f"m{number}.c"
         rows = exported.X if model.n_features > PLAIN.shape[1] else PLAIN
+        if isinstance(model, pb.EarlyExitModel):
+            rows = MANY if model.table is not None else FULL
         made = pb.export_c(model, path, "int16", X=rows)
         assert made.n_bytes == c_size(model)
         found[name] = path, made.n_bytes
@@ -58,7 +100,8 @@ def test_tables_are_those_of_the_file(files):
             labels = text.rpartition("_labels[")[2]
             room += 4 * int(labels.partition("]")[0])
             room += sum(len(label) + 1 for label in re.findall(r'"([^"]*)"', labels))
-        assert 100 <= size - room <= 260, (name, size, room)
+        least, most = (220, 650) if "early" in name else (100, 260)
+        assert least <= size - room <= most, (name, size, room)
 
 
 @pytest.mark.build

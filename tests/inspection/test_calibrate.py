@@ -13,6 +13,7 @@ import pytest
 from reference import calibration as reference
 
 import pboost as pb
+from pboost.data.splits import assign_folds
 from pboost.inspection.calibrate import isotonic, platt
 
 RNG = np.random.default_rng(11)
@@ -372,3 +373,96 @@ def test_equal_to_sklearn(name, labels, weighted, method):
     np.testing.assert_allclose(
         pb.predict_proba(model, rows), other.predict_proba(rows), rtol=0, atol=1e-6
     )
+
+
+# Out of fold
+
+FITS = {
+    "chain": partial(pb.fit_adaboost, rounds=8),
+    "cart": partial(pb.fit_cart, min_leaf=5),
+    "sum": partial(pb.fit_stagewise, steps=5),
+}
+OF_FITS = {
+    "chain": ("ProbabilisticAdaBoostClassifier", {"rounds": 8}),
+    "cart": ("CartClassifier", {"min_leaf": 5}),
+    "sum": ("StagewiseClassifier", {"steps": 5}),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", FITS)
+@pytest.mark.parametrize("labels", [2, 3])
+def test_out_of_fold_is_that_of_sklearn(kind, labels, weighted, method):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.model_selection import PredefinedSplit
+
+    import pboost.sklearn
+
+    y, fit = LABELS[labels], FITS[kind]
+    if kind == "sum":
+        fit = partial(fit, loss="logistic" if labels == 2 else "softmax")
+    weight = RNG.exponential(size=len(CAL)) if weighted else None
+    found = pb.calibrate(fit, CAL, y, folds=4, rng=5, method=method, sample_weight=weight)
+    assert found.settings["folds"] == 4
+    parts = PredefinedSplit(assign_folds(y, weight, 4, np.random.default_rng(5)))
+    name, options = OF_FITS[kind]
+    other = CalibratedClassifierCV(
+        getattr(pboost.sklearn, name)(**options), cv=parts, method=SKLEARN[method], ensemble=False
+    ).fit(CAL, y, sample_weight=weight)
+    rows = np.vstack([CAL, 3 * CAL[:50]])
+    np.testing.assert_allclose(
+        pb.predict_proba(found, rows), other.predict_proba(rows), rtol=0, atol=1e-6
+    )
+    # Decision values of rows that a model has seen would be others.
+    with pytest.warns(UserWarning, match="rows equal rows"):
+        seen = pb.calibrate(found.model, CAL, y, method=method, sample_weight=weight)
+    assert np.abs(pb.predict_proba(seen, rows) - pb.predict_proba(found, rows)).max() > 1e-3
+
+
+def test_out_of_fold_of_what_draws_and_of_frames(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(CAL, columns=list("abcdef")[:D]).assign(word=np.where(NOISE > 0, "u", "v"))
+    y = np.where(LABELS[2], "yes", "no")
+    fit = partial(pb.fit_forest, members=5)
+    one, same = (pb.calibrate(fit, frame, y, folds=3, rng=1) for _ in range(2))
+    other = pb.calibrate(fit, frame, y, folds=3, rng=2)
+    assert pb.predict_proba(one, frame).tobytes() == pb.predict_proba(same, frame).tobytes()
+    assert not np.array_equal(pb.predict_proba(one, frame), pb.predict_proba(other, frame))
+    assert one.table is not None
+    assert pb.describe(one).startswith("calibrate: platt, out of 3 folds of 160 rows\n")
+    pb.save(one, tmp_path / "one.npz")
+    again = pb.load(tmp_path / "one.npz")
+    assert again.settings["folds"] == 3
+    assert pb.predict_proba(again, frame).tobytes() == pb.predict_proba(one, frame).tobytes()
+
+
+def test_out_of_fold_rows_of_no_weight_count_for_nothing():
+    y, weight = LABELS[2].copy(), np.ones(len(CAL))
+    weight[::5] = 0
+    found = pb.calibrate(FITS["chain"], CAL, y, folds=4, rng=0, sample_weight=weight)
+    y[::5] = ~y[::5]
+    other = pb.calibrate(FITS["chain"], CAL, y, folds=4, rng=0, sample_weight=weight)
+    assert found.settings["rows"] == np.count_nonzero(weight)
+    np.testing.assert_allclose(pb.predict_proba(found, CAL), pb.predict_proba(other, CAL))
+
+
+def test_what_cannot_be_calibrated_out_of_fold():
+    model = inspected.made("chain")
+    with pytest.raises(TypeError, match=r"model: expected a function .* folds=, got a model"):
+        pb.calibrate(model, CAL, LABELS[2], folds=3)
+    with pytest.raises(TypeError, match="model: expected a fitted model, got a function"):
+        pb.calibrate(pb.fit_adaboost, CAL, LABELS[2])
+    with pytest.raises(ValueError, match="folds: expected"):
+        pb.calibrate(pb.fit_adaboost, CAL, LABELS[2], folds=1)
+    y = LABELS[3].copy()
+    y[y == 2] = 1
+    y[7] = 2
+    with (
+        pytest.warns(UserWarning, match="fewer than the 3 folds"),
+        pytest.raises(ValueError, match="every label in all parts but one, got none of 2"),
+    ):
+        pb.calibrate(pb.fit_cart, CAL, y, folds=3, rng=0)
+    with pytest.raises(NotImplementedError, match="fits classifiers"):
+        pb.calibrate(partial(pb.fit_cart, task="regression"), CAL, LABELS[3], folds=3, rng=0)
