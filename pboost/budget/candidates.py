@@ -245,7 +245,7 @@ class Family(NamedTuple):
 
 #: By their names in ``settings``.
 FAMILIES = {
-    "mixture": Family(Fits.mixture, least=75),
+    "mixture": Family(Fits.mixture, least=160),
     "distilled sum of trees": Family(
         partial(_distilled, family="distilled sum of trees", teacher="long sum of trees", rate=0.5),
         ("two",),

@@ -79,7 +79,7 @@ def calibrate(
     ------
     ValueError
         If there are no rows, or none of positive weight of a label of the model; or a label is
-        unknown to it; or has no row in all parts but one.
+        unknown to it; or has no row in all parts but one; or if `rng` comes without `folds`.
     TypeError
         If `folds` comes with a model that is fitted, or a function without it.
     NotImplementedError
@@ -140,6 +140,8 @@ def calibrate(
             "model: expected a fitted model, got a function; with folds=, such as 5, a model is "
             "fitted to all parts of the rows but one, and calibrated on that, in turn"
         )
+    if rng is not None:
+        raise ValueError(f"rng: expected None without folds, where nothing is drawn, got {rng!r}")
     check_model(model)
     of: Any = model.model if isinstance(model, CalibratedModel) else model
     rows = calibration_rows(of, X_cal, y_cal, "the probability", "found")

@@ -47,12 +47,9 @@ OPTIONS = {"rounds": 6, "observation": pb.observation.adatree2()}
 
 def started(n_workers, **options):
     return distributed.LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=False,
-        dashboard_address=":0",
+        n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=":0",
         **options,
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
