@@ -134,11 +134,11 @@ class NoisyShard(_Values):
         asked = told[-1] if told else AskedExits()
         cuts = [one for one in told[self._seen :] if isinstance(one, SentNoise)]
         for cut in cuts:
-            self._sent(cut, self._weight, self._weight, self._scale, self._fixed)
+            self._mass = self._sent(cut, self._weight, self._weight, self._scale, self._fixed)
         self._seen = len(told)
         if isinstance(asked, AskedExits) and asked.cut is not None:
             return self._exits(asked.cut, self._weight, self._scale)
-        return self._edges(self._fixed, self._by_class(self._fixed))
+        return self._edges(self._fixed, self._mass)
 
 
 class NoisyPortShard(_Values, PortShard):
