@@ -8,6 +8,8 @@ import importlib
 import pkgutil
 import sys
 
+import pytest
+
 import pboost
 from pboost import _core
 
@@ -42,9 +44,21 @@ def pytest_configure():
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Turn a success into a failure if a kernel's function was not called."""
-    if exitstatus == 0 and not session.config.option.keyword and not all(calls.values()):
+    """Turn a success into a failure if a kernel's function was not called.
+
+    One of several processes only says what it has called: what is missing may be another's.
+    """
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["kernel_calls"] = dict(calls)
+    elif exitstatus == 0 and not session.config.option.keyword and not all(calls.values()):
         session.exitstatus = 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Add what a process has called that has come to its end."""
+    for name, number in getattr(node, "workeroutput", {}).get("kernel_calls", {}).items():
+        calls[name] += number
 
 
 def pytest_terminal_summary(terminalreporter):

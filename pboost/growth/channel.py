@@ -6,6 +6,7 @@ the bytes of arrays. Who does not have the key can neither make a message nor ch
 
 from __future__ import annotations
 
+import functools
 import hmac
 import json
 import math
@@ -18,6 +19,7 @@ import numpy as np
 
 #: Bytes of a digest, and of the length of a description.
 DIGEST, LENGTH = 16, 4
+_JSON = json.JSONEncoder(separators=(",", ":"))
 _DTYPES = ("<i8", "<f8", "<i4", "|u1", "|b1")
 
 
@@ -39,6 +41,7 @@ def records_of(kind: type[Any]) -> dict[str, type[Any]]:
     }
 
 
+@functools.cache
 def _names(kind: type[Any]) -> tuple[str, ...] | None:
     """Return the names of the fields of a record, None of what is none."""
     if is_dataclass(kind):
@@ -47,26 +50,28 @@ def _names(kind: type[Any]) -> tuple[str, ...] | None:
     return found
 
 
-def pack(value: Any, key: bytes) -> bytes:
+def pack(value: Any, key: bytes) -> bytearray:
     """Return the message of numbers, text, arrays, and tuples, lists and records of them."""
-    arrays: list[bytes] = []
-    described = json.dumps(_described(value, arrays), separators=(",", ":")).encode()
-    content = b"".join([len(described).to_bytes(LENGTH, "little"), described, *arrays])
-    return _digest(content, key) + content
+    arrays: list[Any] = []
+    described = _JSON.encode(_described(value, arrays)).encode()
+    length = len(described).to_bytes(LENGTH, "little")
+    message = bytearray().join([bytes(DIGEST), length, described, *arrays])
+    message[:DIGEST] = _digest(memoryview(message)[DIGEST:], key)
+    return message
 
 
 def _digest(content: Any, key: bytes) -> bytes:
     return hmac.digest(key, content, "sha256")[:DIGEST]
 
 
-def _described(value: Any, arrays: list[bytes]) -> Any:
+def _described(value: Any, arrays: list[Any]) -> Any:
     if isinstance(value, np.ndarray):
         stored = value.dtype.newbyteorder("<")
-        arrays.append(np.ascontiguousarray(value, dtype=stored).tobytes())
+        arrays.append(np.ascontiguousarray(value, dtype=stored))
         return {"array": [stored.str, list(value.shape)]}
     if isinstance(value, np.generic):
         return value.item()
-    if (names := _names(type(value))) is not None:
+    if (names := _names(type(value))) is not None:  # type: ignore[arg-type]
         held = [_described(getattr(value, name), arrays) for name in names]
         return {"record": [type(value).__name__, held]}
     if isinstance(value, tuple | list):
@@ -95,7 +100,7 @@ def unpack(message: Any, key: bytes, records: Mapping[str, type[Any]]) -> Any:
     if end > len(content):
         raise MessageError("the description is cut short")
     try:
-        described = json.loads(bytes(content[LENGTH:end]))
+        described = json.loads(str(content[LENGTH:end], "utf-8"))
         rest, found = _made(described, content[end:], records)
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
         raise MessageError(f"the description is none: {error}") from None

@@ -6,11 +6,12 @@ Sockets that block, without an event loop between a question and its answer.
 from __future__ import annotations
 
 import contextlib
+import selectors
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pboost.growth.channel import MessageError
@@ -21,6 +22,11 @@ LENGTH, MOST, FIRST = 8, 1 << 40, 1 << 10
 CONNECTING = 30.0
 #: What a peer that has vanished without a word is noticed by: seconds, by options of TCP.
 _VANISHED = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4}
+
+#: Seconds after which it is looked anew which connections are still open.
+LOOKING = 1.0
+#: What sees a connection that another thread closes meanwhile, which epoll and kqueue forget.
+_Selector: type[Any] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class Connection:
@@ -43,7 +49,11 @@ class Connection:
         else:
             raise TimeoutError("the peer has not answered in time")
 
-    def write(self, message: bytes, until: float | None = None) -> None:
+    def fileno(self) -> int:
+        """Return the descriptor of the socket, negative where it has been closed."""
+        return self._peer.fileno()
+
+    def write(self, message: bytes | bytearray, until: float | None = None) -> None:
         """Send a message."""
         self._wait_until(until)
         self._peer.sendall(len(message).to_bytes(LENGTH, "little") + message)
@@ -76,6 +86,27 @@ class Connection:
         with contextlib.suppress(OSError, ValueError):
             self._peer.shutdown(socket.SHUT_RDWR)
         self._peer.close()
+
+
+def as_answered(connections: Mapping[int, Connection], until: float) -> Iterator[int]:
+    """Yield the keys of connections in the order in which their peers begin to answer.
+
+    What has been closed comes as soon as that is seen, what has not been answered in time last.
+    """
+    waiting = dict(connections)
+    while len(waiting) > 1 and (left := until - time.monotonic()) > 0:
+        found = []
+        with _Selector() as selector:
+            for k, connection in waiting.items():
+                try:
+                    selector.register(connection, selectors.EVENT_READ, k)
+                except (ValueError, KeyError):  # closed, its number another's perhaps
+                    found.append(k)
+            ready = selector.select(0 if found else min(left, LOOKING))
+        for k in found + [key.data for key, _ in ready]:
+            del waiting[k]
+            yield k
+    yield from waiting
 
 
 def connect(address: tuple[str, int], context: ssl.SSLContext | None) -> Connection:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from pboost.data.engines import RELEASE
 from pboost.growth.answer_tree import Adder, AnswerTree, Asker
 from pboost.growth.channel import MessageError, pack, records_of, unpack
-from pboost.growth.connections import Connection, Listener, connect
+from pboost.growth.connections import Connection, Listener, as_answered, connect
 from pboost.threads import Workers
 
 #: Seconds for which an answer is waited for, also while Dask runs a task again.
@@ -206,29 +206,35 @@ class DaskPlaces(Asker):
         places = range(len(self.lines)) if places is None else places
         while missing := [k for k in places if k not in found]:
             # All are told before one is listened to.
-            told, packed = dict[int, _Line](), dict[Any, bytes]()
+            told, packed = dict[int, _Line](), dict[Any, bytearray]()
             for k in missing:
                 line = self._connected(k, what, until)
                 with self._dropping(k, line, what, until):
                     added = () if more is None else more(k)
                     self._tell(line, what, arguments, packed, until, added)
                     told[k] = line
-            for k, line in told.items():
-                with self._dropping(k, line, what, until):
-                    found[k] = self._hear(line, what, until)
+            found |= self._heard(told, what, until)
         return {k: found[k] for k in places}
 
     def _once(self, what: str, asked: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Return the answers of places that are there, each of which is asked something else."""
-        until, told, found = time.monotonic() + PATIENCE, dict[int, _Line](), dict[int, Any]()
+        until, told = time.monotonic() + PATIENCE, dict[int, _Line]()
         for k, arguments in asked.items():
             if (line := self.lines[k]) is not None:
                 with self._dropping(k, line, what, until):
                     self._tell(line, what, arguments, {}, until)
                     told[k] = line
-        for k, line in told.items():
-            with self._dropping(k, line, what, until):
-                found[k] = self._hear(line, what, until)
+        return self._heard(told, what, until)
+
+    def _heard(self, told: Mapping[int, _Line], what: str, until: float) -> dict[int, Any]:
+        """Return the answers of those whose connections hold, which are read as they come."""
+        found = dict[int, Any]()
+        for k in as_answered({k: line.connection for k, line in told.items()}, until):
+            with self._dropping(k, told[k], what, until):
+                found[k] = self._hear(told[k], what, until)
+        for k in sorted(found):  # the first of the places, whichever came first
+            if isinstance(found[k], RuntimeError):
+                raise found[k]
         return found
 
     def _reached(self) -> list[_Line]:
@@ -280,7 +286,7 @@ class DaskPlaces(Asker):
         line: _Line,
         what: str,
         arguments: tuple[Any, ...],
-        packed: dict[Any, bytes],
+        packed: dict[Any, bytearray],
         until: float,
         more: tuple[Any, ...] = (),
     ) -> None:
@@ -300,12 +306,12 @@ class DaskPlaces(Asker):
         line.n_unread += 1
 
     def _hear(self, line: _Line, what: str, until: float) -> Any:
-        """Return the last answer."""
+        """Return the last answer, or the error that a worker has had instead."""
         found: Any = None
         while line.n_unread:
             kind, found = unpack(line.connection.read(until), self._key, self._records)
             if kind == "error":
-                raise RuntimeError(f"a worker could not answer {what!r}: {found}")
+                return RuntimeError(f"a worker could not answer {what!r}: {found}")
             line.n_unread -= 1
         (one,) = found
         return one

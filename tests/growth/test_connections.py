@@ -8,7 +8,7 @@ import pytest
 
 from pboost.growth import connections
 from pboost.growth.channel import MessageError
-from pboost.growth.connections import Connection, Listener, connect
+from pboost.growth.connections import Connection, Listener, as_answered, connect
 
 
 @pytest.fixture
@@ -123,3 +123,44 @@ def test_a_listener_that_is_closed_takes_no_connection(listener):
     found.close()
     with pytest.raises(OSError):
         connect(found.address, None)
+
+
+@pytest.fixture
+def pairs():
+    """Return both ends of three connections."""
+    found = [[Connection(end) for end in socket.socketpair()] for _ in range(3)]
+    yield [here for here, _ in found], [there for _, there in found]
+    for pair in found:
+        for end in pair:
+            end.close()
+
+
+def test_answers_are_read_as_they_come(pairs):
+    here, there = pairs
+    there[1].write(b"first")
+    keys = []
+    for k in as_answered(dict(enumerate(here)), time.monotonic() + 5):
+        assert here[k].read(time.monotonic() + 5)
+        keys.append(k)
+        if len(keys) < 3:
+            there[2 * (len(keys) == 1)].write(b"next")
+    assert keys == [1, 2, 0]
+
+
+def test_what_has_not_answered_in_time_comes_last(pairs):
+    here, there = pairs
+    there[2].write(b"in time")
+    begun = time.monotonic()
+    assert list(as_answered(dict(enumerate(here)), begun + 0.1)) == [2, 0, 1]
+    assert 0.1 <= time.monotonic() - begun < 2
+    assert list(as_answered(dict(enumerate(here)), begun)) == [0, 1, 2]
+
+
+def test_a_connection_that_another_thread_closes_is_not_waited_for(pairs):
+    here, _ = pairs
+    here[1].close()
+    threading.Timer(0.05, here[2].close).start()
+    begun = time.monotonic()
+    found = as_answered(dict(enumerate(here)), begun + 60)
+    assert [next(found), next(found)] == [1, 2]
+    assert time.monotonic() - begun < 5
