@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from oblique_trees import table
+from scipy.stats import wilcoxon
 
 #: Kinds of sets, as their names end, and how often a whole model costs its budget that is filled.
 GROUPS, FILLED = ("two labels", "many labels", "large"), 1.5
@@ -118,6 +119,22 @@ def differences(of: Outcomes, sets: list[str]) -> str:
     return by_budget(of, f"{title}, {of.counted(sets)}", rows)
 
 
+def ranks(of: Outcomes, sets: list[str]) -> str:
+    """Return the table of Wilcoxon's test of these differences, for which single sets count little.
+
+    P-values are those of no difference against less error of ours.
+    """
+    ours, *others = of.methods
+    first = of.values(sets, ours, "error")
+    rows = {}
+    for method in others:
+        less = (first - of.values(sets, method, "error")).round(9)
+        p = [wilcoxon(d, alternative="less").pvalue if d.any() else 1.0 for d in less.T]
+        rows[method] = [f"{one:.1g}" if one < 0.001 else f"{one:.3f}" for one in p]
+    title = f"Wilcoxon's signed ranks: p of no difference against less error of {ours}"
+    return by_budget(of, f"{title}, {of.counted(sets)}", rows)
+
+
 def costs(of: Outcomes, sets: list[str]) -> str:
     """Return the table of comparisons of test rows over the budget: the mean, and the worst set.
 
@@ -175,7 +192,7 @@ def tables(known: Known, budgets: tuple[int, ...], ours: str) -> str:
     if not of.folds:
         return "No fold is complete.\n"
     real = of.sets(*GROUPS[:2])
-    parts = [differences(of, real)] if real else []
+    parts = [differences(of, real), ranks(of, real)] if real else []
     for group in GROUPS:
         if sets := of.sets(group):
             figures = [what for what, (_, groups) in FIGURES.items() if group in groups]

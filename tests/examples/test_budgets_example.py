@@ -315,6 +315,8 @@ def test_tables(example):
     assert of.values(names, "pboost", "error").ravel().tolist() == [10.5, 20.0, 33.5]
     said = tables.tables(known, (5,), "pboost")
     assert re.search(r"other +-1\.33 ± 1\.20 \(2 : 1\)", said)
+    # The others have the first of three ranks: two ways of eight have no more.
+    assert re.search(r"other +0\.250$", said, re.MULTILINE)
     assert "0.900, 1.000" in said
     assert "0.875 (4 folds)" in said
     assert "3 sets of two labels, 1 to 2 folds of each" in said
