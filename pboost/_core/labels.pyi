@@ -42,6 +42,20 @@ def search(
     special: Array | None = None,
     bound: Array | None = None,
 ) -> None: ...
+def search_levels(
+    sums: Array,
+    n_levels: int,
+    k: int,
+    whole: Array,
+    factor: Array,
+    min_mass: float,
+    min_count: int,
+    smoothing: float,
+    has_holes: bool,
+    here: Array,
+    order: Array,
+    score: Array,
+) -> tuple[int, int, int]: ...
 
 class Inside:
     def __init__(

@@ -11,7 +11,7 @@ labels that count there. Lanes stand in blocks, of which lanes_of says how many 
 (d, 2, blocks * bins * lanes), T as [block][bin][lane], where the lane after the last label has the number of
 rows, and P as [label][bin]; see labels_simd.h.
 """
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, rint
 from libc.string cimport memset
 
 from pboost._core._fixed cimport LEAST_WEIGHT
@@ -212,6 +212,108 @@ def search(
                 if bound is not None:
                     begin(&at, cell, 0, known if look > 0 else -1, &left[0, 0])
                     passes.bound(&at, cell, known, &left[0, 0], &bound[f, look, 0])
+
+
+cdef void order_levels(
+    const Node* at, const int64_t* sums, Py_ssize_t j, const int32_t* here, Py_ssize_t n, double smoothing,
+    double* share, int32_t* order,
+) noexcept nogil:
+    """Put n levels in order by the share of label j, of equal ones the first before the others.
+
+    Shares are whole multiples of 2**-40: what is equal but for rounding is equal. OUT order: places in `here`.
+    """
+    cdef Py_ssize_t width = at.blocks * at.lanes, i, c
+    cdef const int64_t* of_all = sums + j // at.lanes * at.bins * at.lanes + j % at.lanes
+    cdef const int64_t* own = sums + (width + j) * at.bins
+    cdef double of_node = at.for_it[j] * <double>at.whole[width + j], mass, pull, yes, found
+    mass = of_node + at.against[j] * <double>(at.whole[j] - at.whole[width + j])
+    pull = smoothing * mass / <double>at.whole[at.k]
+    if mass > 0.0:  # a label none of whose weight is left pulls at nothing
+        of_node /= mass
+    for i in range(n):
+        yes = at.for_it[j] * <double>own[here[i]]
+        mass = yes + at.against[j] * <double>(of_all[here[i] * at.lanes] - own[here[i]])
+        found = rint((yes + pull * of_node) / max(mass + pull, 1e-300) * 1099511627776.0)
+        c = i
+        while c > 0 and share[c - 1] > found:
+            share[c], order[c] = share[c - 1], order[c - 1]
+            c -= 1
+        share[c], order[c] = found, <int32_t>i
+
+
+cdef void put_in_order(
+    const Node* at, const int64_t* sums, const int32_t* here, const int32_t* order, Py_ssize_t n, int64_t* cells
+) noexcept nogil:
+    """The sums of n levels as those of n bins, in an order."""
+    cdef Py_ssize_t width = at.blocks * at.lanes, l, i
+    for l in range(width):
+        for i in range(n):
+            cells[(l // at.lanes * n + i) * at.lanes + l % at.lanes] = sums[
+                (l // at.lanes * at.bins + here[order[i]]) * at.lanes + l % at.lanes]
+            cells[(width + l) * n + i] = sums[(width + l) * at.bins + here[order[i]]]
+
+
+def search_levels(
+    const int64_t[:, ::1] sums, Py_ssize_t n_levels, Py_ssize_t k, const int64_t[:, ::1] whole,
+    const double[:, ::1] factor, double min_mass, int64_t min_count, double smoothing, bint has_holes,
+    int32_t[::1] here, int32_t[:, ::1] order, double[::1] score,
+):
+    """Scores of the cuts of a column of levels, for k labels.
+
+    Levels at the node are put in order by the share of a label, and those up to each of them cut off, for one
+    label after the other of whose weight some is there; with smoothing each level is parted from the others, too.
+    IN sums (2, size), of the column; whole, factor, min_mass, min_count as of `search`; has_holes: whether the
+    bin after the levels has rows without a value. OUT here (n_levels,), the levels at the node; order (k,
+    n_levels), places in `here`; score (2 (k + 1) n_levels,), with missing rows above, if there are any, then with
+    them below. Returns the number of levels at the node, of orders, and of sides of missing rows.
+    """
+    cdef Node at, of_part
+    cdef Py_ssize_t blocks, lanes, width = whole.shape[1], n = 0, n_orders = 0, n_sides = 1, size, side, i, j, l
+    cdef int64_t[::1] work = memoryview(bytearray(8 * (2 * width * (n_levels + 1) + n_levels + 1))).cast("q")
+    cdef int64_t* left = &work[0]
+    cdef int64_t* cells = left + 2 * width
+    cdef double* share = <double*>(cells + 2 * width * n_levels)
+    cdef const int64_t* count
+    blocks, lanes = lanes_of(k)
+    if (width != blocks * lanes or whole.shape[0] != 2 or factor.shape[0] != 3 or factor.shape[1] != width
+            or sums.shape[0] != 2 or sums.shape[1] % width or n_levels < 0
+            or n_levels + has_holes > sums.shape[1] // width or here.shape[0] != n_levels
+            or order.shape[0] != k or order.shape[1] != n_levels or score.shape[0] != 2 * (k + 1) * n_levels):
+        raise ValueError("search_levels: arrays of different sizes")
+    if n_levels == 0:
+        return 0, 0, 1
+    at.k, at.blocks, at.lanes, at.bins = k, blocks, lanes, sums.shape[1] // width
+    at.whole, at.min_mass, at.min_count = &whole[0, 0], min_mass, min_count
+    at.for_it, at.against, at.both = &factor[0, 0], &factor[1, 0], &factor[2, 0]
+    of_part, count = at, &sums[0, 0] + k // lanes * at.bins * lanes + k % lanes
+    with nogil:
+        for i in range(n_levels):
+            if count[i * lanes] > 0:
+                here[n], n = <int32_t>i, n + 1
+        if has_holes and count[n_levels * lanes] > 0:
+            n_sides = 2
+        for j in range(k):
+            if 0 < whole[1, j] < whole[0, j]:
+                order_levels(&at, &sums[0, 0], j, &here[0], n, smoothing, share, &order[n_orders, 0])
+                n_orders += 1
+        size = n * (n_orders + (smoothing > 0.0))
+        of_part.bins = n
+        for j in range(n_orders):
+            put_in_order(&at, &sums[0, 0], &here[0], &order[j, 0], n, cells)
+            for side in range(n_sides):
+                begin(&at, &sums[0, 0], 0, n_levels if side else -1, left)
+                passes.score(&of_part, cells, n, left, &score[side * size + j * n])
+        if smoothing > 0.0:
+            of_part.bins = 1
+            memset(cells, 0, 2 * width * sizeof(int64_t))
+            for side in range(n_sides):
+                for i in range(n):
+                    begin(&at, &sums[0, 0], n_levels, n_levels if side else -1, left)
+                    for l in range(width):
+                        left[l] -= sums[0, (l // lanes * at.bins + here[i]) * lanes + l % lanes]
+                        left[width + l] -= sums[1, l * at.bins + here[i]]
+                    passes.score(&of_part, cells, 1, left, &score[side * size + n_orders * n + i])
+    return n, n_orders, n_sides
 
 
 cdef enum:

@@ -93,9 +93,9 @@ class LevelCuts:
         level above the others.
     sides : tuple of int
         The sides of missing rows; -1 where there are none.
-    orders : ndarray of int, shape (m, levels)
+    orders : ndarray of int32, shape (m, levels)
         Orders of the levels at the node, as places in `here`.
-    here : ndarray of int
+    here : ndarray of int32
         The levels at the node.
     n_levels : int
         Number of all levels.
@@ -103,8 +103,8 @@ class LevelCuts:
 
     score: FloatArray
     sides: tuple[int, ...]
-    orders: NDArray[np.intp]
-    here: NDArray[np.intp]
+    orders: IntArray
+    here: IntArray
     n_levels: int
 
     def of(self, cut: int) -> tuple[int, tuple[int, int]]:
@@ -177,7 +177,7 @@ class LabelSearch(StumpSearch):
         if self._special is not None:
             work = partial(work, special=self._special)
         self.workers.run(work, len(found), 1, self._bins * len(node.whole))
-        sets = {j: self._cuts_of_levels(node, j, least) for j in self._levels}
+        sets = {j: self._cuts_of_levels(node, lanes, least, j) for j in self._levels}
         by_column = found.min(axis=(1, 2))
         for j, cuts in sets.items():
             by_column[j] = cuts.score.min(initial=math.inf)
@@ -244,59 +244,22 @@ class LabelSearch(StumpSearch):
         found: Sums = node.column(column)[self._columns.n_bins[column]]
         return found if found[-1] else None
 
-    def _cuts_of_levels(self, node: Node, column: int, least: float) -> LevelCuts:
-        """Return the cuts of a column of levels.
-
-        Levels are put in order by the share of a label, and prefixes tried, for one label after
-        the other; with smoothing each level against the rest, too.
-        """
-        sums = node.column(column)[: self._columns.n_bins[column]]
-        here, k = np.flatnonzero(sums[:, -1]), len(node.for_it)
-        missing, known = self._missing(node, column), sums[here]
-        own, whole = node.whole[k : 2 * k], node.whole[:k]
-        mixed = np.flatnonzero((own > 0) & (own < whole))
-        orders = np.argsort(self._shares(node, known)[:, mixed], axis=0, kind="stable").T
-        left = np.cumsum(known[orders], axis=1).reshape(-1, len(node.whole))
-        if self._smoothing > 0:
-            left = np.concatenate([left, known.sum(axis=0) - known])
-        sides: tuple[int, ...] = (-1,)
-        parts = [left]
-        if missing is not None:
-            sides, parts = (1, 0), [left, left + missing]
-        score = np.concatenate([self._scores(node, part, least) for part in parts])
-        return LevelCuts(score, sides, orders, here, len(sums))
-
-    def _shares(self, node: Node, sums: Sums) -> FloatArray:
-        """Return the shares (levels, k) of labels by which levels are put in order, in 2**-40."""
-        k = len(node.for_it)
-
-        def masses(sums: Sums) -> tuple[FloatArray, FloatArray]:
-            own = node.for_it * sums[..., k : 2 * k]
-            return own, own + node.against * (sums[..., :k] - sums[..., k : 2 * k])
-
-        (own, mass), (of_node, whole) = masses(sums), masses(node.whole)
-        pull = self._smoothing * whole / node.whole[-1]
-        # A label none of whose weight is left has no mass, and pulls at nothing.
-        of_node = of_node / np.where(whole > 0, whole, 1.0)
-        share = (own + pull * of_node) / np.maximum(mass + pull, 1e-300)
-        return np.rint(share * 2.0**40)  # equal but for rounding is equal
-
-    def _scores(self, node: Node, left: Sums, least: float) -> FloatArray:
-        """Return what the kernel would of cuts with these sums below (m, 2 k + 1)."""
-        k, right = len(node.for_it), node.whole - left
-        score = np.zeros(len(left))
-        masses = []
-        roots = []
-        for part in (left, right):
-            own, other = part[:, k : 2 * k], part[:, :k] - part[:, k : 2 * k]
-            masses.append((node.for_it * own + node.against * other).sum(axis=1))
-            roots.append(np.sqrt(own.astype(np.float64) * other.astype(np.float64)))
-        for j, both in enumerate(node.factor[2]):
-            score += both * (roots[0][:, j] + roots[1][:, j])
-        is_legal = np.minimum(left[:, -1], right[:, -1]) >= self._min_leaf
-        if least > 0:
-            is_legal &= (masses[0] >= least) & (masses[1] >= least)
-        return np.where(is_legal, score, math.inf)
+    def _cuts_of_levels(
+        self, node: Node, lanes: tuple[Sums, FloatArray], least: float, column: int
+    ) -> LevelCuts:
+        """Return the cuts of a column of levels."""
+        n, k = int(self._columns.n_bins[column]), len(node.labels)
+        here, order = np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32)
+        score = np.empty(2 * (k + 1) * n)
+        n_here, n_orders, n_sides = kernels.search_levels(
+            node.sums[column], n, k, *lanes, least, self._min_leaf, self._smoothing,
+            has(self._special, HOLES, column), here, order, score,
+        )  # fmt: skip
+        size = n_here * (n_orders + (self._smoothing > 0))
+        sides = (1, 0) if n_sides == 2 else (-1,)
+        return LevelCuts(
+            score[: n_sides * size], sides, order[:n_orders, :n_here], here[:n_here], n
+        )
 
     def part(self, cut: StumpCut, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return the rows below a cut and those above it, in their order."""
