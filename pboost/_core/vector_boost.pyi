@@ -35,6 +35,20 @@ def choose(
     cut: NDArray[Any],
     below: NDArray[Any],
 ) -> tuple[int, float, float]: ...
+def best_levels(
+    column: NDArray[Any],
+    n_levels: int,
+    has_holes: bool,
+    judged: NDArray[Any],
+    total: NDArray[Any],
+    n_rows: float,
+    least_rows: float,
+    least_weight: float,
+    smoothing: float,
+    here: NDArray[Any],
+    above: NDArray[Any],
+    below: NDArray[Any],
+) -> tuple[float, int, int, int]: ...
 def part(
     arrays: object, start: int, stop: int, feature: int, cut: int, table: NDArray[Any]
 ) -> int: ...

@@ -17,6 +17,7 @@ from pboost._core._boost_leaf cimport power_below
 from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, add_to, pboost_choose_passes
 from pboost._core._boost_words cimport WordsPass, bend_of, pboost_choose_words_pass
 from pboost._core._rng cimport draw_from, stream
+from pboost._core._vector_levels cimport LevelSums, add_level, order_levels, score_levels
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
 
 cdef extern from "boost_vector.h" nogil:
@@ -368,6 +369,79 @@ def choose(
             for b in range(cut[0, j] + 1):
                 below[s // 2, s % 2] += at[b]
     return j, score[j], own
+
+
+def best_levels(
+    const double[:, :, ::1] column, Py_ssize_t n_levels, bint has_holes, const double[:, ::1] judged,
+    const double[:, ::1] total, double n_rows, double least_rows, double least_weight, double smoothing,
+    int32_t[::1] here, int32_t[::1] above, double[:, ::1] below,
+):
+    """The best set of levels of a column, the first of equal ones.
+
+    Levels are put in order by the step of a class, and beginnings of the order tried as what is below, for one
+    class after the other; with smoothing all but each level, too. First with missing rows above, then below. IN
+    column (S, 2, stride), of the node; judged, total as of `choose`; smoothing: rows of the node whose steps
+    those of a level are mixed with. OUT here, above (n_levels,): the levels at the node, and those above; below
+    (S, 2). Returns the score, -1 where there is no cut, the lengths of `here` and `above`, and the side of
+    missing rows, -1 where there are none.
+    """
+    cdef LevelSums at
+    cdef Py_ssize_t k = judged.shape[1], n_sums = total.shape[0], stride = column.shape[2], i, j, turn, turns = 1
+    cdef Py_ssize_t best_turn = 0, best_order = 0, best_at = 0, level
+    cdef double best = -1.0, score
+    cdef double[::1] work = memoryview(bytearray(8 * (6 * n_sums + n_levels + 1))).cast("d")
+    cdef int32_t[::1] orders = memoryview(bytearray(4 * (k * n_levels + 1))).cast("i")
+    cdef double* missing = &work[0]
+    cdef double* known = missing + 2 * n_sums
+    cdef double* sums = known + 2 * n_sums
+    cdef const double* rows
+    if (column.shape[0] != n_sums or column.shape[1] != 2 or judged.shape[0] != 3 or not 0 < k <= n_sums
+            or total.shape[1] != 2 or not 0 <= n_levels <= stride - has_holes or here.shape[0] != n_levels
+            or above.shape[0] != n_levels or below.shape[0] != n_sums or below.shape[1] != 2):
+        raise ValueError("best_levels: arrays of different sizes")
+    if n_levels == 0:
+        return -1.0, 0, 0, -1
+    at.column, at.judged, at.total, at.here = &column[0, 0, 0], &judged[0, 0], &total[0, 0], &here[0]
+    at.stride, at.n_sums, at.n_classes, at.n, at.n_rows = stride, n_sums, k, 0, n_rows
+    at.least_rows, at.least_weight, at.smoothing = least_rows, least_weight, smoothing
+    rows = at.column + (2 * (k if n_sums > k else 0) + 1) * stride
+    with nogil:
+        for i in range(n_levels):
+            if rows[i] != 0.0:
+                here[at.n], at.n = <int32_t>i, at.n + 1
+                add_level(&at, i, 1.0, known, known)
+        if has_holes and rows[n_levels] > 0.0:
+            turns = 2
+        for j in range(k):
+            order_levels(&at, j, sums + 2 * n_sums, &orders[j * n_levels])
+        for turn in range(turns):
+            if turn == 1:
+                add_level(&at, n_levels, 1.0, missing, missing)
+            for j in range(k + (smoothing > 0.0)):
+                memcpy(sums, missing, 2 * n_sums * sizeof(double))
+                for i in range(at.n):
+                    level = here[orders[j * n_levels + i] if j < k else i]
+                    if j < k:
+                        add_level(&at, level, 1.0, sums, sums)
+                    else:
+                        add_level(&at, level, -1.0, known, sums)
+                        for level in range(2 * n_sums):
+                            sums[level] += missing[level]
+                    score = score_levels(&at, sums)
+                    if score != score:  # of what is no number nothing is the best
+                        with gil:
+                            return -1.0, at.n, 0, -1
+                    if score > best:
+                        best, best_turn, best_order, best_at = score, turn, j, i
+                        memcpy(&below[0, 0], sums, 2 * n_sums * sizeof(double))
+    if best < 0.0:
+        return -1.0, at.n, 0, -1
+    if best_order == k:
+        above[0] = here[best_at]
+        return best, at.n, 1, 1 - best_turn if turns == 2 else -1
+    for i in range(best_at + 1, at.n):
+        above[i - best_at - 1] = here[orders[best_order * n_levels + i]]
+    return best, at.n, at.n - best_at - 1, 1 - best_turn if turns == 2 else -1
 
 
 def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut, const uint8_t[::1] table):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pboost.values import FloatArray
+from pboost._core import vector_boost
+from pboost.values import FloatArray, IntArray
 
 
 class Judge(NamedTuple):
@@ -35,33 +35,6 @@ class Judge(NamedTuple):
     min_weight: float
     smoothing: float
 
-    def scores(self, below: FloatArray) -> FloatArray:
-        """Return the scores of cuts with these sums below, (m, S, 2); -1 where there is none."""
-        l2, factor, unit = self.judged
-        k = len(l2)
-        (g, h), (gl, hl) = self.total[:k].T, below[:, :k].transpose(2, 0, 1)
-        gr, hr = g - gl, h - hl
-        dl, dr = hl + l2, hr + l2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score = summed((gl * gl * dr + gr * gr * dl) / (dl * dr) * factor)
-        rows = below[:, -1, 1] if below.shape[1] > k else hl[:, 0]
-        is_legal = (rows >= self.least) & (self.whole - rows >= self.least)
-        if self.min_weight > 0:
-            is_legal &= summed(hl * unit) >= self.min_weight
-            is_legal &= summed(hr * unit) >= self.min_weight
-        return np.where(is_legal, score, -1.0)
-
-    @property
-    def least(self) -> int:
-        """The least number on a side: of rows, or of units of curvature, which is as much."""
-        return self.min_leaf
-
-    @property
-    def whole(self) -> float:
-        """That of the node."""
-        counted = len(self.total) > self.judged.shape[1]
-        return float(self.total[-1 if counted else 0, 1])
-
 
 class LevelCut(NamedTuple):
     """A set of levels, those above.
@@ -70,7 +43,7 @@ class LevelCut(NamedTuple):
     ----------
     score : float
         What it is judged by.
-    above, here : ndarray of int
+    above, here : ndarray of int32
         The levels above, and all that are at the node.
     side : int
         The side of missing rows, -1 where there are none.
@@ -79,8 +52,8 @@ class LevelCut(NamedTuple):
     """
 
     score: float
-    above: NDArray[np.intp]
-    here: NDArray[np.intp]
+    above: IntArray
+    here: IntArray
     side: int
     below: FloatArray
 
@@ -98,28 +71,11 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
     below, for one class after the other; with smoothing all but each level, too. First with missing
     rows above, then below.
     """
-    n_labels = judge.judged.shape[1]
-    rows = column[n_labels if len(column) > n_labels else 0, 1]
-    here = np.flatnonzero(rows[:n_levels])
-    if not len(here):
+    here, above = np.empty((2, n_levels), dtype=np.int32)
+    below = np.empty(judge.total.shape)
+    score, n_here, n_above, side = vector_boost.best_levels(
+        column, n_levels, has_holes, *judge, here, above, below
+    )
+    if score < 0:
         return None
-    known = column[:, :, here].transpose(2, 0, 1)
-    (g, h), (whole, bend) = known[:, :n_labels].T, judge.total[:n_labels].T
-    pull = judge.smoothing * (bend / judge.n_rows)
-    keys = -(g.T + pull * (whole / bend)) / (h.T + pull)
-    orders = np.argsort(keys, axis=0, kind="stable").T
-    left = np.add.accumulate(known[orders], axis=1).reshape(-1, *known.shape[1:])
-    if judge.smoothing > 0:
-        left = np.concatenate([left, known.sum(axis=0) - known])
-    is_missing = has_holes and rows[n_levels] > 0
-    parts = [left, left + column[:, :, n_levels]] if is_missing else [left]
-    below = np.concatenate(parts)
-    score = judge.scores(below)
-    best = int(score.argmax())
-    if not score[best] >= 0:
-        return None
-    turn, k = divmod(best, len(left))
-    order, length = divmod(k, len(here))
-    above = orders[order, length + 1 :] if order < n_labels else np.array([length])
-    side = 1 - turn if is_missing else -1
-    return LevelCut(float(score[best]), here[above], here, side, below[best])
+    return LevelCut(score, above[:n_above], here[:n_here], side, below)
