@@ -60,16 +60,17 @@ class ManyLabelsOfLevels:
 
     params = (N_LABELS,)
     param_names = ("n_labels",)
+    setup_cache = ManyLabels.setup_cache
 
-    def setup(self, n_labels):
-        X, self.y = greatest(n_labels)
+    def setup(self, data, n_labels):
+        X, y = data[n_labels]
         n_levels = np.linspace(2, 50, N_FEATURES)
         self.X = np.floor(n_levels / (1 + np.exp(-X[:FEW_ROWS])))
-        self.y, self.columns = self.y[:FEW_ROWS], list(range(N_FEATURES))
+        self.y, self.columns = y[:FEW_ROWS], list(range(N_FEATURES))
 
-    def time_fit_matryoshka(self, n_labels):
+    def time_fit_matryoshka(self, data, n_labels):
         pb.fit_matryoshka(self.X, self.y, **CHAIN, categorical=self.columns, n_threads=1)
 
-    def time_fit_stagewise(self, n_labels):
+    def time_fit_stagewise(self, data, n_labels):
         options = {"loss": "softmax", "trees": "one", "steps": 10, "max_leaves": 8}
         pb.fit_stagewise(self.X, self.y, **options, categorical=self.columns, n_threads=1)
