@@ -103,19 +103,25 @@ def means(of: Outcomes, sets: list[str], what: str) -> str:
     return by_budget(of, f"{TITLES[what]}, means of {of.counted(sets)}", rows)
 
 
+def paired(of: Outcomes, sets: list[str]) -> dict[str, Values]:
+    """Return our errors less those of each other method (sets, budgets)."""
+    ours, *others = (of.values(sets, method, "error") for method in of.methods)
+    return {
+        method: (ours - theirs).round(9)
+        for method, theirs in zip(of.methods[1:], others, strict=True)
+    }
+
+
 def differences(of: Outcomes, sets: list[str]) -> str:
     """Return the table of our errors less others', with standard errors, and sets won and lost."""
-    ours, *others = of.methods
-    first = of.values(sets, ours, "error")
     rows = {}
-    for method in others:
-        less = (first - of.values(sets, method, "error")).round(9)
+    for method, less in paired(of, sets).items():
         error = less.std(axis=0, ddof=1) / np.sqrt(len(less)) if len(less) > 1 else 0 * less[0]
         rows[method] = [
             f"{d.mean():+.2f} ± {e:.2f} ({(d < 0).sum()} : {(d > 0).sum()})"
             for d, e in zip(less.T, error, strict=True)
         ]
-    title = f"Error in %, {ours} less others ± standard error (sets won : lost)"
+    title = f"Error in %, {of.methods[0]} less others ± standard error (sets won : lost)"
     return by_budget(of, f"{title}, {of.counted(sets)}", rows)
 
 
@@ -124,14 +130,11 @@ def ranks(of: Outcomes, sets: list[str]) -> str:
 
     P-values are those of no difference against less error of ours.
     """
-    ours, *others = of.methods
-    first = of.values(sets, ours, "error")
     rows = {}
-    for method in others:
-        less = (first - of.values(sets, method, "error")).round(9)
+    for method, less in paired(of, sets).items():
         p = [wilcoxon(d, alternative="less").pvalue if d.any() else 1.0 for d in less.T]
         rows[method] = [f"{one:.1g}" if one < 0.001 else f"{one:.3f}" for one in p]
-    title = f"Wilcoxon's signed ranks: p of no difference against less error of {ours}"
+    title = f"Wilcoxon's signed ranks: p of no difference against less error of {of.methods[0]}"
     return by_budget(of, f"{title}, {of.counted(sets)}", rows)
 
 

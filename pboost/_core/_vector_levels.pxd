@@ -1,4 +1,5 @@
 # Cuts of a column of levels, judged by the gradients of several classes.
+from pboost._core._few cimport insert_by_key
 from pboost._core.types cimport int32_t
 
 # A column of levels at a node, and what its cuts are judged by, as `search` has it.
@@ -17,14 +18,10 @@ cdef inline void order_levels(const LevelSums* at, Py_ssize_t j, double* key, in
     cdef const double* curvature = gradient + at.stride
     cdef double pull = at.smoothing * (at.total[2 * j + 1] / at.n_rows), found
     cdef double step = pull * (at.total[2 * j] / at.total[2 * j + 1])
-    cdef Py_ssize_t i, c
+    cdef Py_ssize_t i
     for i in range(at.n):
         found = -(gradient[at.here[i]] + step) / (curvature[at.here[i]] + pull)
-        c = i
-        while c > 0 and (key[c - 1] > found or (key[c - 1] != key[c - 1] and found == found)):  # no numbers last
-            key[c], order[c] = key[c - 1], order[c - 1]
-            c -= 1
-        key[c], order[c] = found, <int32_t>i
+        insert_by_key(key, order, i, found, <int32_t>i)
 
 
 cdef inline double score_levels(const LevelSums* at, const double* below) noexcept nogil:

@@ -14,6 +14,7 @@ rows, and P as [label][bin]; see labels_simd.h.
 from libc.math cimport INFINITY, rint
 from libc.string cimport memset
 
+from pboost._core._few cimport insert_by_key
 from pboost._core._fixed cimport LEAST_WEIGHT
 from pboost._core._segment cimport partition_by_code
 from pboost._core._team cimport run_ranges, team_at
@@ -222,7 +223,7 @@ cdef void order_levels(
 
     Shares are whole multiples of 2**-40: what is equal but for rounding is equal. OUT order: places in `here`.
     """
-    cdef Py_ssize_t width = at.blocks * at.lanes, i, c
+    cdef Py_ssize_t width = at.blocks * at.lanes, i
     cdef const int64_t* of_all = sums + j // at.lanes * at.bins * at.lanes + j % at.lanes
     cdef const int64_t* own = sums + (width + j) * at.bins
     cdef double of_node = at.for_it[j] * <double>at.whole[width + j], mass, pull, yes, found
@@ -234,11 +235,7 @@ cdef void order_levels(
         yes = at.for_it[j] * <double>own[here[i]]
         mass = yes + at.against[j] * <double>(of_all[here[i] * at.lanes] - own[here[i]])
         found = rint((yes + pull * of_node) / max(mass + pull, 1e-300) * 1099511627776.0)
-        c = i
-        while c > 0 and share[c - 1] > found:
-            share[c], order[c] = share[c - 1], order[c - 1]
-            c -= 1
-        share[c], order[c] = found, <int32_t>i
+        insert_by_key(share, order, i, found, <int32_t>i)
 
 
 cdef void put_in_order(
