@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 import warnings
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -92,6 +92,20 @@ def collections(n, n_parts):
     return X.rechunk((rows, N_FEATURES)), y.rechunk(rows)
 
 
+def kept(client, n, n_parts):
+    """Return X and y, which the workers keep, partitions by turns."""
+    import dask.array as da
+    from distributed import wait
+
+    X, y = collections(n, n_parts)
+    workers, parts = sorted(client.scheduler_info()["workers"]), []
+    for k in range(n_parts):
+        of = workers[k % len(workers)]
+        parts.append(client.persist((X.blocks[k], y.blocks[k]), workers=of))
+    wait(parts)
+    return tuple(da.concatenate(blocks) for blocks in zip(*parts, strict=True))
+
+
 def watch_masses():
     """Note how long shards compute; what workers run."""
     from pboost.weak.shards import Shard
@@ -156,7 +170,7 @@ class Clock:
         return (self.here[1] - self.here[0] + max(spent)) / n
 
 
-def rounds_of(client, n, n_parts, rounds):
+def rounds_of(client, data, n_parts, rounds):
     """Return milliseconds of a round.
 
     Medians of the round, of the slower worker's kernels in it, their processor time, and the
@@ -165,7 +179,7 @@ def rounds_of(client, n, n_parts, rounds):
     """
     import pboost.dask
 
-    X, y = collections(n, n_parts)
+    X, y = data
     client.run(watch_masses)
     client.run(taken_seconds)
     clock = Clock(client, rounds)
@@ -191,7 +205,8 @@ def overhead(sizes, reps, large_rounds):
         for _ in range(reps):
             for (upkeep, n_workers), of in found.items():
                 with cluster(n_workers, upkeep) as client:
-                    of.append(rounds_of(client, n, n_workers, rounds))
+                    data = collections(n, n_workers)
+                    of.append(rounds_of(client, data, n_workers, rounds))
                 print(n, upkeep, n_workers, *map(number, of[-1]), file=sys.stderr)
         least = {key: np.min(of, axis=0) for key, of in found.items()}
         for (upkeep, n_workers), figures in least.items():
@@ -204,6 +219,43 @@ def overhead(sizes, reps, large_rounds):
         "beyond it", "lowest tenth", "CPU time beyond it", "speed-up", "of kernels' CPU time",
     ]  # fmt: skip
     return Table(f"Rounds of pboost.dask.fit_adaboost, {N_FEATURES} columns", header, rows)
+
+
+def median_of(ratios, draws=10_000):
+    """Return the median of ratios, and the 95 % interval that drawing them anew gives it."""
+    drawn = np.random.default_rng(0).choice(ratios, (draws, len(ratios)))
+    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
+    return f"{np.median(ratios):.2f} ({low:.2f} to {high:.2f})"
+
+
+def by_turns(sizes, pairs, large_rounds):
+    """Return the table of how many times as fast as one worker two are, of fits by turns.
+
+    Both are of one cluster of two, which begins anew after every tenth pair, so that no place in
+    memory decides.
+    """
+    rows = []
+    for n, upkeep in product(sizes, (USUAL, RARE)):
+        rounds, found = 400 if n < 10**6 else large_rounds, []
+        while len(found) < pairs:
+            with cluster(2, upkeep) as client:
+                both = [(kept(client, n, n_parts), n_parts, rounds) for n_parts in (1, 2)]
+                for _ in range(min(10, pairs - len(found))):
+                    found.append([rounds_of(client, *one) for one in both])
+                    print(n, upkeep, *(number(of[0]) for of in found[-1]), file=sys.stderr)
+                del both
+        times = np.array(found)  # (pairs, workers, figures)
+        one, two = np.median(times, axis=0)
+        ratios = times[:, 0] / times[:, 1]
+        rows.append([
+            f"{n:,}", upkeep, str(pairs), number(one[0]), number(two[0]), number(two[3]),
+            median_of(ratios[:, 0]), median_of(ratios[:, 2]),
+        ])  # fmt: skip
+    header = [
+        "rows", "Dask's upkeep", "pairs", "one worker, ms per round", "two", "beyond the slower",
+        "speed-up (95 % interval)", "of kernels' CPU time",
+    ]  # fmt: skip
+    return Table("Two workers beside one, fits by turns: medians", header, rows)
 
 
 class Ours:
@@ -229,13 +281,10 @@ class XGBoost:
     """Trees of xgboost, by histograms."""
 
     def __init__(self, client, n, n_parts, shape):
-        from distributed import wait
         from xgboost import dask as xgboost_dask
 
         self._dask, self._client = xgboost_dask, client
-        X, y = client.persist(collections(n, n_parts))
-        wait([X, y])
-        self._data = xgboost_dask.DaskQuantileDMatrix(client, X, y)
+        self._data = xgboost_dask.DaskQuantileDMatrix(client, *kept(client, n, n_parts))
         self._options = {
             "max_depth": SHAPES[shape], "tree_method": "hist", "nthread": 1,
             "objective": "binary:logistic",
@@ -257,11 +306,7 @@ class LightGBM:
     """Trees of lightgbm with as many leaves as the depth allows."""
 
     def __init__(self, client, n, n_parts, shape):
-        from distributed import wait
-
-        X, y = client.persist(collections(n, n_parts))
-        wait([X, y])
-        self._client, self._data, self._depth = client, (X, y), SHAPES[shape]
+        self._client, self._data, self._depth = client, kept(client, n, n_parts), SHAPES[shape]
 
     def fit(self, rounds):
         import lightgbm
@@ -379,7 +424,8 @@ def main():
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--rows", type=int, default=LARGE, help="rows of the large table")
     parser.add_argument("--rounds", type=int, default=30, help="rounds on the large table")
-    parser.add_argument("--only", choices=["rounds", "peers"], help="one of the tables")
+    parser.add_argument("--pairs", type=int, default=30, help="of fits by one worker and by two")
+    parser.add_argument("--only", choices=["rounds", "pairs", "peers"], help="one of the tables")
     parser.add_argument("--quick", action="store_true", help="few rows, once: to see that it works")
     parser.add_argument("--rst", type=Path)
     parser.add_argument("--killed", nargs=3, help=argparse.SUPPRESS)
@@ -389,13 +435,16 @@ def main():
         kill_one(name, shape, int(n))
     sizes = [QUICK] if options.quick else [SIZE, options.rows]
     before, reps, tables = _load(), 1 if options.quick else options.reps, []
-    if options.only != "peers":
+    if options.only in (None, "rounds"):
         tables.append(overhead(sizes, reps, options.rounds))
-    if options.only != "rounds":
+    if options.only in (None, "pairs"):
+        pairs = 2 if options.quick else options.pairs
+        tables.append(by_turns(sizes[-1:], pairs, options.rounds))
+    if options.only in (None, "peers"):
         tables.append(peers(sizes[0], reps))
     print("\n\n".join(table.text() for table in tables))
     remarks = [
-        f"The least of {reps} runs; of the second table the difference between {FEW} and {MANY} "
+        f"The least of {reps} runs; of the last table the difference between {FEW} and {MANY} "
         f"rounds. {machine([*before, *_load()])}"
     ]
     if options.rst:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reference import rounds
+from reference.level_sets import is_among
 from reference.rounds import HOLES, LEVELS, Cut, Grown
 
 
@@ -89,7 +90,7 @@ class Pooled(Grown):
     def is_below(self, candidate, rows):
         here, hole = self.columns.codes[candidate.feature, rows], self.columns.hole(
             candidate.feature)  # fmt: skip
-        return np.isin(here, list(candidate.below)) | ((here == hole) & (candidate.side == 0))
+        return is_among(here, candidate.below) | ((here == hole) & (candidate.side == 0))
 
     def gain_of(self, candidate, rows):
         score = self.score(self.sums(rows[self.is_below(candidate, rows)]), self.sums(rows), 1)

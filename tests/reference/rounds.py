@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reference.level_sets import is_among
 from reference.round_leaves import Leaf
 from reference.round_losses import rounded, scale_of, slopes
 
@@ -202,7 +203,7 @@ class Grown:
             return 1.0
         below, side, left, whole = part
         here, hole = self.columns.codes[j, rows], self.columns.hole(j)
-        is_below = np.isin(here, list(below)) | ((here == hole) & (side == 0))
+        is_below = is_among(here, below) | ((here == hole) & (side == 0))
         (gl, hl), (g, h) = self.sums(rows[is_below]), self.sums(rows)
         apart = gl - hl / h * g
         return min(max((left - whole * (hl / h)) / apart, 0.0), 1.0) if apart else 1.0
@@ -251,14 +252,16 @@ class Grown:
         for j in columns:
             here, hole = self.columns.codes[j, rows], self.columns.hole(j)
             for below, side, b, kept in self.cuts(rows, j):
-                is_below = np.isin(here, list(below)) | ((here == hole) & (side == 0))
+                is_below = is_among(here, below) | ((here == hole) & (side == 0))
                 count = int(is_below.sum())
                 if counted and min(count, len(rows) - count) < self.min_leaf:
                     continue
-                score = self.score(self.sums(rows[is_below]), node, kept)
-                if self.direction is not None:
+                part = self.sums(rows[is_below])
+                if self.direction is None:
+                    score = self.score(part, node, kept)
+                else:
                     way = self.direction[j] if b is None or b < self.columns.n_bins[j] - 1 else 0
-                    score = self.bounded_score(self.sums(rows[is_below]), node, kept, bounds, way)
+                    score = self.bounded_score(part, node, kept, bounds, way)
                 if score is None:
                     continue
                 if best is None or score[0] * best.score[1] > best.score[0] * score[1]:
@@ -320,7 +323,7 @@ class Grown:
                 return None
             here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
             if cut.bin is None:
-                is_above = np.isin(here, list(cut.above))
+                is_above = is_among(here, cut.above)
             else:
                 is_above = (here > cut.bin) & (here != hole)
             is_above |= (here == hole) & (cut.missing == 1)

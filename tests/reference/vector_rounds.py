@@ -13,6 +13,7 @@ import numpy as np
 from pboost.losses import LOSSES
 from reference import rounds as twin
 from reference import softmax
+from reference.level_sets import is_among
 
 LEVELS, SAME_MASS, TIE = twin.LEVELS, twin.SAME_MASS, 1e-9
 
@@ -124,7 +125,7 @@ class Grown(twin.Grown):
         for j in self.draw(among, self.per_split, twin.number_of(path)):
             here, hole = self.columns.codes[j, rows], self.columns.hole(j)
             for below, side, b in self.cuts(rows, j):
-                is_below = np.isin(here, list(below)) | ((here == hole) & (side == 0))
+                is_below = is_among(here, below) | ((here == hole) & (side == 0))
                 count = int(is_below.sum())
                 if min(count, len(rows) - count) < max(self.min_leaf, 1):
                     continue
@@ -146,7 +147,7 @@ class Grown(twin.Grown):
             return None
         here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
         if cut.bin is None:
-            is_above = np.isin(here, list(cut.above))
+            is_above = is_among(here, cut.above)
         else:
             is_above = (here > cut.bin) & (here != hole)
         self.used[*path, 0] = self.used[*path, 1] = self.used[path] | {cut.feature}
