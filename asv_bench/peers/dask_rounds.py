@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 import warnings
-from itertools import pairwise, product
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -228,34 +228,32 @@ def median_of(ratios, draws=10_000):
     return f"{np.median(ratios):.2f} ({low:.2f} to {high:.2f})"
 
 
-def by_turns(sizes, pairs, large_rounds):
+def by_turns(n, pairs, rounds):
     """Return the table of how many times as fast as one worker two are, of fits by turns.
 
-    Both are of one cluster of two, which begins anew after every tenth pair, so that no place in
-    memory decides.
+    Both are of one cluster of two with rare upkeep, which begins anew after every tenth pair, so
+    that no place in memory decides.
     """
-    rows = []
-    for n, upkeep in product(sizes, (USUAL, RARE)):
-        rounds, found = 400 if n < 10**6 else large_rounds, []
-        while len(found) < pairs:
-            with cluster(2, upkeep) as client:
-                both = [(kept(client, n, n_parts), n_parts, rounds) for n_parts in (1, 2)]
-                for _ in range(min(10, pairs - len(found))):
-                    found.append([rounds_of(client, *one) for one in both])
-                    print(n, upkeep, *(number(of[0]) for of in found[-1]), file=sys.stderr)
-                del both
-        times = np.array(found)  # (pairs, workers, figures)
-        one, two = np.median(times, axis=0)
-        ratios = times[:, 0] / times[:, 1]
-        rows.append([
-            f"{n:,}", upkeep, str(pairs), number(one[0]), number(two[0]), number(two[3]),
-            median_of(ratios[:, 0]), median_of(ratios[:, 2]),
-        ])  # fmt: skip
+    found = []
+    while len(found) < pairs:
+        with cluster(2, RARE) as client:
+            both = [(kept(client, n, n_parts), n_parts, rounds) for n_parts in (1, 2)]
+            for _ in range(min(10, pairs - len(found))):
+                found.append([rounds_of(client, *one) for one in both])
+                print(n, RARE, *(number(of[0]) for of in found[-1]), file=sys.stderr, flush=True)
+            del both
+    times = np.array(found)  # (pairs, workers, figures)
+    one, two = np.median(times, axis=0)
+    ratios = times[:, 0] / times[:, 1]
+    row = [
+        f"{n:,}", str(pairs), number(one[0]), number(two[0]), number(two[3]),
+        median_of(ratios[:, 0]), median_of(ratios[:, 2]),
+    ]  # fmt: skip
     header = [
-        "rows", "Dask's upkeep", "pairs", "one worker, ms per round", "two", "beyond the slower",
+        "rows", "pairs", "one worker, ms per round", "two", "beyond the slower",
         "speed-up (95 % interval)", "of kernels' CPU time",
     ]  # fmt: skip
-    return Table("Two workers beside one, fits by turns: medians", header, rows)
+    return Table("Two workers beside one, fits by turns, rare upkeep: medians", header, [row])
 
 
 class Ours:
@@ -439,7 +437,7 @@ def main():
         tables.append(overhead(sizes, reps, options.rounds))
     if options.only in (None, "pairs"):
         pairs = 2 if options.quick else options.pairs
-        tables.append(by_turns(sizes[-1:], pairs, options.rounds))
+        tables.append(by_turns(sizes[-1], pairs, 400 if options.quick else options.rounds))
     if options.only in (None, "peers"):
         tables.append(peers(sizes[0], reps))
     print("\n\n".join(table.text() for table in tables))
