@@ -257,9 +257,8 @@ class Grown:
                 if counted and min(count, len(rows) - count) < self.min_leaf:
                     continue
                 part = self.sums(rows[is_below])
-                if self.direction is None:
-                    score = self.score(part, node, kept)
-                else:
+                score = self.score(part, node, kept)
+                if self.direction is not None:
                     way = self.direction[j] if b is None or b < self.columns.n_bins[j] - 1 else 0
                     score = self.bounded_score(part, node, kept, bounds, way)
                 if score is None:
@@ -322,11 +321,8 @@ class Grown:
             if cut is None or (self.min_gain > 0 and self.gain(rows, cut, bounds) < self.min_gain):
                 return None
             here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
-            if cut.bin is None:
-                is_above = is_among(here, cut.above)
-            else:
-                is_above = (here > cut.bin) & (here != hole)
-            is_above |= (here == hole) & (cut.missing == 1)
+            is_above = is_among(here, cut.above) if cut.bin is None else here > cut.bin
+            is_above = np.where(here == hole, cut.missing == 1, is_above)
             if min(is_above.sum(), (~is_above).sum()) >= self.min_leaf:
                 self.used[*path, 0] = self.used[*path, 1] = self.used[path] | {cut.feature}
                 return cut, is_above
