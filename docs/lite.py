@@ -22,7 +22,7 @@ GALLERY = Path(__file__).parents[1] / "examples" / "gallery"
 #: Those that take a second or two.
 EXAMPLES = ("calibrated_probabilities.py", "for_a_regulator.py", "pictures_of_a_model.py")
 #: The wheel is found in the site, others where Pyodide has its packages.
-FIRST = "%pip install -q pboost matplotlib narwhals pandas\n%matplotlib inline"
+FIRST = "%pip install -q pboosting matplotlib narwhals pandas\n%matplotlib inline"
 
 
 def main(args: list[str] | None = None) -> None:
@@ -51,7 +51,7 @@ def _check(folder: Path, wheel: str) -> None:
     """Raise unless a site has the wheel and the notebooks: those of other systems are left out."""
     index = folder / "pypi" / "all.json"
     found = json.loads(index.read_text("utf-8")) if index.exists() else {}
-    releases = found.get("pboost", {}).get("releases", {})
+    releases = found.get("pboosting", {}).get("releases", {})
     if not any(one["filename"] == wheel for each in releases.values() for one in each):
         raise SystemExit(f"wheel: expected one for Pyodide, got {wheel}")
     contents = json.loads((folder / "api" / "contents" / "all.json").read_text("utf-8"))

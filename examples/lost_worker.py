@@ -1,7 +1,7 @@
 """A worker is killed in the middle of a fit on Dask, and the model is the same.
 
-Run as ``python lost_worker.py``, with ``pip install "pboost[dask]"``. A cluster of two workers on
-this machine fits twice; the second time one of them is killed with ``kill -9``. Dask starts it
+Run as ``python lost_worker.py``, with ``pip install "pboosting[dask]"``. A cluster of two workers
+on this machine fits twice; the second time one of them is killed with ``kill -9``. Dask starts it
 again and gives it its partitions, pboost tells it the cuts so far, and the fit goes on.
 """
 

@@ -96,7 +96,7 @@ def fit_adaboost(
         For what `pboost.shards.fit_adaboost` does not implement, and a share of the rows as
         `validation`.
     ImportError
-        Without Dask: ``pip install "pboost[dask]"``.
+        Without Dask: ``pip install "pboosting[dask]"``.
 
     Notes
     -----

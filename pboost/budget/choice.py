@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from pboost.budget.calibrate_exit import early_exit, mean_and_error
 from pboost.inspection.metrics import log_loss
@@ -131,6 +130,7 @@ def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArr
 
 def sharpened(model: Model, score: FloatArray, truth: NDArray[Any]) -> tuple[float, float]:
     """Return the factor of decision values of least log loss, and this."""
+    from scipy.optimize import minimize_scalar  # not at import: see bounds._tree.terms_at_2
 
     def loss(power: float) -> float:
         return log_loss(model.probabilities(score * np.exp(power)), truth)

@@ -6,8 +6,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
-from scipy.stats import rankdata
 
 from pboost.data.convert import Features
 from pboost.values import Array, FloatArray
@@ -55,6 +53,8 @@ def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.in
     value is in the middle and one further away; different levels are as far apart as two rows of a
     column of numbers are on average.
     """
+    from scipy.spatial.distance import cdist  # not at import: see bounds._tree.terms_at_2
+
     n = len(values)
     place, level, weight = _places(values, is_level)
     found = np.empty((n, k), dtype=np.intp)
@@ -91,6 +91,8 @@ def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
 
 def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
     """Return where rows lie, (n, d'); the levels of columns of these, and what levels are apart."""
+    from scipy.stats import rankdata  # not at import: see bounds._tree.terms_at_2
+
     place, level, weight = [np.zeros(len(values))], [], []
     for j, column in enumerate(values.T):
         is_missing = np.isnan(column)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from pboost.values import Progress
+from pboost.values import Progress, install_hint
 
 
 class CommandError(Exception):
@@ -29,7 +29,7 @@ def require(module: str, extra: str) -> Any:
         top = module.partition(".")[0]
         package = "scikit-learn" if top == "sklearn" else top
         raise CommandError(
-            f'this command needs {package}: pip install "pboost[{extra}]" ({error})'
+            f"this command needs {package}: {install_hint(extra, package)} ({error})"
         ) from error
 
 

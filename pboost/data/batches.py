@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pboost.data.convert import column_names, is_frame, pick_columns
 from pboost.data.frames import of_frame, whole_column
-from pboost.values import shown
+from pboost.values import install_hint, shown
 
 #: Rows that are read from files at a time.
 BATCH_ROWS = 131_072
@@ -85,9 +85,8 @@ def _of_files(paths: list[str]) -> Any:
     try:
         from pyarrow import dataset
     except ImportError:
-        raise ImportError(
-            'source: reading files needs pyarrow: pip install "pboost[parquet]"'
-        ) from None
+        hint = install_hint("parquet", "pyarrow")
+        raise ImportError(f"source: reading files needs pyarrow: {hint}") from None
     kinds = set()
     for path in paths:
         if not os.path.exists(path):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.numbers import PLAIN
-from pboost.values import Array
+from pboost.values import Array, install_hint
 
 #: What a message calls values that are no numbers, by words in the names of their types.
 REFUSED = {
@@ -211,9 +211,8 @@ def _narwhals(X: Any) -> Any:
     try:
         import narwhals
     except ImportError:
-        raise TypeError(
-            f'X: reading a {type(X).__name__} needs narwhals: pip install "pboost[frames]"'
-        ) from None
+        hint = install_hint("frames", "narwhals")
+        raise TypeError(f"X: reading a {type(X).__name__} needs narwhals: {hint}") from None
     return narwhals
 
 

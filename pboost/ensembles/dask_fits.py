@@ -53,7 +53,7 @@ def predict(model: Model, X: Any) -> Any:
     TypeError
         If `X` is no collection of Dask.
     ImportError
-        Without Dask: ``pip install "pboost[dask]"``.
+        Without Dask: ``pip install "pboosting[dask]"``.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from pboost.growth.answer_tree import Adder, AnswerTree, Asker
 from pboost.growth.channel import MessageError, pack, records_of, unpack
 from pboost.growth.connections import Connection, Listener, as_answered, connect
 from pboost.threads import Workers
+from pboost.values import install_hint
 
 #: Seconds for which an answer is waited for, also while Dask runs a task again.
 PATIENCE = 600.0
@@ -37,7 +38,8 @@ def dask_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise ImportError('pboost.dask needs Dask: pip install "pboost[dask]"') from None
+        hint = install_hint("dask", '"dask[array,dataframe]" distributed')
+        raise ImportError(f"pboost.dask needs Dask: {hint}") from None
 
 
 def gathered(client: Any, futures: Sequence[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pboost.models.base import Model, check_model
-from pboost.values import shown
+from pboost.values import install_hint, shown
 
 
 def axes_or_new(ax: Any, width: float, height: float) -> Any:
@@ -19,7 +19,8 @@ def axes_or_new(ax: Any, width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError('plots need matplotlib: pip install "pboost[plot]"') from None
+        hint = install_hint("plot", "matplotlib")
+        raise ImportError(f"plots need matplotlib: {hint}") from None
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 

@@ -1,17 +1,20 @@
 """Estimators of scikit-learn, each a builder of this package with its options as parameters.
 
-They need scikit-learn 1.6 or later, ``pip install "pboost[sklearn]"``, and are imported by
+They need scikit-learn 1.6 or later, ``pip install "pboosting[sklearn]"``, and are imported by
 ``import pboost.sklearn`` or ``from pboost.sklearn import ForestClassifier``, not by
 ``import pboost``.
 """
 
 from __future__ import annotations
 
+from pboost.values import install_hint
+
 try:
     from sklearn.utils.validation import validate_data  # noqa: F401  # new in 1.6
 except ImportError as error:
     raise ImportError(
-        f'pboost.sklearn needs scikit-learn 1.6 or later: pip install "pboost[sklearn]" ({error})'
+        "pboost.sklearn needs scikit-learn 1.6 or later: "
+        f"{install_hint('sklearn', 'scikit-learn')} ({error})"
     ) from error
 
 from pboost.sklearn.costs import best_within, cost_scorer, least_cost

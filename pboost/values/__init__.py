@@ -106,6 +106,11 @@ def shown(value: Any) -> str:
     return f"{article} {kind} of {len(value)} items" if is_long else f"{article} {kind}"
 
 
+def install_hint(extra: str, package: str) -> str:
+    """Return the command that installs an extra of pboost, and the one for its package alone."""
+    return f'pip install "pboosting[{extra}]" (or pip install {package})'
+
+
 def uncalled(value: Any) -> str:
     """Return what a message adds where a function or class stands in place of what it returns."""
     is_one = inspect.isfunction(value) or isinstance(value, type)
@@ -245,7 +250,8 @@ def _bar_maker(progress: Any) -> Callable[..., Any] | None:
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        raise ImportError('progress: a bar needs tqdm: pip install "pboost[progress]"') from None
+        hint = install_hint("progress", "tqdm")
+        raise ImportError(f"progress: a bar needs tqdm: {hint}") from None
     return tqdm
 
 

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import os
 import re
+import statistics
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -239,6 +240,28 @@ print([m for m in {OPTIONAL} if m in sys.modules])
 """
     assert len(others) > 80
     assert run(code).stdout.strip() == "[]"
+
+
+def test_import_leaves_scipy_alone():
+    code = "import sys, pboost; print([m for m in sys.modules if m.split('.')[0] == 'scipy'])"
+    assert run(code).stdout.strip() == "[]"
+
+
+def cpu_seconds(code):
+    """Return the processor time of a fresh interpreter that runs code."""
+    before = os.times()
+    run(code)
+    after = os.times()
+    return sum(after[2:4]) - sum(before[2:4])
+
+
+@pytest.mark.clock
+def test_import_takes_little_more_than_numpy(monkeypatch):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    run("import numpy, pboost")  # compiles to bytecode, as an installation does
+    pairs = [(cpu_seconds("import pboost"), cpu_seconds("import numpy")) for _ in range(11)]
+    ours, numpys = (statistics.median(times) for times in zip(*pairs, strict=True))
+    assert ours <= 4 * numpys
 
 
 def test_import_is_silent():

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -43,21 +44,52 @@ def test_an_editable_install_is_a_path(project):
 
 
 def test_extras_are_made_of_extras(project):
+    name = project["project"]["name"]
     extras = project["project"]["optional-dependencies"]
-    named = {name: [r for r in given if r.startswith("pboost[")] for name, given in extras.items()}
-    parts = {name: set(re.findall(r"\w+", " ".join(given))) for name, given in named.items()}
-    assert set().union(*parts.values()) - {"pboost"} <= set(extras)
+    nested = {
+        extra: re.findall(rf"{name}\[([\w,]+)\]", " ".join(of)) for extra, of in extras.items()
+    }
+    parts = {extra: set(",".join(of).split(",")) - {""} for extra, of in nested.items()}
+    assert set().union(*parts.values()) <= set(extras)
     assert parts["docs"] >= {"cli", "frames", "plot", "sklearn"}  # what autodoc imports
+    assert not re.search(r"\bpboost\[", str(extras))  # another project's name on the index
 
 
-def test_hints_name_extras_in_quotes_that_every_shell_knows(project):
+def test_install_hints_name_the_distribution_and_its_extras(project):
+    files = [*PACKAGE.rglob("*.py"), *(PROJECT.parent / "docs").rglob("*.rst")]
+    files += [PROJECT.parent / "README.md", PROJECT.parent / "docs" / "lite.py"]
     hints = [
         hint
-        for path in PACKAGE.rglob("*.py")
-        for hint in re.findall(r"pip install ([^-].{,24})", path.read_text("utf-8"))
+        for path in files
+        if path.exists()
+        for hint in re.findall(r"pip install (\S+)", path.read_text("utf-8"))
+        if hint.startswith(("pboost", '"pboost'))
     ]
-    names = [re.match(r'"pboost\[(\w+|\{extra\})\]"', hint) for hint in hints]
+    names = [re.match(r'"pboosting\[(\w+|\{extra\})\]"', hint) for hint in hints]
     assert len(hints) > 5
     assert all(names), hints
     extras = {name[1] for name in names} - {"{extra}"}
     assert extras <= set(project["project"]["optional-dependencies"])
+
+
+def test_no_command_installs_the_other_pboost():
+    """On the package index `pboost` is another project: only asv may remove that name."""
+    if not PROJECT.exists():
+        pytest.skip("no pyproject.toml beside tests/")
+    found = [
+        str(path.relative_to(PROJECT.parent))
+        for path in PROJECT.parent.rglob("*")
+        if path.suffix in (".py", ".md", ".rst", ".toml", ".json", ".yml", ".yaml", ".sh", "")
+        and not {".git", "build", ".asv", "generated"} & set(path.parts)
+        and path.is_file()
+        and re.search(
+            r"pip (un)?install.*\bpboost\b(?!ing)", path.read_text("utf-8", errors="replace")
+        )
+    ]
+    assert found == ["asv_bench/asv.conf.json"]
+
+
+def test_the_distribution_is_installed_under_its_name(project):
+    assert project["project"]["name"] == "pboosting"
+    assert "pboost" in metadata.packages_distributions()
+    assert metadata.packages_distributions()["pboost"] == ["pboosting"]

@@ -181,6 +181,6 @@ def test_tqdm(capfd):
 
 def test_tqdm_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match=r'needs tqdm: pip install "pboost\[progress\]"'):
+    with pytest.raises(ImportError, match=r'needs tqdm: pip install "pboosting\[progress\]"'):
         pb.fit_adaboost("no data are read", [], rounds=5, progress=True)
     pb.fit_adaboost(X, Y, rounds=5)

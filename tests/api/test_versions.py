@@ -20,7 +20,7 @@ def test_versions_are_those_installed(capsys, monkeypatch):
     monkeypatch.setattr(_version, "PACKAGES", ("numpy", "no-such-package"))
     assert pb.show_versions() is None
     said = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
-    assert said["pboost"] == pb.__version__ == metadata.version("pboost")
+    assert said["pboost"] == pb.__version__ == metadata.version("pboosting")
     assert said["numpy"] == np.__version__
     assert said["no-such-package"] == "not installed"
 

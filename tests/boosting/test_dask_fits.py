@@ -503,5 +503,5 @@ def test_a_client_that_is_closed_ends_the_fit(cluster):
 
 
 def test_without_dask(monkeypatch):
-    with pytest.raises(ImportError, match=re.escape('pip install "pboost[dask]"')):
+    with pytest.raises(ImportError, match=re.escape('pip install "pboosting[dask]"')):
         dask_module("distributed.no_such_module")

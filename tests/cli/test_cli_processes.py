@@ -46,7 +46,7 @@ def test_missing_extra_is_named(csv_file, model_file, blocked, arguments, extra)
     arguments = [argument.format(table=csv_file, model=model_file) for argument in arguments]
     status, out, err = run(*arguments, code=code)
     assert (status, out) == (1, "")
-    assert_one_line(err, f'pip install "pboost[{extra}]"')
+    assert_one_line(err, f'pip install "pboosting[{extra}]"')
 
 
 def test_show_needs_no_extra(model_file):

@@ -352,5 +352,5 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"expected files ending in \.parquet, \.pq"):
         pb.bin_files(tmp_path / "rows.txt", folder, target="label")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r'pip install "pboost\[parquet\]"'):
+    with pytest.raises(ImportError, match=r'pip install "pboosting\[parquet\]"'):
         pb.bin_files(tmp_path / "rows.txt", folder, target="label")

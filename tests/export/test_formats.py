@@ -508,6 +508,6 @@ def test_skops_trusts_two_types():
 def test_missing_packages_are_named(package, function, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setitem(sys.modules, "treelite.model_builder", None)
-    said = rf'{function} needs {package}: pip install "pboost\[{package}\]"'
+    said = rf'{function} needs {package}: pip install "pboosting\[{package}\]"'
     with pytest.raises(ImportError, match=said):
         getattr(pb, function)(made("chain"))

@@ -208,7 +208,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert 'needs scikit-learn 1.6 or later: pip install "pboost[sklearn]"' in run("-c", code)
+    assert 'needs scikit-learn 1.6 or later: pip install "pboosting[sklearn]"' in run("-c", code)
 
 
 def test_without_docstrings():
