@@ -427,26 +427,42 @@ def edge_to_rho(edge: ArrayLike) -> float | FloatArray:
     return plain(np.sqrt((1 - 2 * epsilon) * (1 + 2 * epsilon)))
 
 
-def training_error_bound(gammas: ArrayLike, *, simple: bool = False) -> float | FloatArray:
-    """Return the bound on AdaBoost's training error, of weak classifiers of these edges.
+def training_error_bound(
+    gammas: ArrayLike, *, simple: bool = False, step: float = 1.0
+) -> float | FloatArray:
+    """Return a bound on the training error of AdaBoost, from the edges of its weak classifiers.
 
     Parameters
     ----------
     gammas : array_like of float, shape (..., T)
         Edge of each weak classifier: 1/2 minus its weighted error, in [-1/2, 1/2].
     simple : bool
-        Whether to return the simpler and larger exp(-2 times the sum of the squares).
+        Whether to return the simpler and larger exp(-2 step (2 - step) times the sum of the
+        squares).
+    step : float
+        Factor on the log odds in the weight update, in [0, 2]: the weights of misclassified rows
+        are multiplied by ((1 - e) / e)**step. 1 is AdaBoost, 1/2 is SBPMT as published and the
+        default of `fit_sbpmt`. For `fit_adaboost` with symmetric votes it is the learning rate.
 
     Returns
     -------
     float or ndarray of float64, shape (...)
-        The product of sqrt(1 - 4 gamma^2) along the last axis; [L], analysis of the training error.
-        That of discrete AdaBoost, unless its votes are smoothed or shrunk.
+        The product, along the last axis, of
+        (1 - e)**(1 - step/2) e**(step/2) + e**(1 - step/2) (1 - e)**(step/2) with e = 1/2 - gamma.
+        For ``step=1`` a factor is 2 sqrt(e (1 - e)) = sqrt(1 - 4 gamma^2): [L], analysis of the
+        training error. For ``step=2`` it is 1. Smoothed votes do not have this bound.
 
     Raises
     ------
+    TypeError
+        If `step` is no number.
     ValueError
-        If an edge is outside [-1/2, 1/2], or `gammas` is a single number.
+        If an edge is outside [-1/2, 1/2], `gammas` is a single number, or `step` is outside [0, 2].
+
+    Notes
+    -----
+    [QH] applies the bound for ``step=1`` to its algorithm 3, which takes half of AdaBoost's step.
+    The documentation has a proof for any step, and a counterexample.
 
     Examples
     --------
@@ -455,13 +471,18 @@ def training_error_bound(gammas: ArrayLike, *, simple: bool = False) -> float | 
     0.5181
     >>> round(pb.bounds.training_error_bound([0.2, 0.29, 0.36], simple=True), 4)
     0.6021
+    >>> round(pb.bounds.training_error_bound([0.2, 0.29, 0.36], step=0.5), 4)
+    0.6177
     """
     edges = as_numbers("gammas", gammas, -0.5, 0.5)
+    power = check_number("step", step, least=0.0, most=2.0) / 2
     if not edges.ndim:
         raise ValueError(f"gammas: expected one edge per weak classifier, got the number {edges}")
     if simple:
-        return plain(np.exp(-2 * (edges**2).sum(axis=-1)))
-    return plain(np.sqrt((1 - 2 * edges) * (1 + 2 * edges)).prod(axis=-1))
+        return plain(np.exp(-8 * power * (1 - power) * (edges**2).sum(axis=-1)))
+    wrong, right = 1 - 2 * edges, 1 + 2 * edges
+    factors = (right ** (1 - power) * wrong**power + wrong ** (1 - power) * right**power) / 2
+    return plain(factors.prod(axis=-1))
 
 
 def crowd_error(T: ArrayLike, gamma: ArrayLike) -> float | FloatArray:
@@ -746,7 +767,7 @@ def subagging_bound(
 
 
 def boosted_pmt_bound(
-    risks: ArrayLike, n: ArrayLike, vc: ArrayLike, *, delta: ArrayLike = 0.01
+    risks: ArrayLike, n: ArrayLike, vc: ArrayLike, *, delta: ArrayLike = 0.01, step: float = 1.0
 ) -> float | FloatArray:
     """Return the bound on the error on new rows of AdaBoost of probit model trees.
 
@@ -761,29 +782,36 @@ def boosted_pmt_bound(
         VC dimension of the trees, or a bound on it, >= 1.
     delta : array_like of float
         Probability with which the bound may fail, in (0, 1].
+    step : float
+        Factor on the log odds in the weight update, in [0, 2], see `training_error_bound`. Pass the
+        `step` of `fit_sbpmt`, whose default is 1/2.
 
     Returns
     -------
     float or ndarray of float64, shape (...)
-        At most 1: exp(-2 times the sum of the squares of 1/2 - risk / ln 2), which bounds the
-        training error, and sqrt(32 (T (ln(e n / T) + vc ln(e n / vc)) + ln(8 / delta)) / n).
+        At most 1: the simple `training_error_bound` of the edges 1/2 - risk / ln 2, plus
+        sqrt(32 (T (ln(e n / T) + vc ln(e n / vc)) + ln(8 / delta)) / n).
 
     Raises
     ------
+    TypeError
+        If `step` is no number.
     ValueError
         If a number is out of its range, or `risks` is a single number.
 
     Notes
     -----
-    [QH], theorem 6, with the second term as it is in [SF], theorem 4.6, where T multiplies `vc`.
-    The first holds for AdaBoost's own update, ``step=1``. The second is below 1 for very many rows
-    only.
+    [QH], theorem 6, with the second term as it is in [SF], theorem 4.6, where T multiplies `vc`,
+    and the first for the step that was taken. As printed, the first is the bound for ``step=1``,
+    which does not hold for the update of [QH]. The second is below 1 for very many rows only.
 
     Examples
     --------
     >>> import pboost as pb
     >>> round(pb.bounds.boosted_pmt_bound([0.05, 0.1, 0.1], 1e7, 20), 4)
     0.4717
+    >>> round(pb.bounds.boosted_pmt_bound([0.05, 0.1, 0.1], 1e7, 20, step=0.5), 4)
+    0.5736
     """
     risks = as_numbers("risks", risks, 0.0, _LN_2 / 2)
     if not risks.ndim or not risks.shape[-1]:
@@ -791,7 +819,7 @@ def boosted_pmt_bound(
     T = risks.shape[-1]
     rows, dimension = _counts("n", n), _counts("vc", vc)
     failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
-    trained = np.exp(-2 * ((0.5 - risks / _LN_2) ** 2).sum(axis=-1))
+    trained = training_error_bound(0.5 - risks / _LN_2, simple=True, step=step)
     trained, rows, dimension, failing = align(
         "risks, n, vc, delta", trained, rows, dimension, failing
     )

@@ -112,6 +112,16 @@ def test_boosted_pmt_bound_by_hand():
     assert bounds.boosted_pmt_bound([math.log(2) / 2] * 3, 1e15, 1) == 1.0
 
 
+@pytest.mark.parametrize("step", [0.5, 1.0, 1.5])
+def test_boosted_pmt_bound_takes_the_bound_of_the_step(step):
+    risks = np.array([0.1, 0.25]) * math.log(2)
+    trained = [bounds.boosted_pmt_bound(risks, 1e15, 1, step=s) for s in (step, 1.0)]
+    spread = trained[1] - math.exp(-2 * (0.4**2 + 0.25**2))
+    expected = math.exp(-2 * step * (2 - step) * (0.4**2 + 0.25**2))
+    assert trained[0] - spread == pytest.approx(expected, rel=1e-12)
+    assert bounds.boosted_pmt_bound(risks, 1e15, 1) == trained[1]
+
+
 def test_training_part_bounds_the_training_error():
     """Random classifiers of known risk, boosted with the textbook's update."""
     from scipy.special import log_ndtr
@@ -154,6 +164,7 @@ def test_training_part_bounds_the_training_error():
         (lambda: bounds.boosted_pmt_bound([0.1], 100, 101), "n: expected at least the number"),
         (lambda: bounds.boosted_pmt_bound([0.1] * 7, 6, 2), "n: expected at least the number"),
         (lambda: bounds.boosted_pmt_bound([0.1], 100, 2.5), "vc: expected integers, got 2.5"),
+        (lambda: bounds.boosted_pmt_bound([0.1], 100, 5, step=3), "step: expected a number in"),
     ],
 )
 def test_numbers_out_of_range(call, message):

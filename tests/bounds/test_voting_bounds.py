@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from reference import bounds as bounds_reference
 from reference import voting as reference
+from scipy.optimize import linprog
 
 import pboost as pb
 from pboost import bounds
@@ -66,6 +69,94 @@ def test_training_error_bound_is_the_certificate_of_adaboost():
     assert np.mean(pb.predict(model, X) != y) <= bounds.training_error_bound(gammas)
 
 
+@pytest.mark.parametrize("step", [0.0, 0.25, 0.5, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("gamma", [-0.4, 0.0, 1e-9, 0.1, 0.45, 0.5 - 2**-40])
+def test_training_error_bound_of_a_step(gamma, step):
+    expected = float(bounds_reference.step_factor(0.5 - gamma, step))
+    assert bounds.training_error_bound([gamma], step=step) == pytest.approx(expected, rel=1e-13)
+    found = bounds.training_error_bound([[gamma] * 7], step=step)
+    assert found == pytest.approx([expected**7], rel=1e-12)
+
+
+def test_training_error_bound_at_the_known_steps():
+    gammas = np.linspace(-0.5, 0.5, 101)[:, None]
+    e = (0.5 - gammas)[:, 0]
+    root, other = np.sqrt(e), np.sqrt(1 - e)
+    textbook = bounds.training_error_bound(gammas, step=1)
+    assert textbook == pytest.approx(2 * root * other, rel=1e-14)
+    assert (textbook == bounds.training_error_bound(gammas)).all()
+    half = bounds.training_error_bound(gammas, step=0.5)
+    assert half == pytest.approx((e * (1 - e)) ** 0.25 * (root + other), rel=1e-14)
+    assert bounds.training_error_bound(gammas, step=2) == pytest.approx(np.ones(101), rel=1e-15)
+    assert bounds.training_error_bound(gammas, step=0) == pytest.approx(np.ones(101), rel=1e-15)
+    assert bounds.training_error_bound([0.5], step=0.5) == 0.0
+
+
+@pytest.mark.parametrize("step", [0.1, 0.5, 1.0, 1.7])
+def test_simple_training_error_bound_is_larger_for_every_step(step):
+    gammas = np.linspace(-0.5, 0.5, 401)[:, None]
+    exact, simple = (bounds.training_error_bound(gammas, simple=s, step=step) for s in (0, 1))
+    assert (exact <= simple * (1 + 1e-15)).all()
+    # Equal in the second order.
+    small = np.array([1e-3])
+    assert 1 - bounds.training_error_bound(small, step=step) == pytest.approx(
+        1 - bounds.training_error_bound(small, simple=True, step=step), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.5, 1.0])
+def test_training_error_bound_of_a_step_is_the_certificate_at_that_learning_rate(rate):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X.sum(axis=1) + rng.normal(size=200) > 0, 1, -1)
+    options = {"votes": "symmetric", "smoothing": 0, "learning_rate": rate}
+    model = pb.fit_adaboost(X, y, rounds=30, weak=pb.weak.stump("error"), **options)
+    gammas = np.tanh(np.abs(model.vote[:, 0]) / rate) / 2
+    found = bounds.training_error_bound(gammas, step=rate)
+    assert found == pytest.approx(pb.certificate(model), rel=1e-9)
+
+
+def greatest_error(rounds, error, step):
+    """Return the greatest training error of a vote whose members all have this weighted error.
+
+    A linear programme over the shares of the rows that each set of members misclassifies.
+    """
+    wrong = np.array(list(itertools.product([0, 1], repeat=rounds)))
+    factor = ((1 - error) / error) ** step
+    before = np.cumsum(wrong, axis=1) - wrong
+    rows = [factor**b * (w - error) for b, w in zip(before.T, wrong.T, strict=True)]
+    tied_or_wrong = (2 * wrong.sum(axis=1) >= rounds).astype(float)
+    found = linprog(-tied_or_wrong, A_eq=[*rows, np.ones(len(wrong))], b_eq=[0.0] * rounds + [1.0])
+    return -found.fun
+
+
+@pytest.mark.parametrize(("rounds", "times"), [(7, 1.565), (9, 2.894)])
+def test_half_a_step_needs_its_own_bound(rounds, times):
+    """The error that the published update can leave exceeds the bound for the whole step."""
+    edges = np.full(rounds, 0.45)
+    whole, half = (greatest_error(rounds, 0.05, step) for step in (1.0, 0.5))
+    assert whole <= bounds.training_error_bound(edges)
+    assert half / bounds.training_error_bound(edges) == pytest.approx(times, abs=1e-3)
+    assert half <= bounds.training_error_bound(edges, step=0.5)
+
+
+@pytest.mark.parametrize("step", [0.25, 0.5, 1.0])
+def test_boosted_probit_trees_keep_the_bound_of_their_step(step):
+    """Boosted probit trees on all rows; the votes and the updates are those of algorithm 3."""
+    wrong = 0
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 2)).round(1)
+        y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=40) > 0).astype(int)
+        options = {"steps": 1, "max_depth": 1, "min_split": 4, "min_leaf": 2, "vote": "majority"}
+        model = pb.fit_sbpmt(X, y, members=1, rounds=6, bag=None, step=step, **options)
+        bound = bounds.training_error_bound(0.5 - model.error[0, : len(model.alpha)], step=step)
+        error = np.mean(pb.predict(model, X) != y)
+        assert error <= bound + 1e-12
+        wrong += error > 0
+    assert wrong > 20
+
+
 @pytest.mark.parametrize("rich", [{"size": 4000.0}, {"size": 1.0}, {"vc": 3.0}])
 @pytest.mark.parametrize("theta", [0.2, 0.3, 1.0])
 @pytest.mark.parametrize("m", [1e3, 1e6, 1e9])
@@ -113,6 +204,9 @@ def test_margin_bound_falls_with_rows_and_margin():
         (lambda: bounds.crowd_bound([1, 2], [0, 0, 0]), ValueError, "T, gamma: expected shapes"),
         (lambda: bounds.training_error_bound(0.1), ValueError, "gammas: expected one edge per"),
         (lambda: bounds.training_error_bound([0.6]), ValueError, "gammas: expected numbers in"),
+        (lambda: bounds.training_error_bound([0.1], step=2.1), ValueError, "step: expected a num"),
+        (lambda: bounds.training_error_bound([0.1], step=-1), ValueError, "step: expected a numb"),
+        (lambda: bounds.training_error_bound([0.1], step="1"), TypeError, "step: expected a numb"),
         (
             lambda: bounds.margin_generalization_bound(0, 1, 0.1),
             TypeError,

@@ -88,6 +88,17 @@ def rate_matryoshka(T, C):
     return C / T * (digamma(1 + C) - 1 - digamma(Decimal(1)))
 
 
+@in_decimal
+def step_factor(error, step):
+    """Return how much one round with this weighted error lowers the bound on the training error.
+
+    The weights of misclassified rows are multiplied by r = ((1 - e) / e)**step. This is the sum of
+    the new weights, (1 - e) + e r, over the square root of r, for 0 < e < 1.
+    """
+    ratio = ((1 - error) / error) ** step
+    return ((1 - error) + error * ratio) / ratio.sqrt()
+
+
 def nested_bound(sizes, rho):
     for size in sizes:
         rho = tree_bound(size, rho)
