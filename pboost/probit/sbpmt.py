@@ -290,7 +290,7 @@ def fit_sbpmt(
         published code, see `sbpmt_published`, but for `vote`. `missing` is "learn" or "error".
     step : float
         Factor in (0, 1] of the log odds in the votes and so in the change of the weights: 0.5 is
-        the source's, 1.0 the textbook's AdaBoost.
+        the source's, 1.0 the textbook's AdaBoost. `pboost.bounds.training_error_bound` takes it.
     vote : {"average", "majority"}
         What the members say of a row: the mean of their trees' probabilities, weighted by the
         trees' votes; or the label with most of these votes. `predict_proba` is the mean of that,
@@ -346,6 +346,9 @@ def fit_sbpmt(
     1 - 1/J or more, which is that of guessing, ends it, too, and is left out; unless it is the
     first: then it is kept, and its vote is 1. A class without a row in a subsample is never the
     answer of its member, unless it is the only class there.
+
+    The bound of the source's theorem 3, `pboost.bounds.subagging_bound`, needs more than ln(n)**2
+    members. The default of 21 is enough for up to 97 rows.
 
     References
     ----------
