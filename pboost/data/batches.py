@@ -107,7 +107,30 @@ def _arrow_reader(source: Any) -> Callable[[], Iterable[Any]]:
     """Return what reads a table or a data set of pyarrow; of the latter few batches are ahead."""
     if not hasattr(source, "get_fragments"):
         return lambda: source.to_batches(max_chunksize=BATCH_ROWS)
+    _check_columns(source)
     return lambda: source.to_batches(batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1)
+
+
+def _check_columns(source: Any) -> None:
+    """Raise ValueError unless all files of a data set have the columns of its schema.
+
+    pyarrow would leave out further columns, and fill absent ones with missing values.
+    """
+    from pyarrow.dataset import get_partition_keys
+
+    for k, fragment in enumerate(source.get_fragments()):
+        keys = get_partition_keys(fragment.partition_expression)  # values in the names of folders
+        expected, found = source.schema.names, [*fragment.physical_schema.names, *keys]
+        different = set(expected).symmetric_difference(found)
+        name = next((name for name in (*expected, *found) if name in different), None)
+        if name is not None:
+            file = repr(getattr(fragment, "path", f"fragment {k}"))
+            problem = "has no" if name in expected else "has in addition the"
+            raise ValueError(
+                f"source: expected the columns of the first file (or of the schema) in all files, "
+                f"but {file} {problem} column {name!r}; write the files with the same columns, or "
+                "pass a function that yields batches with the columns to use"
+            )
 
 
 def _split(found: Any, target: str | None, weight: str | None, k: int) -> Batch:

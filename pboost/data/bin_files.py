@@ -89,8 +89,8 @@ def bin_files(
     Raises
     ------
     ValueError, TypeError
-        If a batch is not as described, has other columns than the first, misses a label, or holds
-        an infinity; the message says which. If batches are others when they are read again.
+        If a file or batch is not as described, has other columns than the first, misses a label, or
+        holds an infinity; the message says which. If batches are others when they are read again.
     FileExistsError
         If the folder holds something else.
     OSError

@@ -331,6 +331,40 @@ def test_files_and_record_batches(kind, tmp_path):
     assert made.y.tolist() == y[by_class].tolist()
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("is_data_set", [False, True])
+@pytest.mark.parametrize(
+    ("lacking", "problem"), [(0, "has in addition the column 'x1'"), (1, "has no column 'x1'")]
+)
+def test_a_feature_that_a_file_lacks_is_refused(lacking, problem, is_data_set, kind, tmp_path):
+    found, *_ = arrow_table(30)
+    from pyarrow import csv, dataset, parquet
+
+    write = {"parquet": parquet.write_table, "csv": csv.write_csv}[kind]
+    paths = [tmp_path / f"{k}.{kind}" for k in range(2)]
+    for k, path in enumerate(paths):
+        write(found.drop(["x1"] if k == lacking else []), path)
+    source = dataset.dataset([str(path) for path in paths], format=kind) if is_data_set else paths
+    with pytest.raises(ValueError, match=rf"source: .*/1\.{kind}' {problem}"):
+        pb.bin_files(source, tmp_path / "columns", target="label", weight="mass")
+
+
+def test_columns_in_the_names_of_folders(tmp_path):
+    found, *_ = arrow_table(60)
+    from pyarrow import dataset
+
+    parts = {"format": "parquet", "partitioning": dataset.partitioning(flavor="hive")}
+    found = found.append_column("year", [[2001, 2002] * 30])
+    dataset.write_dataset(
+        found, tmp_path / "years", format="parquet",
+        partitioning=dataset.partitioning(found.select(["year"]).schema, flavor="hive"),
+    )  # fmt: skip
+    source = dataset.dataset(tmp_path / "years", **parts)
+    made = pb.bin_files(source, tmp_path / "columns", target="label", weight="mass")
+    assert made.columns.names == ("x0", "x1", "x2", "x3", "x4", "year")
+    assert made.columns.n_bins[5] == 2
+
+
 def test_files_that_cannot_be_read(tmp_path, monkeypatch):
     found, _, _, _ = arrow_table(30)
     text = found.append_column("name", [["a", "b", "c"] * 10])
