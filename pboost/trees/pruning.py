@@ -355,7 +355,7 @@ def fit_pruned_cart(
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     **options
-        Options of `fit_cart`.
+        Options of `fit_cart`, but not ``missing="both"``.
 
     Returns
     -------

@@ -253,7 +253,8 @@ def fit_stagewise(
         of about equal weight, in a small part of the time. "auto" is binned, but for columns that
         are sorted already.
     max_bins, missing, level_smoothing :
-        Options of the trees, see `fit_cart`; columns are sorted or binned once for all.
+        Options of the trees, see `fit_cart`; columns are sorted or binned once for all. `missing`
+        is "learn" or "error".
     sums : {"auto", "packed", "wide"}
         How a binned search rounds gradients and curvatures: "packed" to 18 bits of the largest
         gradient and 19 of the largest curvature; "wide" to 35 bits of both, of more than 131,072
