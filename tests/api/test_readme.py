@@ -33,6 +33,12 @@ def test_what_readme_states_is_so(figures):
     assert len(found) >= 5 + sum(not claim.slow for claim in figures.CLAIMS) - 1
 
 
+def test_readme_has_the_words_of_every_claim(figures):
+    """Also of claims that are slow to measure."""
+    words = [claim.words for claim in figures.CLAIMS]
+    assert [regex for regex in words if not re.search(regex, figures.prose())] == []
+
+
 def test_a_figure_that_is_wrong_or_new_is_found(figures, monkeypatch):
     text = figures.readme()
     monkeypatch.setattr(figures, "readme", lambda: text.replace("than 1.2 %", "than 1.5 %"))
