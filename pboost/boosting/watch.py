@@ -22,7 +22,6 @@ from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import ValidationRows
 from pboost.models.base import prefix, staged_decision_function
 from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import with_levels
 from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
 from pboost.values import FloatArray
@@ -115,7 +114,7 @@ class Watch:
         assert self._least is not None
         return self._least[1]
 
-    def judge(self, model: DecisionGraph, X: Any) -> None:
+    def judge(self, model: DecisionGraph, X: Features) -> None:
         """Take note of the stages of a whole model, up to the one at which growth would have ended.
 
         Between stages the error is that of the stage before.
@@ -140,7 +139,7 @@ class Watch:
         opened.
         """
         if not votes_stay or self.is_lost:
-            self.judge(model, with_levels(X, Features(X, None, model.table)))
+            self.judge(model, Features(X, None, model.table))
         errors, reason = np.array(self.errors), model.record.stop_reason
         if not model.n_nodes:
             errors[0] = self.error_of(model.bias)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -185,7 +185,7 @@ def _distilled(fits: Fits, family: str, teacher: str, rate: float) -> StagewiseM
     comparisons = REACH * min(fits.budget, FAMILIES[family].most)
     X = fits.X
     if fits.weight is not None:
-        X = replace(X, values=X.values[by_weight(fits.weight, X.n_rows)])
+        X = X.take(by_weight(fits.weight, X.n_rows))
     return distill(
         fits.of(teacher), X, comparisons=comparisons, learning_rate=rate, rng=fits.rng(3),
         n_threads=fits.n_threads,

@@ -103,7 +103,7 @@ class Seen:
 
         def path(of: Fitted, rows: NDArray[np.intp]) -> Trajectory:
             rows = rows[:: -(-len(rows) // MOST_SEEN)]
-            return path_of(of, replace(X, values=X.values[rows]), whole.prices)
+            return path_of(of, X.take(rows), whole.prices)
 
         self.every = path(model, by_weight(whole.weight, X.n_rows))
         self.joints = min(len(self.every.cost), len(tried.path.cost)) - 1

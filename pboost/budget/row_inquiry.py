@@ -172,7 +172,7 @@ class Case:
                     f"X: expected a number or a category in {label}, got {shown(value)}"
                 )
             row[0, column] = value
-        features = match_names(None, model.n_features, row, model.table)
+        features = match_names(None, model.n_features, row, model.row_table)
         found = np.zeros((1, model.n_features))
         found[0, columns] = features.values[0, columns]
         check_finite(Features(found, model.feature_names), model.takes_missing)
@@ -250,7 +250,7 @@ class RowInquiry:
 
     def features(self) -> Features:
         """Return the row as models take it."""
-        return Features(self.values, self.case.model.feature_names, self.case.model.table)
+        return Features(self.values, self.case.model.feature_names, self.case.model.row_table)
 
     def tell(self, asked: Name, answer: Any) -> None:
         """Take the answer to a question; AskError where it is none."""

@@ -192,7 +192,7 @@ def fit_within(
     budgets, is_list = _budgets(comparisons, worst, price, bytes)
     features = as_features(X, categorical)
     data, rows = read_data(y, y_proba, labels, sample_weight, features.n_rows, task)
-    features = features if rows is None else _rows(features, rows)
+    features = features if rows is None else features.take(rows)
     folds = check_integer("folds", folds, least=2)
     generator = as_generator(rng)
     seed = draw_seed(generator)
@@ -284,11 +284,11 @@ def _try(
         rng = partial(child, (*seed, fold))
         part = data.part(train)
         fits = replace(
-            whole, X=_rows(whole.X, train), y=part.numbered(), weight=part.weight, rng=rng, made={}
+            whole, X=whole.X.take(train), y=part.numbered(), weight=part.weight, rng=rng, made={}
         )
         for name in names:
             model = fits.of(name)
-            path = costly_path(whole, model, _rows(whole.X, test))
+            path = costly_path(whole, model, whole.X.take(test))
             path = path._replace(score=_of_all(path.score, model.labels, data.n_labels))
             found[name].append((path, model, data.often(train)))
     truth = np.concatenate(tested)
@@ -309,11 +309,6 @@ def _some(rows: NDArray[np.intp], most: int, generator: np.random.Generator) -> 
     if len(rows) <= most:
         return rows
     return np.sort(generator.choice(rows, most, replace=False))
-
-
-def _rows(features: Features, rows: NDArray[np.intp]) -> Features:
-    """Return some rows."""
-    return replace(features, values=features.values[rows])
 
 
 def _of_all(score: FloatArray, known: NDArray[Any] | None, n_labels: int) -> FloatArray:

@@ -203,4 +203,4 @@ class Reader:
 def _positive(features: Features, weights: FloatArray) -> tuple[Features, FloatArray]:
     """Return the rows of positive weight."""
     kept = np.flatnonzero(weights)
-    return Features(features.values[kept], features.names, features.table), weights[kept]
+    return features.take(kept), weights[kept]

@@ -161,7 +161,14 @@ def _as_trained(X: Any, features: Features, trained: Trained) -> Features:
     own = Table.of_numbers(features.n_features) if own is None else own
     values = features.values[:, order]
     for j, place in enumerate(order):
+        if own.is_alike(place, trained.known, j):
+            continue
         label = column_label(trained.names, j)
+        if own.has_shared(place):
+            raise ValueError(
+                f"X: {label} was read for another model, for which several categories share a "
+                "number; pass the rows as they were before"
+            )
         match_levels(trained.known, j, values[:, j], own.values_of(place), label)
     return Features(values, trained.names, trained.table)
 

@@ -27,8 +27,12 @@ from pboost.values import INT32_MAX, Array, refuse_masked
 class Features:
     """A feature matrix: `values` (n, d), float32 or float64, and column names or None.
 
-    NaN is a missing value; columns of categories hold the level numbers of the `table`, which is
-    None where there are none.
+    NaN is a missing value. A categorical column, ordered or not, holds numbers of categories, and
+    the `table` says which category each number is; the table is None if there is no such column.
+
+    This is the type of rows that have been read. Code that passes rows on must pass Features:
+    `values` alone look like a matrix of the user, and would be read a second time, the numbers of
+    categories as if they were categories.
     """
 
     values: Array
@@ -44,6 +48,10 @@ class Features:
     def n_features(self) -> int:
         """Number of columns."""
         return self.values.shape[1]
+
+    def take(self, rows: slice | NDArray[np.integer]) -> Features:
+        """Return some of the rows."""
+        return Features(self.values[rows], self.names, self.table)
 
 
 def is_frame(X: Any) -> bool:

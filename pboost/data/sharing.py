@@ -80,4 +80,4 @@ def rows_to_predict(X: Any) -> Rows:
     if not isinstance(X, SortedColumns):
         return as_rows(X)
     rows = as_rows(listed_values(X.source, X.rows))
-    return replace(rows, names=X.names)
+    return replace(rows, names=X.names, table=X.table)

@@ -182,6 +182,28 @@ class Table:
         assert levels is not None
         return Table(levels, self.has_missing[list(columns)], other, order)
 
+    def is_alike(self, column: int, other: Table, place: int) -> bool:
+        """Return whether a column has the same numbers of categories as a column of `other`."""
+        for name in ("levels", "other", "order"):
+            here, there = self._of(name, column), other._of(name, place)
+            if here is None or there is None:
+                if here is not there:
+                    return False
+            elif here.dtype.kind != there.dtype.kind or not np.array_equal(here, there):
+                return False
+        return True
+
+    def has_shared(self, column: int) -> bool:
+        """Return whether several categories of a column share a number, so that it is not known
+        which of them a row has.
+        """
+        return self._of("other", column) is not None
+
+    def _all_values(self, column: int) -> list[Array]:
+        """Return the values of a column of categories, those that share a number, too."""
+        found = self.values_of(column), self._of("other", column)
+        return [values for values in found if values is not None]
+
     def _of(self, name: str, column: int) -> Array | None:
         found = getattr(self, name)
         return None if found is None else found[column]
@@ -264,6 +286,45 @@ class Table:
                 raise ValueError(f"table.levels[{j}]: expected at most {MOST_LEVELS} levels")
             if levels is not None and self._of("order", j) is not None:
                 raise ValueError(f"table.order[{j}]: expected None of a column that has levels")
+
+
+def united(tables: Sequence[Table | None], n_features: int) -> Table | None:
+    """Return a table by which rows can be numbered that models of all these tables read.
+
+    In a column that has other numbers in some of them, all categories that one of them knows have
+    numbers of their own, more than 255 if need be; or it holds numbers if it does in one of them.
+    """
+    known = _known(tables, n_features)
+    if not known or all(table == known[0] for table in known[1:]):
+        return tables[0] if known else None
+    columns: list[list[Array | None]] = []
+    for j in range(n_features):
+        every = [table._all_values(j) for table in known]
+        if _are_alike(known, j):
+            columns.append([known[0]._of(name, j) for name in ("levels", "other", "order")])
+        elif not all(every):
+            columns.append([None, None, None])
+        else:
+            columns.append(
+                [np.unique(np.concatenate([v for values in every for v in values])), None, None]
+            )
+    levels, other, order = zip(*columns, strict=True)
+    holes = np.any([table.has_missing for table in known], axis=0)
+    return Table(levels, holes, other, order)
+
+
+def first_unlike(tables: Sequence[Table | None], n_features: int) -> int | None:
+    """Return the first column that has other numbers of categories in some tables, or None."""
+    known = _known(tables, n_features)
+    return next((j for j in range(n_features) if not _are_alike(known, j)), None)
+
+
+def _known(tables: Sequence[Table | None], n_features: int) -> list[Table]:
+    return [Table.of_numbers(n_features) if table is None else table for table in tables]
+
+
+def _are_alike(tables: Sequence[Table], column: int) -> bool:
+    return all(tables[0].is_alike(column, table, column) for table in tables[1:])
 
 
 def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:

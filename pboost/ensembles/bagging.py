@@ -17,7 +17,7 @@ from pboost.data.check_xy import (
     is_clean,
 )
 from pboost.data.columns import BinnedColumns, SortedColumns
-from pboost.data.convert import Features, Rows, as_rows, is_frame
+from pboost.data.convert import Rows, as_rows, is_frame
 from pboost.data.labels import Classes, labels_of_rows, needs_of, truth_of_rows
 from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.data.shared_reads import held
@@ -208,8 +208,7 @@ def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:
     """Return rows for a member to predict: those of a frame as numbers, where it reads such."""
     if rows.names is None or not is_frame(rows.source) or not reads_columns(model):
         return rows.take(positions)
-    features = as_features(rows.source)
-    return Features(features.values[positions], features.names, features.table)
+    return as_features(rows.source).take(positions)
 
 
 def _shared(

@@ -13,6 +13,7 @@ from pboost.data.indicators import indicators_of
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import HALF, Subsets
+from pboost.data.table import Table, column_label, first_unlike
 from pboost.export.c_parts import (
     Leaving,
     Levels,
@@ -268,7 +269,20 @@ def _members(models: Any) -> tuple[Part, ...]:
                 f"model: a member is a {type(member).__name__} of another package, which no format "
                 "but a pickle has"
             )
+    _check_categories([member.row_table for member in models], models[0])
     return tuple(part_of(member) for member in models)
+
+
+def _check_categories(tables: list[Table | None], first: Model) -> None:
+    """Raise NotImplementedError if members have other numbers of the same categories."""
+    column = first_unlike(tables, first.n_features)
+    if column is not None:
+        label = column_label(first.feature_names, column)
+        raise NotImplementedError(
+            f"model: its members number the categories of {label} in different ways, and a C file "
+            "reads one number; export the members, model.models, or merge rare categories, so that "
+            "no column has more than 255"
+        )
 
 
 def _link(model: Model) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pboost.data.check_xy import check_has_rows
 from pboost.inspection.graph_drawing import Drawn, draw
-from pboost.models.new_rows import as_graph, count_rows, match_columns, with_levels
+from pboost.models.new_rows import as_graph, count_rows, match_columns
 from pboost.models.node_walk import asks_functions, hard_exits, passages
 from pboost.models.nodes import OUT, Graph
 from pboost.models.soft_walk import reach
@@ -169,8 +169,7 @@ def _passed_by(model: Graph, X: Any, y: ArrayLike | None) -> FloatArray:
     label = None if y is None else np.asarray(y)
     for first in range(0, n, at_once):
         part = slice(first, first + at_once)
-        rows = with_levels(features.values[part], features)
-        found = reach(doubled, rows, None if label is None else label[part])
+        found = reach(doubled, features.take(part), None if label is None else label[part])
         passed += found.sum(axis=0).reshape(-1, 3)[:, 1:]
     return passed / n
 

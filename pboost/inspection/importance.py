@@ -20,8 +20,6 @@ from pboost.data.check_xy import (
     scaled_weights,
 )
 from pboost.data.convert import with_shuffled
-from pboost.data.fill import column_spread
-from pboost.data.indicators import in_sums
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble
 from pboost.models.forest import Forest
@@ -122,15 +120,13 @@ def feature_importances(model: Model, kind: str | None = None, *, X: Any = None)
                 f"model: expected a Tree or a Forest for kind={kind!r}, got a "
                 f"{type(model).__name__}; kind=None is what it has of its own"
             )
-    spread = None
-    if X is not None:
-        reader = _reader(model)
-        features = match_columns(reader, X)
-        check_has_rows(len(features.values))
-        check_finite(features, model.takes_missing)
-        values = in_sums(features.values, reader.table) if reader.adds_up else features.values
-        spread = column_spread(values, np.ones(len(values)))
-    return model.importances(spread)
+    if X is None:
+        return model.importances(None)
+    _reader(model)  # raises TypeError if there is none
+    features = match_columns(model, X)
+    check_has_rows(len(features.values))
+    check_finite(features, model.takes_missing)
+    return model.importances(features)
 
 
 def permutation_importance(
@@ -222,11 +218,10 @@ def _shuffled(model: Any, X: Any) -> tuple[int, int, Callable[[int, NDArray[np.i
 
     Functions get rows as they are given, other models the numbers of their columns.
     """
-    reader = _reader(model)
     if not reads_columns(model):
-        given = match_rows(reader, X)
+        given = match_rows(_reader(model), X)
         return given.n_rows, given.n_features, partial(with_shuffled, given.source)
-    features = match_columns(reader, X)
+    features = match_columns(model, X)
     check_finite(features, model.takes_missing)
     values, changed = copied(features.values), 0
     # Of categories these are level numbers, which are matched by what they stand for.

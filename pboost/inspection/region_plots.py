@@ -87,7 +87,7 @@ def plot_regions(
         raise TypeError(f"model: expected one that reads columns, got {shown(model)}")
     rows = match_columns(model, X)
     check_has_rows(len(rows.values))
-    names = ColumnNames(model.feature_names, model.n_features, model.table)
+    names = ColumnNames(model.feature_names, model.n_features, rows.table)
     across, up = (_axis(rows, names, j, resolution) for j in _two(features, model))
     held = np.array([_held(rows, j) for j in range(rows.n_features)])
     grid = np.tile(held, (len(across.at) * len(up.at), 1))

@@ -93,6 +93,11 @@ class Model(Fitted):
             KINDS[cls.file_kind] = cls
 
     @property
+    def row_table(self) -> Table | None:
+        """The table by whose numbers of categories rows are passed to the model."""
+        return self.table
+
+    @property
     def n_inputs(self) -> int:
         """Number of different numbers that are read of a row."""
         return self.n_features
@@ -308,10 +313,11 @@ class Model(Fitted):
         """
         return self.contributions(X)
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the shares (d,) of the columns in what was learnt, all 0 where that is nothing.
 
-        `spread` (d,): standard deviations of the columns, None for those that the model knows.
+        `X`: rows whose standard deviations are the spreads of the columns, None for spreads that
+        the model knows.
         """
         raise NotImplementedError(
             f"model: how much columns matter to a {type(self).__name__} is not known"

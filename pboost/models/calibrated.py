@@ -105,6 +105,12 @@ class CalibratedModel(Model):
         return f"<calibrate: {self.settings.get('method')}, of {self.model!r}>"
 
     @property
+    def row_table(self) -> Table | None:
+        """The table of the model."""
+        found: Table | None = self.model.row_table
+        return found
+
+    @property
     def models(self) -> tuple[Model]:
         """The model, as the only one that is stored with it."""
         return (self.model,)
@@ -196,9 +202,9 @@ class CalibratedModel(Model):
         """Return what the model asks of a row, whose values are then calibrated."""
         return CalibratedInquiry(self, self.model.inquiry(settles))
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return those of the model."""
-        found: FloatArray = self.model.importances(spread)
+        found: FloatArray = self.model.importances(X)
         return found
 
     def in_words(self, score: FloatArray) -> str:

@@ -136,6 +136,12 @@ class EarlyExitModel(Model):
         return f"a price of {self.cost:.4g} per {row}"
 
     @property
+    def row_table(self) -> Table | None:
+        """The table of the model."""
+        found: Table | None = self.model.row_table
+        return found
+
+    @property
     def models(self) -> tuple[Model]:
         """The model, as the only one that is stored with it."""
         return (self.model,)
@@ -307,9 +313,9 @@ class EarlyExitModel(Model):
         """Return what the model asks of a row until it leaves."""
         return LeavingInquiry(self, self.model.inquiry(settles))
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return those of the whole model."""
-        found: FloatArray = self.model.importances(spread)
+        found: FloatArray = self.model.importances(X)
         return found
 
     def describe(self) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pboost.data.convert import as_rows
 from pboost.data.row_digest import Digest, merged
 from pboost.data.shared_reads import held
-from pboost.data.table import Table
+from pboost.data.table import Table, united
 from pboost.models import stored
 from pboost.models.attribution import among, mean_of_shares, shared_out
 from pboost.models.base import (
@@ -88,6 +88,12 @@ class Composite(Model):
         return cost
 
     @property
+    def row_table(self) -> Table | None:
+        """The table by whose numbers all members can tell their categories apart."""
+        known = [member for member in self.models if not is_foreign(member)]
+        return united([member.row_table for member in known], self.n_features)
+
+    @property
     def mean_cost(self) -> float:
         """Mean number of comparisons of the rows that each member was fitted to, added up."""
         return float(sum(check_known(member).mean_cost for member in self.models))
@@ -106,13 +112,13 @@ class Composite(Model):
         """Return what the first 0, 1, ... members cost, (T + 1, n)."""
         return costs_by_then(np.array([evaluation_cost(check_known(m), X) for m in self.models]))
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the mean of those of the members."""
-        return self.mean_importances(np.ones(len(self.models)), spread)
+        return self.mean_importances(np.ones(len(self.models)), X)
 
-    def mean_importances(self, weight: FloatArray, spread: FloatArray | None) -> FloatArray:
+    def mean_importances(self, weight: FloatArray, X: Any) -> FloatArray:
         """Return the weighted mean of those of the members."""
-        each = (check_known(member, READING).importances(spread) for member in self.models)
+        each = (check_known(member, READING).importances(X) for member in self.models)
         return mean_of_shares(self.n_features, zip(weight.tolist(), each, strict=True))
 
     @property
@@ -414,9 +420,9 @@ class WeightedVote(Ensemble):
             total += alpha * parts_of_vote(member, X, self.labels)
         return total
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the mean of those of the members, by the sizes of their votes."""
-        return self.mean_importances(np.abs(self.alpha), spread)
+        return self.mean_importances(np.abs(self.alpha), X)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with sums of votes: their softmax."""

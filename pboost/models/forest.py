@@ -232,9 +232,9 @@ class Forest(Trees):
         means = means_by_then(self.value[node])
         return self.values_of_mean(means), costs_by_then(self.node_depth()[node])
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the mean of those of the trees."""
-        return mean_of_shares(self.n_features, ((1.0, tree.importances(spread)) for tree in self))
+        return mean_of_shares(self.n_features, ((1.0, tree.importances(X)) for tree in self))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""

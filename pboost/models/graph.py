@@ -26,7 +26,7 @@ from pboost.models.exit_walk import at_nodes, leave_graph, of_nodes
 from pboost.models.exits import Exits, Left, NodeExits, proven_exits
 from pboost.models.hard_walk import MOST_STEPS, WIDE, walk_rows
 from pboost.models.known_values import BlockInquiry, graph_inquiry
-from pboost.models.new_rows import input_values, match_columns, match_sigma
+from pboost.models.new_rows import input_values, match_columns, match_sigma, spread_of
 from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start, joints_of, rest_of_nodes
 from pboost.models.soft_walk import expected_score, sampled_score
@@ -368,9 +368,10 @@ class DecisionGraph(Graph):
         parts[1:] = self._by_column(nodes, self.vote[nodes, exits])
         return parts
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the shares of the columns in what the nodes have made of the certificate."""
         fall = falls(self.record.certificate)
+        spread = None if X is None else spread_of(self, X, self.adds_up)
         return as_shares(self._by_column(np.arange(self.n_nodes), fall, spread))
 
     def _by_column(

@@ -20,7 +20,7 @@ from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, times_spread
 from pboost.models.base import Model, TwoClassModel, settled
 from pboost.models.known_values import SumInquiry
-from pboost.models.new_rows import input_values, match_sigma
+from pboost.models.new_rows import input_values, match_sigma, spread_of
 from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum
 from pboost.models.table_field import table_field
 from pboost.models.text import counted, equation, headline, input_names, summary
@@ -244,9 +244,9 @@ class LinearModel(AdditiveModel):
         ]
         return np.array([constant, *self.by_column(np.array(terms))])
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the shares of the coefficients times `scale`, or another spread, without signs."""
-        known = self.scale if spread is None else spread
+        known = self.scale if X is None else spread_of(self, X)
         with np.errstate(over="ignore"):
             return as_shares(self.by_column(times_spread(self.weights, known / self.scale)))
 
@@ -349,7 +349,7 @@ class HypothesisSum(AdditiveModel):
         """Raise NotImplementedError."""
         raise NotImplementedError(OF_FUNCTIONS + "staged_decision_function has their sums")
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Raise NotImplementedError."""
         raise NotImplementedError(OF_FUNCTIONS + "see permutation_importance")
 
@@ -500,10 +500,10 @@ class ProbitModel(Model):
         parts = np.bincount(self.feature + 1, steps, 1 + self.n_added).astype(np.float64)
         return np.concatenate([parts[:1], self.by_column(parts[1:])])
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the shares of the slopes times spread; else of the fall of the risk."""
-        if spread is not None:
-            return as_shares(self.by_column(times_spread(self.slopes, spread)))
+        if X is not None:
+            return as_shares(self.by_column(times_spread(self.slopes, spread_of(self, X))))
         read = self.feature >= 0
         fall = falls(self.risk)[read]
         total = np.bincount(self.feature[read], fall, self.n_added).astype(np.float64)

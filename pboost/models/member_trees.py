@@ -169,7 +169,7 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
     table = members[0].table
     if any(trees.table != table for trees in members):
         raise no_trees(
-            model, "whose members read categories by different levels, which export_c writes"
+            model, "whose members number categories in different ways; convert them one by one"
         )
     missing, weight = ([getattr(t, name) for t in members] for name in ("missing", "weight"))
     refuses = [part is None for part in missing]

@@ -30,7 +30,7 @@ from pboost.data.convert import (
     is_series,
     pick_columns,
 )
-from pboost.data.fill import known_sigma
+from pboost.data.fill import column_spread, known_sigma
 from pboost.data.functions import Oracles
 from pboost.data.indicators import in_sums, indicators_of
 from pboost.data.projections import Projections
@@ -77,11 +77,12 @@ def match_columns(model: Model, X: Any) -> Features:
 
     What is missing is NaN, as are values of categories that were not seen in training.
     """
-    if type(X) is np.ndarray and model.table is None:  # at once: for one row the rest takes longer
+    table = model.row_table
+    if type(X) is np.ndarray and table is None:  # at once: for one row the rest takes longer
         features = as_features(X)
         if features.n_features == model.n_features:
             return features
-    return match_names(model.feature_names, model.n_features, X, model.table)
+    return match_names(model.feature_names, model.n_features, X, table)
 
 
 def columns_to_fit(model: Model, X: Any) -> Any:
@@ -107,13 +108,6 @@ def match_names(
                 f"{error}; a Series is one row, its index the names (a column is X.to_frame())"
             ) from None
     return features_as_trained(X, Trained(names, n_features, table))
-
-
-def with_levels(values: NDArray[Any], features: Features) -> Any:
-    """Return values of rows with the levels that their numbers stand for, if there are any."""
-    if features.table is None or not features.table.has_levels:
-        return values
-    return Features(values, features.names, features.table)
 
 
 def match_rows(model: Model, X: Any) -> Rows:
@@ -152,6 +146,16 @@ def input_values(model: Model, X: Any) -> FloatArray:
         plain = features.values.dtype == np.float64 and features.values.flags.c_contiguous
         return features.values if plain else copied(features.values, np.float64)
     return model.inputs.values(features.values)
+
+
+def spread_of(model: Model, X: Any, adds_up: bool = True) -> FloatArray:
+    """Return the standard deviations of the columns that a model reads, of rows X.
+
+    If the model adds up columns, every category is a column of its own.
+    """
+    values = match_columns(model, X).values
+    added = in_sums(values, model.table) if adds_up else values
+    return column_spread(added, np.ones(len(added)))
 
 
 def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:

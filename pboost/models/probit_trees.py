@@ -21,7 +21,7 @@ from pboost.models.base import Model
 from pboost.models.hard_walk import over_tiles, with_room
 from pboost.models.known_values import SumInquiry, trees_inquiry
 from pboost.models.linear import columns_of, probabilities
-from pboost.models.new_rows import match_columns
+from pboost.models.new_rows import match_columns, spread_of
 from pboost.models.text import counted, equation, headline
 from pboost.models.trees import LEAF, SIDES, Tree, Trees
 from pboost.threads import check_stop
@@ -196,7 +196,7 @@ class ProbitTree(Model):
         constants: FloatArray = ndtri(np.clip(self._shares(), least, 1 - least))
         return constants
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the shares of the columns in the decrease of the weighted loss -ln Phi(Y f).
 
         From that of a constant at each node to those at its children, by the column compared; from
@@ -207,7 +207,7 @@ class ProbitTree(Model):
         weight = tree.weight[:, None] / tree.weight[0]
         leaf = tree.feature == LEAF
         gain = (weight[leaf] * np.maximum(loss[leaf] - self.risk, 0.0))[..., None]
-        known = self.spread if spread is None else spread
+        known = self.spread if X is None else spread_of(self, X)
         of_slopes = (gain * portions(times_spread(self.coefficient[:, :, 1:], known))).sum((0, 1))
         gain = tree.split_gain((weight * loss).sum(axis=1)) + self.by_column(of_slopes)
         return as_shares(gain)

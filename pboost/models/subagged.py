@@ -356,9 +356,9 @@ class SubaggedProbitTrees(Model):
         total /= len(self)
         return lead_of_second(total) if len(self.labels) == 2 else total
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the mean of those of the members."""
-        each = ((1.0, member.importances(spread)) for member in self)
+        each = ((1.0, member.importances(X)) for member in self)
         return mean_of_shares(self.n_features, each)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:

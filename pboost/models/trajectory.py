@@ -12,7 +12,7 @@ from pboost.data.prices import Prices
 from pboost.data.shared_reads import held
 from pboost.models.base import Model, check_model
 from pboost.models.exits import Exits, Left, NodeExits, exits_of, joints_left
-from pboost.models.new_rows import match_columns, reads_columns, table_for, with_levels
+from pboost.models.new_rows import match_columns, reads_columns, table_for
 from pboost.values import FloatArray
 
 #: Values of trajectories that are held at a time.
@@ -111,11 +111,10 @@ def leave(
     if not reads_columns(model):
         return _left(model, X, exits, may)
     features = match_columns(model, X)
-    values = features.values
     block = max(1, BLOCK_VALUES // (2 * exits.high.size))
     found = [
-        _left(model, with_levels(values[i : i + block], features), exits, may)
-        for i in range(0, max(1, len(values)), block)
+        _left(model, features.take(slice(i, i + block)), exits, may)
+        for i in range(0, max(1, features.n_rows), block)
     ]
     return Left(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 

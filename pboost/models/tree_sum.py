@@ -307,9 +307,9 @@ class StagewiseModel(Model):
         """Return with which values a row goes, see `Forest.goes_with`."""
         return self.trees.goes_with(X)
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the mean of those of the trees, by the decrease of the training loss."""
-        each = (tree.importances(spread) for tree in self.trees)
+        each = (tree.importances(X) for tree in self.trees)
         # The trees of a round share in what it lowers the loss.
         fall = as_shares(falls(self.training_loss)).repeat(self.n_trees).tolist()
         return mean_of_shares(self.n_features, zip(fall, each, strict=True))

@@ -487,7 +487,7 @@ class Tree(Trees):
         """Return the shares of the classes at the leaf of each row, or the number."""
         return self.value[self.nodes_of(X)]
 
-    def importances(self, spread: FloatArray | None) -> FloatArray:
+    def importances(self, X: Any) -> FloatArray:
         """Return the shares of the columns in the decrease of weight times impurity."""
         with np.errstate(over="ignore"):
             risk = self.weight * self.impurity

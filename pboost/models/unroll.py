@@ -13,7 +13,7 @@ from pboost.data.check_xy import check_has_rows
 from pboost.data.subsets import WORDS, Subsets
 from pboost.models.base import predict
 from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import match_columns, with_levels
+from pboost.models.new_rows import match_columns
 from pboost.models.nodes import HALF, OUT, Graph, joints_of
 from pboost.models.soft_walk import reach
 from pboost.models.stored import TrainingRecord
@@ -126,7 +126,7 @@ def reach_of(graph: DecisionGraph, trees: Unrolled, X: Any) -> FloatArray:
     total = np.zeros(len(trees.node))
     at_once = max(1, CELLS // len(trees.node))
     for first in range(0, len(features.values), at_once):
-        rows = with_levels(features.values[first : first + at_once], features)
+        rows = features.take(slice(first, first + at_once))
         label = predict(graph, rows) if graph.needs_class else None
         total += reach(paths, rows, label).sum(axis=0)
     return total

@@ -276,7 +276,7 @@ def test_members_of_other_levels_are_refused():
         for n in (20, 150)
     )
     model = made("bags of trees")
-    with pytest.raises(TypeError, match="read categories by different levels, which export_c"):
+    with pytest.raises(TypeError, match="whose members number categories in different ways"):
         pb.trees_of(replace(model, models=(one, other)))
 
 
