@@ -56,9 +56,9 @@ PBOOST_INLINE void pboost_derivatives(
         }
     } else if (loss == PBOOST_SQUARED) {
         for (ptrdiff_t i = 0; i < n; i++) {
-            slope[i] = -2.0 * u[i];
-            bend[i] = 2.0;
-            value[i] = u[i] * u[i];
+            slope[i] = -u[i];
+            bend[i] = 1.0;
+            value[i] = 0.5 * u[i] * u[i];
         }
     } else if (loss == PBOOST_POISSON) { /* less a constant of the row */
         for (ptrdiff_t i = 0; i < n; i++) {

@@ -15,7 +15,7 @@ from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.choice import REACH, first_part
 from pboost.budget.compared import by_weight
-from pboost.budget.distill import distill
+from pboost.budget.distill import distill, held_back
 from pboost.budget.mixture import with_forest
 from pboost.data.convert import Features
 from pboost.data.prices import Prices
@@ -141,7 +141,8 @@ def _large(fits: Fits) -> StagewiseModel:
     """Return trees as large as many rows bear."""
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds("sum of large trees", 0.8 * np.log2(leaves), LARGE)
-    return fits.sum_of_trees(7, max_leaves=leaves, learning_rate=0.3, min_weight=1.0, steps=steps)
+    held = held_back(fits.task)
+    return fits.sum_of_trees(7, max_leaves=leaves, learning_rate=0.3, min_weight=held, steps=steps)
 
 
 def _saving(fits: Fits, family: str, first: float) -> StagewiseModel:
@@ -149,10 +150,10 @@ def _saving(fits: Fits, family: str, first: float) -> StagewiseModel:
 
     The others are twice as large where there are many rows.
     """
-    other = 8.0 if fits.n_rows >= MANY_ROWS else 4.0
+    other, held = 8.0 if fits.n_rows >= MANY_ROWS else 4.0, held_back(fits.task)
     return fits.sum_of_trees(
         8, growth="per-comparison", tree_comparisons=(first, other), learning_rate=0.5,
-        min_weight=1.0, l2=1.0, leaf_step="newton",
+        min_weight=held, l2=held, leaf_step="newton",
         steps=fits.rounds(family, 0.75 * other, LARGE),
     )  # fmt: skip
 

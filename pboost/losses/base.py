@@ -37,6 +37,9 @@ class Loss:
         Least number that y may be.
     is_newton : bool
         Whether Newton steps find the values of all leaves at once: of convex, curved losses.
+    reported : float
+        The factor of `value` in the losses that models report: 2 for the squared loss, so that they
+        are mean squared errors, else 1.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Loss:
     limit: ClassVar[float] = 2 * HALF_LIMIT
     least: ClassVar[float] = -np.inf
     is_newton: ClassVar[bool] = False
+    reported: ClassVar[float] = 1.0
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each decision value."""

@@ -16,23 +16,28 @@ from pboost.values import FloatArray, check_number
 
 @dataclass(frozen=True, slots=True)
 class Squared(Loss):
-    """(y - f)**2, for numbers as for labels. f is the mean."""
+    """(y - f)**2 / 2, for numbers as for labels. f is the mean.
+
+    So the gradient is f - y and the curvature 1, as in LightGBM, XGBoost and scikit-learn. Models
+    report twice its mean: the mean squared error.
+    """
 
     name: ClassVar[str] = "squared"
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
+    reported: ClassVar[float] = 2.0
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return (y - f)**2."""
-        return (y - f) ** 2
+        """Return (y - f)**2 / 2."""
+        return 0.5 * (y - f) ** 2
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return 2 (f - y)."""
-        return 2 * (f - y)
+        """Return f - y."""
+        return f - y
 
     def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return 2."""
-        return np.full(np.shape(f), 2.0)
+        """Return 1."""
+        return np.ones(np.shape(f))
 
     def probability(self, f: FloatArray) -> FloatArray:
         """Return (1 + f) / 2, brought into [0, 1]: of labels -1 and +1, f is the mean."""
@@ -151,7 +156,7 @@ class Absolute(Loss):
 class Huber(Loss):
     """(y - f)**2 / 2 of residuals up to delta, delta (abs(y - f) - delta / 2) else.
 
-    Near 0 it is the squared loss, far away the absolute one. Trees are fitted to its gradient, the
+    Near 0 it is the squared loss, far away delta times the absolute one. Trees are fitted to its gradient, the
     residual cut at delta; leaves add the step of least loss.
 
     Parameters

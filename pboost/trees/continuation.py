@@ -20,7 +20,7 @@ from pboost.models.new_rows import columns_to_fit
 from pboost.models.tree_sum import CUT, StagewiseModel
 from pboost.trees.cart import FitData
 from pboost.trees.forest import FOREST_OPTIONS, grow_forest
-from pboost.trees.restraints import RESTRAINTS
+from pboost.trees.restraints import RESTRAINTS, in_units
 from pboost.trees.sharded_rounds import SumParts
 from pboost.trees.stagewise import SUM_OPTIONS, draws, grow_sum
 from pboost.trees.sum_shards import check_in_parts
@@ -97,6 +97,7 @@ def sum_goes_on(
     """Return the options of the longer fit, its validation rows, and how many trees were tried."""
     steps, settings = check_integer("steps", steps, least=1), model.settings
     options = _stored_options(model, "fit_stagewise", (*SUM_OPTIONS, "steps"))
+    options = in_units(options, settings, model.loss)
     held_out = _held_out(settings, validation)
     generator = _generator(model, rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])

@@ -37,7 +37,8 @@ class ExactRounds:
         """Find the mean loss of the decision values as they are."""
         rows = self.used
         value = self.loss.value(self.y[rows], self.f[rows])
-        self.mean_loss = float(np.average(value, weights=self.weight[rows]))
+        mean = float(np.average(value, weights=self.weight[rows]))
+        self.mean_loss = self.loss.reported * mean
 
     def take(self, residual: FloatArray, *_: object) -> None:
         """Take over the gradients of the log loss of a class against the others, (n,)."""

@@ -104,4 +104,5 @@ class LossWatch:
 
     def _measure(self, rows: ValidationRows) -> None:
         value = self._loss.value(self._y, self._f.T)
-        self.losses.append(float(np.average(value, weights=rows.weight)))
+        mean = float(np.average(value, weights=rows.weight))
+        self.losses.append(self._loss.reported * mean)

@@ -34,9 +34,9 @@ class Payments:
         self.to_pay = np.empty((n_threads, n_items))
 
     def count_in(self, unit: float) -> None:
-        """Take over the unit in which gains are counted, twice what they take from the loss."""
+        """Take over the gain that takes 1 from the sum of the losses that models report."""
         if self.prices.tradeoff is not None:
-            self.tradeoff = 2.0 * self.prices.tradeoff * unit
+            self.tradeoff = self.prices.tradeoff * unit
 
     def pay(self, column: IntArray, children: IntArray, leaf: NDArray[np.intp]) -> None:
         """Take what each row pays on its way to its leaf (n,) of a tree, nodes in preorder."""

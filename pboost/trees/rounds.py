@@ -192,7 +192,7 @@ class Rounds:
             self.spare_packed[: len(self.y)] = self.curvature.view(np.int64)
             self.steepest = float(np.abs(found[0]).max())
             self.most_curved = float(found[1].max())
-        self.mean_loss = total / self.total
+        self.mean_loss = self.loss.reported * total / self.total
 
     def take(
         self, residual: FloatArray, steepest: float, most_curved: float,
@@ -297,9 +297,9 @@ class Rounds:
         with np.errstate(over="ignore", under="ignore"):
             unit = float(np.ldexp(1.0, int(np.log2(of_gradient)) * 2 - int(np.log2(of_curvature))))
             if held.min_gain > 0:  # else a gain of 0 may have been rounded below it
-                self.node_gain = float(2.0 * held.min_gain * unit)
-            if self.payments is not None:
-                self.payments.count_in(unit)
+                self.node_gain = float(held.min_gain * unit)
+            if self.payments is not None:  # a split takes half of its gain from the loss
+                self.payments.count_in(2.0 * unit / self.loss.reported)
 
     def _listed(self, unit: float, bits: int) -> Grown:
         """Return the tree that has been grown, its nodes in preorder."""

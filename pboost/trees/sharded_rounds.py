@@ -159,7 +159,7 @@ class ShardedRounds(Rounds):
         found = self.ask(Slopes(scale))
         self.steepest, self.most_curved = found.most.tolist()
         total = float(found.total[0]) / scale if np.isfinite(most) else most
-        self.mean_loss = (total + self.more_loss) / self.total
+        self.mean_loss = self.loss.reported * (total + self.more_loss) / self.total
 
     def list_rows(self, rows: IntArray) -> None:
         """Places grow trees on all rows that take part."""

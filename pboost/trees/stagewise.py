@@ -24,7 +24,7 @@ from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
 from pboost.growth.validation import GIVEN
-from pboost.losses import Loss, Softmax, check_loss, is_of_package
+from pboost.losses import Loss, Softmax, Squared, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.threads import Workers
@@ -42,6 +42,7 @@ from pboost.trees.loss_watch import LossWatch
 from pboost.trees.pooling import limits_of_growth, plain_comparisons
 from pboost.trees.restraints import (
     RESTRAINTS,
+    UNITS,
     Restraints,
     draws_columns,
     l2_of,
@@ -422,7 +423,7 @@ def grow_sum(
     values = None if parts is None else parts.values
     watch = LossWatch(*held_out, problem, loss, data.generator, values)
     settings = {
-        "builder": "fit_stagewise", "loss": str(loss), **options,
+        "builder": "fit_stagewise", "loss": str(loss), "units": UNITS, **options,
         "learning_rate": rate, "leaf_step": leaf_step, "max_step": most, "bag": bag,
         **watch.settings,
     }  # fmt: skip
@@ -481,7 +482,7 @@ def _held(loss: Loss) -> float:
     """Return by the weight of how many rows `l2` holds trees of labels back by default."""
     if not (is_of_package(loss) and has_curvature(loss)):
         return 0.0
-    return 1.0 if isinstance(loss, Softmax) else 2.0
+    return 1.0 if isinstance(loss, Softmax | Squared) else 2.0
 
 
 def draws(settings: Mapping[str, Any]) -> bool:

@@ -107,7 +107,7 @@ class VectorRounds(SoftmaxRounds):
         self.codes, self.n_bins, self.special = one.codes, one.n_bins, one.special
         self.rows, self.spare, self.block = one.rows, one.spare, one.block
         self.min_leaf = max(one.min_leaf, 1)
-        self.min_weight, self.min_gain = one.restraints.min_weight, 2.0 * one.restraints.min_gain
+        self.min_weight, self.min_gain = one.restraints.min_weight, one.restraints.min_gain
         self.n_sums = n_labels + (self.min_leaf > 1)
         bins = self.n_bins + (0 if self.special is None else self.special & HOLES)
         ends = np.cumsum(2 * self.n_sums * (-(-bins.astype(np.int64) // WIDTH) * WIDTH))

@@ -42,8 +42,8 @@ def test_ways_to_give_a_function():
     y, f = np.array([1.0, 2.0]), np.array([0.5, 4.0])
     for given in (slopes, address, np.int64(address), SimpleNamespace(address=address)):
         loss = compiled(given, name="mine")
-        assert loss.gradient(y, f).tolist() == [-1.0, 4.0]
-        assert loss.curvature(y, f).tolist() == [2.0, 2.0]
+        assert loss.gradient(y, f).tolist() == [-0.5, 2.0]
+        assert loss.curvature(y, f).tolist() == [1.0, 1.0]
         assert str(loss) == "mine"
         assert loss.is_regression
 
@@ -76,7 +76,8 @@ def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_step
         if not own.of_value:
             target = y if task == "regression" else np.where(y, 1.0, -1.0)
             zero = LOSSES[name].value(target, np.zeros(len(y))).mean()
-        np.testing.assert_allclose(model.training_loss + zero, known.training_loss, rtol=1e-6)
+        known_loss = known.training_loss / LOSSES[name].reported  # C functions know of no factor
+        np.testing.assert_allclose(model.training_loss + zero, known_loss, rtol=1e-6)
 
 
 def test_leaves_far_away_and_without_curvature():

@@ -26,7 +26,7 @@ def hinge(m):
 
 
 def squared(m):
-    return (1 - m) ** 2, -2 * (1 - m), Decimal(2)
+    return (1 - m) ** 2 / 2, m - 1, Decimal(1)
 
 
 def derivatives(name, margin):

@@ -125,7 +125,7 @@ def derivatives(loss, u, y):
         fall = np.where(u > 0, e * q, q)
         return fall, e * q * q, log_1_plus(e) + np.where(u < 0, -u, 0.0)
     if loss == "squared":
-        return -2.0 * u, np.full(len(u), 2.0), u * u
+        return -u, np.ones(len(u)), 0.5 * u * u
     ratio, excess, value = np.empty((3, len(u)))
     for function, out in zip((probit.ratios, probit.excesses, probit.losses),
                              (ratio, excess, value), strict=True):  # fmt: skip

@@ -60,11 +60,12 @@ class Grown:
         self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits, number=0,
         min_weight=0.0, min_gain=0.0, per_tree=None, per_split=None, key=0,
         direction=None, most=math.inf, max_leaves=None, groups=None, prices=None, paid=None,
-        weight=None, comparisons=None, mass=None,
+        weight=None, reported=1.0, comparisons=None, mass=None,
     ):  # fmt: skip
         self.prices, self.paid, self.tradeoff = prices, paid, getattr(prices, "tradeoff", None)
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
-        self.depth, self.weight, self.is_wide = depth, weight, bits[0] != GRADIENT_BITS
+        self.depth, self.weight, self.reported = depth, weight, reported
+        self.is_wide = bits[0] != GRADIENT_BITS
         self.scale = [
             power_below(np.abs(gradient).max(), bits[0]),
             power_below(curvature.max(), bits[1]),
@@ -72,7 +73,7 @@ class Grown:
         self.g = rounded(gradient * self.scale[0]).astype(np.int64)
         self.h = np.maximum(rounded(curvature * self.scale[1]).astype(np.int64), 1)
         self.l2, self.min_weight = l2 * self.scale[1], min_weight * self.scale[1]
-        self.min_gain = 2.0 * min_gain * (self.scale[0] * self.scale[0] / self.scale[1])
+        self.min_gain = min_gain * (self.scale[0] * self.scale[0] / self.scale[1])
         d = len(columns.codes)
         self.per_split = d if per_split is None else per_split
         self.draw = lambda among, wanted, path: drawn(among, wanted, (key, path, number))
@@ -228,7 +229,8 @@ class Grown:
     def worth(self, rows, cut, bounds, path):
         """Return what a cut is worth to rows that pay."""
         gain, price = self.gain(rows, cut, bounds), self.price(rows, path, cut.feature)
-        weight = 2.0 * self.unit * self.scale[0] * np.cumsum(self.weight[rows])[-1]
+        unit = 2.0 / self.reported * self.unit * self.scale[0]  # half of a gain is taken
+        weight = unit * np.cumsum(self.weight[rows])[-1]
         return gain / price if self.tradeoff is None else gain - self.tradeoff * weight * price
 
     def best(self, rows, path, bounds, counted):
@@ -434,10 +436,10 @@ def fit(
         scale = scale_of(2.0 * left_out.max(), (left_out > 0).sum())
         more = rounded(left_out * scale).sum() / scale - total
     gradient, curvature, value = slopes(loss, y, f, weight, limit)
-    found = Fit([], [], f, [(value + more) / total])
+    found = Fit([], [], f, [loss.reported * (value + more) / total])
     paid = [set() for _ in y]
     if held.get("prices") is not None:
-        held = {**held, "paid": paid, "weight": weight}
+        held = {**held, "paid": paid, "weight": weight, "reported": loss.reported}
     bounds = held.pop("comparisons", None)
     for t in range(steps):
         if bounds is not None:
@@ -468,7 +470,7 @@ def fit(
         gradient, curvature, value = slopes(loss, y, f, weight, limit)
         found.trees.append(nodes)
         found.values.append(values)
-        found.mean_loss.append((value + more) / total)
+        found.mean_loss.append(loss.reported * (value + more) / total)
     return found
 
 

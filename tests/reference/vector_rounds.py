@@ -49,7 +49,7 @@ class Grown(twin.Grown):
         ]
         self.unit = [1.0 / of for of in self.of_h]
         self.share = [min(self.of_h) / of for of in self.of_h]
-        self.min_weight, self.min_gain, self.groups = min_weight, 2.0 * min_gain, groups
+        self.min_weight, self.min_gain, self.groups = min_weight, min_gain, groups
         d = len(columns.codes)
         self.per_split = d if per_split is None else per_split
         self.draw = lambda among, wanted, path: twin.drawn(among, wanted, (key, path, number))

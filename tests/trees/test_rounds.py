@@ -386,12 +386,12 @@ def test_models_of_tables_say_what_the_fit_had(seed):
         held[pb_held(y, weight, state)] = True
     sign, kept = 2.0 * y - 1, ~held
     f = pb.decision_function(model, X)
-    mean = np.average(
+    mean = model.loss.reported * np.average(
         model.loss.value(sign[kept], f[kept]), weights=None if weight is None else weight[kept]
     )
     assert model.training_loss[-1] == pytest.approx(mean, rel=1e-9)
     if options["validation"]:
-        value = model.loss.value(sign[held], f[held])
+        value = model.loss.reported * model.loss.value(sign[held], f[held])
         mean = np.average(value, weights=None if weight is None else weight[held])
         assert model.validation_loss[len(model)] == pytest.approx(mean, rel=1e-9)
 
