@@ -33,6 +33,7 @@ from pboost.export.shap_trees import to_shap, to_shapiq
 from pboost.export.sql import to_sql
 from pboost.export.treelite_model import to_treelite
 from pboost.growth import generic_greedy as generic
+from pboost.growth.fit_state import FitState
 from pboost.inspection.calibrate import calibrate
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
@@ -109,6 +110,7 @@ __all__ = [
     "Decisions",
     "EarlyExitModel",
     "Explanation",
+    "FitState",
     "FolderError",
     "Forest",
     "Guarantee",

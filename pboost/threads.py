@@ -144,7 +144,8 @@ class Workers:
 
     Where the body of ``with`` is left by an exception, as Ctrl-C is in the main thread, the other
     threads end at their next `check_stop`, in whatever they are doing, and are waited for, but not
-    where Ctrl-C comes while one is being started or waited for.
+    where Ctrl-C comes while one is being started or waited for. The body can be entered again;
+    threads are started when there is work for them.
 
     Parameters
     ----------
@@ -156,15 +157,19 @@ class Workers:
     """
 
     def __init__(self, n_threads: int | None, cells: int | None = None) -> None:
+        self._cells = cells or 0
         if n_threads is None or cells is not None:
-            n_threads = resolve_threads(n_threads, cells or 0)
+            n_threads = resolve_threads(n_threads, self._cells)
         self.n_threads = n_threads
-        self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
         self._team: Team | None = None
         self._helpers: list[threading.Thread] = []
         self._process = os.getpid()
+        self._stop = self._stop_here()
+
+    def _stop_here(self) -> Flag | None:
         # Alone in a thread of another call, it ends with that.
-        self._stop = _here.stop if self._pool is None else None
+        return _here.stop if self.n_threads == 1 else None
 
     @property
     def stop(self) -> Flag:
@@ -196,7 +201,12 @@ class Workers:
         """How often helpers have found compiled work."""
         return 0 if self._team is None else sum(self._team.joined)
 
+    def is_for(self, n_threads: int | None) -> bool:
+        """Return whether a caller's wish gives as many threads for the same work."""
+        return self.n_threads == resolve_threads(n_threads, self._cells)
+
     def __enter__(self) -> Workers:
+        self._stop = self._stop_here()
         return self
 
     def __exit__(
@@ -210,11 +220,12 @@ class Workers:
             for helper in self._helpers:
                 if helper.is_alive():
                     helper.join()
-            self._team = None
+            self._team, self._helpers = None, []
         if self._pool is not None:
+            pool, self._pool = self._pool, None
             self.stop[0] = error is not None
             try:
-                self._pool.shutdown(wait=True, cancel_futures=True)
+                pool.shutdown(wait=True, cancel_futures=True)
             except BaseException:  # Ctrl-C while they are waited for
                 self.stop[0] = True
                 raise
@@ -280,7 +291,9 @@ class Workers:
             go_on()
 
         others = []
-        if self._pool is not None:
+        if self.n_threads > 1:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.n_threads - 1)
             flag = self.stop
             helpers = min(self.n_threads, len(ranges)) - 1
             others = [self._pool.submit(in_pool) for _ in range(helpers)]

@@ -22,6 +22,7 @@ from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.exact_tree import BoostedArrays
+from pboost.growth.fit_state import FitState, check_state, fingerprints, keep, take
 from pboost.growth.nested import NestedGrowth
 from pboost.growth.soft_label_trees import label_trees
 from pboost.growth.soft_tree import SoftTree
@@ -135,7 +136,7 @@ class GoesOn:
 
 def continue_graph(
     model: DecisionGraph, X: Any, y: Any, *, rounds: Any, nodes: Any, weak: Any, observation: Any,
-    growth: Any, smoothing: Any, learning_rate: Any, sample_weight: Any, rng: Any,
+    growth: Any, smoothing: Any, learning_rate: Any, sample_weight: Any, state: Any, rng: Any,
     n_threads: int | None, bar: Bar,
 ) -> DecisionGraph:  # fmt: skip
     """Return the graph with more nodes; see `continue_fit`."""
@@ -143,6 +144,9 @@ def continue_graph(
         model, X, rounds=rounds, nodes=nodes, weak=weak, observation=observation, growth=growth,
         smoothing=smoothing, learning_rate=learning_rate,
     )  # fmt: skip
+    if state is not None:
+        state = check_state(state, rng)
+        return _continue_chain(model, X, y, more, sample_weight, state, n_threads, bar)
     observation, learner, rule, way = more.observation, more.learner, more.rule, more.way
     joins, size, limits, settings = more.joins, more.size, more.limits, more.settings
     generator = as_generator(rng)
@@ -171,6 +175,48 @@ def continue_graph(
         observer = observation.bind(data, learner, workers, generator)
         grown = _growth(model, way, joins, data, observer, rule, limits)
         return grown.model(settings, grown.grow(callback))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChain:
+    """The growth of a chain that a `FitState` keeps, and the threads and options of its fit."""
+
+    chain: Chain
+    workers: Workers
+    options: Mapping[str, Any]
+
+    def goes_on(self, options: Mapping[str, Any], n_threads: int | None) -> bool:
+        """Return whether these are its options and threads."""
+        # Of errors of each cell the options tell no more than that.
+        is_told = options["observation"].get("sigma") != "per cell"
+        return is_told and self.options == options and self.workers.is_for(n_threads)
+
+
+def _continue_chain(
+    model: DecisionGraph, X: Any, y: Any, more: GoesOn, sample_weight: Any, state: FitState,
+    n_threads: int | None, bar: Bar,
+) -> DecisionGraph:  # fmt: skip
+    """Return the chain with more nodes, grown from a state, which is then that of the new chain."""
+    if more.way != "chain" or model.n_votes > 1:
+        raise NotImplementedError(
+            "state: expected a chain of two classes that is continued with rounds, or a stagewise "
+            "model; other graphs are continued without a state"
+        )
+    rows = fingerprints(model, columns_to_fit(model, X), y, sample_weight, None)
+    options = {k: v for k, v in more.settings["continued"][-1].items() if k != "rounds"}
+    kept = take(state, model, rows)
+    if kept is None or not kept.goes_on(options, n_threads):
+        data = _prepare(model, X, y, sample_weight, more.searched, n_threads)
+        with Workers(n_threads, data.cells) as workers:
+            observer = more.observation.bind(data, more.learner, workers, as_generator(None))
+            chain = Chain(data, observer, more.rule, 0)
+            chain.replay(renumbered(model, data), tables_of(model))
+        kept = KeptChain(chain, workers, options)
+    kept.chain.rounds = more.limits.nodes
+    with kept.workers, bar(more.limits.nodes, "nodes", model.n_nodes) as callback:
+        longer = kept.chain.model(more.settings, kept.chain.grow(callback))
+    keep(state, longer, rows, kept)
+    return longer
 
 
 def _growth(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.continuation import continue_graph
 from pboost.data.labels import labels_of_rows
+from pboost.growth.fit_state import FitState
 from pboost.growth.step import Callback
 from pboost.models.base import check_model
 from pboost.models.forest import Forest
@@ -23,12 +24,14 @@ from pboost.weak.base import Weak
 
 M = TypeVar("M", DecisionGraph, Forest, StagewiseModel)
 #: The options of graphs only.
-OF_GRAPHS = "rounds", "nodes", "weak", "observation", "growth", "smoothing", "learning_rate"
+OF_GRAPHS = (
+    "rounds", "nodes", "weak", "observation", "growth", "smoothing", "learning_rate", "state",
+)  # fmt: skip
 #: By which function each kind of model goes on, and with which options; others are for all.
 KINDS: Mapping[type, tuple[Callable[..., Any], tuple[str, ...]]] = {
     DecisionGraph: (continue_graph, OF_GRAPHS),
     Forest: (continue_forest, ("members",)),
-    StagewiseModel: (continue_sum, ("steps", "validation")),
+    StagewiseModel: (continue_sum, ("steps", "validation", "state")),
 }
 
 
@@ -51,6 +54,7 @@ def continue_fit(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     validation: tuple[Any, ...] | None = None,
+    state: FitState | None = None,
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -91,6 +95,10 @@ def continue_fit(
     validation : tuple, optional
         Of a stagewise model that was fitted with ``validation=(X, y)``: the same once more, since a
         model does not keep it. A share of the rows is held out again without being given.
+    state : FitState, optional
+        For a series of calls with the same data, each with the model of the call before: pass the
+        same `FitState` to all of them, and each call starts where the call before ended. For
+        stagewise models, and for chains of two classes with `rounds`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Of a graph: source of randomness for weak learners that draw; stumps draw nothing. Forests
         and stagewise models keep the state of the generator with which their fit began; where
@@ -167,7 +175,7 @@ def continue_fit(
     go_on, own = kind_of(model, {
         "rounds": rounds, "nodes": nodes, "members": members, "steps": steps, "weak": weak,
         "observation": observation, "growth": growth, "smoothing": smoothing,
-        "learning_rate": learning_rate, "validation": validation,
+        "learning_rate": learning_rate, "validation": validation, "state": state,
     })  # fmt: skip
     if y_proba is not None and labels is None:
         labels = model.labels

@@ -342,12 +342,17 @@ class Chain(Growth):
         self.unit = class_units(self.weights.masses, data.scale)
         self.exits: Edges = ()  # of the last node
         self.perfect = False  # whether each of them holds one class only
+        #: Gives the rows their weights after the last node; the last node of all needs none.
+        self._reweight: Callable[[], None] | None = None
 
     def grow(self, callback: Callback | None) -> str:
         """Add nodes until there are enough; returns why it stopped."""
         for size in range(len(self._cuts) + 1, self.rounds + 1):
             if self.perfect:
                 return PERFECT
+            if self._reweight is not None:
+                self._reweight()
+                self._reweight = None
             cut = self.observer.find(self.weights)
             if cut is None:
                 return "no split is left"
@@ -357,10 +362,9 @@ class Chain(Growth):
                 return "no split is left that changes the weights"
             bound = self.certificate[-1]
             self.open(cut, step, table)
+            self._reweight = partial(send, step.factors, self.weights.real, self.weights)
             if callback is not None and callback(size, self.newest(bound)):
                 return STOPPED
-            if size < self.rounds and not self.perfect:
-                send(step.factors, self.weights.real, self.weights)
         return PERFECT if self.perfect else "all rounds are done"
 
     def open(self, cut: Cut, step: SplitStep, table: FloatArray | None) -> None:

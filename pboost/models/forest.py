@@ -325,24 +325,28 @@ class Forest(Trees):
 
 
 def join_trees(
-    trees: Sequence[Tree],
+    trees: Sequence[Trees],
     settings: Mapping[str, Any],
     oob: OutOfBag | None,
     seen: Digest | None = None,
 ) -> Forest:
-    """Return the forest of trees that were fitted to the same columns and labels."""
-    root = np.cumsum([0, *(tree.n_nodes for tree in trees)])
+    """Return the forest of trees or forests that were fitted to the same columns and labels."""
+    root = np.cumsum([0, *np.concatenate([np.diff(tree.root) for tree in trees])])
     if root[-1] > np.iinfo(np.int32).max:
         raise ValueError(f"members: expected fewer than 2**31 nodes in all trees, got {root[-1]}")
     first = trees[0]
-    return Forest(
-        root, **_joined_columns(trees), labels=first.labels, n_features=first.n_features,
+    # The trees have been checked; together their values can be too large.
+    forest = Forest.grown(
+        root=root, **_joined_columns(trees), labels=first.labels, n_features=first.n_features,
         feature_names=first.feature_names, settings=settings, oob=oob, table=first.table,
         seen=seen,
     )  # fmt: skip
+    if first.labels is None:
+        check_sum("value", forest.largest_values())
+    return forest
 
 
-def _joined_columns(trees: Sequence[Tree]) -> dict[str, Any]:
+def _joined_columns(trees: Sequence[Trees]) -> dict[str, Any]:
     """Return the columns of trees one after another; None of what one lacks."""
     columns: dict[str, Any] = {}
     for name in TREE_COLUMNS:

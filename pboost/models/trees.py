@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -91,7 +91,7 @@ class Trees(Averaged):
     #: Number of columns of the tiles in which rows are walked, some of which stand twice.
     tile_width: int = stored.made(lambda trees: trees._tile_width())
     #: What is made when it is first asked for.
-    found: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
+    found: dict[str, Any] = stored.made(lambda trees: {})
 
     mean_cost = property(mean_comparisons)
 

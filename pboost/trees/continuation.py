@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pboost.data.parts import read_tree_parts
+from pboost.growth.fit_state import check_state, fingerprints, keep, take
 from pboost.growth.step import STOPPED
 from pboost.growth.validation import GIVEN
 from pboost.models.forest import Forest
@@ -22,7 +23,7 @@ from pboost.trees.cart import FitData
 from pboost.trees.forest import FOREST_OPTIONS, grow_forest
 from pboost.trees.restraints import RESTRAINTS, in_units
 from pboost.trees.sharded_rounds import SumParts
-from pboost.trees.stagewise import SUM_OPTIONS, draws, grow_sum
+from pboost.trees.stagewise import SUM_OPTIONS, begin_sum, draws, grow_sum
 from pboost.trees.sum_shards import check_in_parts
 from pboost.values import Bar, as_generator, check_integer, generator_in_state
 from pboost.values.options import renamed
@@ -53,13 +54,24 @@ def continue_forest(
 
 
 def continue_sum(
-    model: StagewiseModel, X: Any, y: Any, steps: Any, sample_weight: Any, validation: Any,
-    rng: Any, n_threads: int | None, bar: Bar,
+    model: StagewiseModel, X: Any, y: Any, *, steps: Any, sample_weight: Any, validation: Any,
+    state: Any, rng: Any, n_threads: int | None, bar: Bar,
 ) -> StagewiseModel:  # fmt: skip
     """Return the sum with more trees."""
     options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
     data = FitData(columns_to_fit(model, X), y, sample_weight, n_threads, generator)
-    return grow_sum(data, model.loss, options, held_out, bar, model, tried)
+    if state is None:
+        return grow_sum(data, model.loss, options, held_out, bar, model, tried)
+    state = check_state(state, rng)
+    rows = fingerprints(model, data.X, y, sample_weight, validation)
+    fit = take(state, model, rows)
+    if fit is not None and fit.workers.is_for(n_threads):
+        longer = fit.go_on(options["steps"], bar)
+    else:
+        fit = begin_sum(data, model.loss, options, held_out, model)
+        longer = fit.grow(bar, tried)
+    keep(state, longer, rows, fit)
+    return longer
 
 
 def continue_sum_parts(

@@ -21,7 +21,7 @@ from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
-from pboost.growth.step import STOPPED, Callback, StagewiseStep
+from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits
 from pboost.growth.validation import GIVEN
 from pboost.losses import Loss, Softmax, Squared, check_loss, is_of_package
@@ -55,6 +55,7 @@ from pboost.trees.rounds import Rounds
 from pboost.trees.sharded_rounds import RowParts, ShardedRounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.steps import Steps, has_curvature
+from pboost.trees.sum_growth import SumGrowth
 from pboost.trees.targets import loss_of, targets_of, task_of
 from pboost.trees.vector_rounds import VectorRounds
 from pboost.trees.weights import Weights, weight_of_copy, weights_of
@@ -388,6 +389,14 @@ def grow_sum(
 
     Rows in `parts` are those of the fit; X has no others then.
     """
+    return begin_sum(data, loss, options, held_out, given, parts).grow(bar, told)
+
+
+def begin_sum(
+    data: FitData, loss: Loss, options: Mapping[str, Any], held_out: tuple[Any, Any],
+    given: StagewiseModel | None = None, parts: RowParts | None = None,
+) -> SumFit:  # fmt: skip
+    """Return the fit of a sum before its first tree; see `grow_sum`."""
     check_choice("search", options["search"], SEARCHES)
     rate = check_number(
         "learning_rate", options["learning_rate"], least=0.0, most=1.0, open_least=True
@@ -438,12 +447,10 @@ def grow_sum(
         settings["rng"] = state
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
-        fit = _Fit(
+        return SumFit(
             problem, target, loss, watch, limits, settings, data, given, restraints, of_row,
-            workers, parts,
+            workers, parts, labels,
         )  # fmt: skip
-        with bar(settings["steps"], "steps", told) as callback:
-            return fit.model(labels, fit.run(callback, told))
 
 
 def _leaf_step(leaf_step: str, loss: Loss) -> str:
@@ -493,15 +500,16 @@ def draws(settings: Mapping[str, Any]) -> bool:
     return not is_all or is_validated or draws_columns(settings)
 
 
-class _Fit:
+class SumFit(SumGrowth):
     """The trees of one fit so far, and the decision values that they give the training rows."""
 
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
         settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
         restraints: Restraints, of_row: float, workers: Workers, parts: RowParts | None,
+        labels: NDArray[Any] | None,
     ) -> None:  # fmt: skip
-        self.loss, self.watch, self.settings = loss, watch, settings
+        super().__init__(loss, watch, settings, labels, workers)
         nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
         self.problem = replace(problem, labels=None, label=np.empty(0, dtype=np.int32), y=nothing)
         weight = watch.weight  # 0 for the rows held out
@@ -524,6 +532,7 @@ class _Fit:
         else:
             self.bias = given.bias
         self.given = () if given is None else tuple(_by_rounds(given))
+        self.made, self.n_made = None if given is None else given.trees, len(self.given)
         self.features = data.X if isinstance(data.X, Features) else None
         most = np.inf if settings["max_step"] is None else settings["max_step"]
         unit = of_row if weights.are_copies else unit
@@ -545,7 +554,6 @@ class _Fit:
         else:
             case = self.problem, y, loss, weights, self.bias
             self.rounds = parts.rounds(*case, limits, steps, held)
-        self.trees: list[Any] = []
         self.training_loss = [self.rounds.mean_loss]
         watch.begin(self.bias)
 
@@ -570,40 +578,6 @@ class _Fit:
             return Rounds(self.problem, y, loss, weights, f, limits, steps, held, workers)
         weight = np.broadcast_to(1.0, len(y)) if weights.of_rows is None else weights.of_rows
         return ExactRounds(self.problem, y, loss, weight, f, limits, steps, workers.n_threads)
-
-    def run(self, callback: Callback | None, told: int) -> str:
-        """Add trees until done; returns why fitting stopped. Of the first the callback is told."""
-        rounds = self.rounds
-        for step in range(1, self.settings["steps"] + 1):
-            tree = self._next_tree(step)
-            if tree is None:
-                return "the loss of a row is too large to go on"
-            value = rounds.values(tree)
-            if step > 1 and self.is_same and not value.any():
-                return "no leaf lowers the loss"
-            self.trees.append(tree)
-            self.training_loss.append(rounds.mean_loss)
-            tired = self.watch.add(partial(rounds.tree, tree), rounds.f)
-            if callback is not None and step > told:
-                n_trees = np.size(self.bias) if value.ndim == 1 else 1
-                n_leaves = (len(value) + n_trees) // 2
-                record = StagewiseStep(n_leaves, rounds.mean_loss, self.watch.latest)
-                if callback(step, record):
-                    return STOPPED
-            if tired:
-                patience = self.watch.settings["patience"]
-                unit = "rounds" if isinstance(self.loss, Softmax) else "trees"
-                return f"no better on the validation rows for {patience} {unit}"
-        return "all trees are there"
-
-    def model(self, labels: NDArray[Any] | None, stop_reason: str) -> StagewiseModel:
-        """Return the model, with the trees up to the best on validation rows."""
-        kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
-        return StagewiseModel(
-            self.rounds.forest(self.trees[:kept]), self.bias, self.loss, labels, self.settings,
-            stop_reason, np.array(self.training_loss[: kept + 1]),
-            np.array(self.watch.losses) if self.watch.settings else None, seen=self.watch.seen,
-        )  # fmt: skip
 
     def _next_tree(self, step: int) -> Any:
         """Return the tree of a step, that which is given or a new one; None where numbers end."""

@@ -154,6 +154,7 @@ PEERS = {
     ),
     # a model to go on with
     "model": Peers("", "init_model", "xgb_model"),
+    "state": NONE,
     # weak learners
     "directions": NONE,
     "terms": NONE,

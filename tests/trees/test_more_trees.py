@@ -291,7 +291,7 @@ def test_forest_takes_the_rows_of_its_fit():
         (
             "steps",
             {"learning_rate": 0.5},
-            "with steps, validation and not with learning_rate",
+            "with steps, validation, state and not with learning_rate",
         ),
         ("steps", {"validation": ([[1.0]], [2.0])}, "validation: expected None for a model whose"),
     ],

@@ -1,0 +1,117 @@
+"""The loop over the rounds of a sum of trees, which can go on after a model has been made."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.growth.step import STOPPED, Callback, StagewiseStep
+from pboost.losses import Loss, Softmax
+from pboost.models.forest import Forest, join_trees
+from pboost.models.tree_sum import StagewiseModel
+from pboost.threads import Workers
+from pboost.trees.loss_watch import LossWatch
+from pboost.values import Bar, FloatArray
+
+
+class SumGrowth:
+    """The rounds of a fit so far.
+
+    Attributes
+    ----------
+    trees : list
+        The tree of each round, with softmax the list of its trees.
+    rounds : Rounds, ExactRounds, SoftmaxRounds, VectorRounds or ShardedRounds
+        Grows the trees of a round.
+    end : str
+        Why the fit has ended by itself; empty if it has not.
+    made, n_made : Forest or None, int
+        The forest of the first rounds that has been made, and the number of these rounds.
+    """
+
+    rounds: Any
+    bias: float | FloatArray
+    is_same: bool
+    training_loss: list[float]
+    made: Forest | None
+    n_made: int
+
+    def __init__(
+        self, loss: Loss, watch: LossWatch, settings: dict[str, Any], labels: NDArray[Any] | None,
+        workers: Workers,
+    ) -> None:  # fmt: skip
+        self.loss, self.watch, self.settings = loss, watch, settings
+        self.labels, self.workers = labels, workers
+        self.trees: list[Any] = []
+        self.end = ""
+
+    def grow(self, bar: Bar, told: int) -> StagewiseModel:
+        """Add trees and return the model; of the first `told` no callback is called."""
+        with self.workers, bar(self.settings["steps"], "steps", told) as callback:
+            return self._model(self._run(callback, told))
+
+    def go_on(self, steps: int, bar: Bar) -> StagewiseModel:
+        """Return the model with so many trees in all, of which those that are there stay."""
+        self.settings = {**self.settings, "steps": steps}
+        return self.grow(bar, len(self.trees))
+
+    def _run(self, callback: Callback | None, told: int) -> str:
+        """Add trees until done; returns why fitting stopped."""
+        for step in range(len(self.trees) + 1, self.settings["steps"] + 1):
+            if self.end:
+                break
+            record = self._add(step)
+            is_told = record is not None and callback is not None and step > told
+            if is_told and callback(step, record):
+                return STOPPED
+        return self.end or "all trees are there"
+
+    def _add(self, step: int) -> StagewiseStep | None:
+        """Add the tree of a step; None if there is none. `end` tells why no other follows."""
+        rounds = self.rounds
+        tree = self._next_tree(step)
+        if tree is None:
+            self.end = "the loss of a row is too large to go on"
+            return None
+        value = rounds.values(tree)
+        if step > 1 and self.is_same and not value.any():
+            self.end = "no leaf lowers the loss"
+            return None
+        self.trees.append(tree)
+        self.training_loss.append(rounds.mean_loss)
+        if self.watch.add(partial(rounds.tree, tree), rounds.f):
+            patience = self.watch.settings["patience"]
+            unit = "rounds" if isinstance(self.loss, Softmax) else "trees"
+            self.end = f"no better on the validation rows for {patience} {unit}"
+        n_trees = np.size(self.bias) if value.ndim == 1 else 1
+        n_leaves = (len(value) + n_trees) // 2
+        return StagewiseStep(n_leaves, rounds.mean_loss, self.watch.latest)
+
+    def _model(self, stop_reason: str) -> StagewiseModel:
+        """Return the model, with the trees up to the best on validation rows."""
+        kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
+        return StagewiseModel(
+            self._forest(kept), self.bias, self.loss, self.labels, self.settings, stop_reason,
+            np.array(self.training_loss[: kept + 1]),
+            np.array(self.watch.losses) if self.watch.settings else None, seen=self.watch.seen,
+        )  # fmt: skip
+
+    def _forest(self, kept: int) -> Forest:
+        """Return the trees of the first rounds, of which those made before stay as they are."""
+        made = self.made
+        if made is None:
+            made = self.rounds.forest(self.trees[:kept])
+        elif kept < self.n_made:
+            return made[: kept * (len(made) // self.n_made)]
+        elif kept > self.n_made:
+            parts = made, self.rounds.forest(self.trees[self.n_made : kept])
+            made = join_trees(parts, made.settings, None)
+        self.made, self.n_made = made, kept
+        return made
+
+    def _next_tree(self, step: int) -> Any:
+        """Return the tree of a step; None if derivatives are no numbers any more."""
+        raise NotImplementedError

@@ -1,0 +1,281 @@
+"""FitState: a series of short calls of continue_fit, each from where the one before ended."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import statistics
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.growth.step import Chain
+from pboost.trees.stagewise import SumFit
+
+
+def problem(seed=0, n=240, d=4):
+    """Return rows with ties, numbers, and weights of which some are 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).round(1)
+    return X, X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n), rng.integers(0, 4, n) / 2
+
+
+def bits(model, tmp_path):
+    """Return the bytes of the file of a model: settings and record among them."""
+    pb.save(model, tmp_path / "bits.npz")
+    return (tmp_path / "bits.npz").read_bytes()
+
+
+def two(z):
+    return np.where(z > 0, "yes", "no")
+
+
+def three(z):
+    return np.array(["a", "b", "c"])[np.digitize(z, [-0.5, 0.5])]
+
+
+def frame(X):
+    pd = pytest.importorskip("pandas")
+    text = np.where(X[:, 0] > 0.5, "high", np.where(X[:, 0] > -0.5, "mid", "low")).astype(object)
+    text[::7] = None
+    holes = np.where(X[:, 1] > 1, np.nan, X[:, 1])
+    return pd.DataFrame({"text": text, "number": holes, "other": X[:, 2]})
+
+
+OTHER = problem(9, n=60)
+SUMS = {
+    "squared": (lambda z: z, {}),
+    "logistic": (two, {}),
+    "softmax": (three, {}),
+    "one tree for all labels": (three, {"trees": "one"}),
+    "bag": (two, {"bag": 0.5, "rng": 3}),
+    "columns": (three, {"features_per_tree": 2, "features_per_split": 1, "rng": 3}),
+    "hinge": (two, {"loss": "hinge"}),
+    "poisson": (lambda z: np.floor(np.abs(2 * z)), {"loss": "poisson"}),
+    "exact": (two, {"search": "exact"}),
+    "prices": (two, {"prices": [1.0, 2.0, 3.0, 0.0]}),
+    "per comparison": (two, {"growth": "per-comparison", "tree_comparisons": [3.0, 1.0, 2.0]}),
+    "share held out": (two, {"validation": 0.3, "rng": 3, "patience": 4}),
+    "rows given": (lambda z: z, {"validation": (OTHER[0], -OTHER[1]), "patience": 3}),
+    "no leaf lowers the loss": (lambda z: np.full(len(z), 3.0), {"loss": "squared"}),
+}
+#: Fits that end by themselves, however many steps follow.
+ENDS = "share held out", "rows given", "no leaf lowers the loss"
+
+
+@pytest.mark.parametrize("case", SUMS)
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_sums_are_the_same_bits(tmp_path, case, n_threads):
+    targets, options = SUMS[case]
+    X, z, weight = problem(1)
+    weight, y = np.maximum(weight, 0.5), targets(z)
+    common = {"sample_weight": weight, "n_threads": n_threads}
+    given = options.get("validation")
+    more = {"validation": given} if isinstance(given, tuple) else {}
+    kept = alone = pb.fit_stagewise(X, y, steps=2, **common, **options)
+    state = pb.FitState()
+    for steps in (1, 3, 1, 5):
+        alone = pb.continue_fit(alone, X, y, steps=steps, **common, **more)
+        kept = pb.continue_fit(kept, X, y, steps=steps, state=state, **common, **more)
+        assert bits(kept, tmp_path) == bits(alone, tmp_path)
+    at_once = pb.fit_stagewise(X, y, steps=12, **common, **options)
+    assert bits(kept, tmp_path) == bits(at_once, tmp_path)
+    assert (at_once.stop_reason != "all trees are there") == (case in ENDS)
+
+
+CHAINS = {
+    "domain": {},
+    "symmetric": {"votes": "symmetric", "smoothing": 0.0},
+    "table": {"observation": pb.observation.adatree2()},
+    "gaussian": {"observation": pb.observation.gaussian(0.4)},
+    "affine": {"weak": pb.weak.affine(directions=6, seed=2)},
+    "binned": {"weak": pb.weak.stump(search="binned", max_bins=8)},
+}
+
+
+@pytest.mark.parametrize("case", CHAINS)
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_chains_are_the_same_bits(tmp_path, case, n_threads):
+    X, z, weight = problem(2)
+    common = {"sample_weight": weight, "n_threads": n_threads}
+    kept = alone = pb.fit_adaboost(X, two(z), rounds=2, **common, **CHAINS[case])
+    state = pb.FitState()
+    for rounds in (1, 3, 1, 4):
+        alone = pb.continue_fit(alone, X, two(z), rounds=rounds, **common)
+        kept = pb.continue_fit(kept, X, two(z), rounds=rounds, state=state, **common)
+        assert bits(kept, tmp_path) == bits(alone, tmp_path)
+    # With other options for the new nodes growth begins anew.
+    for options in ({"learning_rate": 0.5}, {}, {"smoothing": 0.1}):
+        alone = pb.continue_fit(alone, X, two(z), rounds=2, **options, **common)
+        kept = pb.continue_fit(kept, X, two(z), rounds=2, state=state, **options, **common)
+        assert bits(kept, tmp_path) == bits(alone, tmp_path)
+    assert kept.n_nodes == 17
+
+
+def test_tables_and_probabilities(tmp_path):
+    X, z, _ = problem(3)
+    table, share = frame(X), 1 / (1 + np.exp(-z))
+    kept = alone = pb.fit_stagewise(table, y_proba=share, loss="logistic", steps=1)
+    state = pb.FitState()
+    for _ in range(4):
+        alone = pb.continue_fit(alone, table, y_proba=share, steps=2)
+        kept = pb.continue_fit(kept, table.copy(), y_proba=share, steps=2, state=state)
+    assert bits(kept, tmp_path) == bits(alone, tmp_path)
+
+
+@pytest.mark.parametrize("columns", [pb.sort_columns, pb.bin_columns])
+def test_prepared_columns_are_told_by_identity(columns):
+    X, z, _ = problem(4)
+    prepared, state = columns(X), pb.FitState()
+    model = pb.fit_stagewise(prepared, z, steps=1)
+    model = pb.continue_fit(model, prepared, z, steps=1, state=state)
+    with pytest.raises(ValueError, match=r"X: expected the values that the state was made with"):
+        pb.continue_fit(model, columns(X), z, steps=1, state=state)
+    assert len(pb.continue_fit(model, prepared, z, steps=1, state=state)) == 3
+
+
+def test_a_call_adds_trees_and_nothing_else(monkeypatch):
+    X, z, _ = problem(5)
+    grown, asked = [], []
+    next_tree, ask = SumFit._next_tree, Chain.ask
+    monkeypatch.setattr(
+        SumFit, "_next_tree", lambda f, step: grown.append(step) or next_tree(f, step)
+    )
+    monkeypatch.setattr(Chain, "ask", lambda f, *cut: asked.append(cut) or ask(f, *cut))
+    model, state = pb.fit_stagewise(X, z, steps=1), pb.FitState()
+    for _ in range(20):
+        model = pb.continue_fit(model, X, z, steps=1, state=state)
+    assert grown == [1, *range(1, 22)]  # the first call takes in the tree that is there
+    model, state = pb.fit_adaboost(X, two(z), rounds=1), pb.FitState()
+    for _ in range(20):
+        model = pb.continue_fit(model, X, two(z), rounds=1, state=state)
+    assert model.n_nodes == 21
+    assert len(asked) == 22
+
+
+def builders():
+    X, z, _ = problem(6, n=4000, d=12)
+    sums = {name: (pb.fit_stagewise, "steps", SUMS[name][0](z)) for name in
+            ("squared", "logistic", "softmax")}  # fmt: skip
+    return X, {**sums, "adaboost": (pb.fit_adaboost, "rounds", two(z))}
+
+
+@pytest.mark.clock
+@pytest.mark.parametrize("case", ["squared", "logistic", "softmax", "adaboost"])
+def test_a_hundred_calls_take_at_most_ten_fits(case):
+    X, cases = builders()
+    fit, size, y = cases[case]
+    once, calls = [], []
+    for _ in range(3):
+        start = time.process_time()
+        fit(X, y, n_threads=1, **{size: 100})
+        once.append(time.process_time() - start)
+        start = time.process_time()
+        model, state = fit(X, y, n_threads=1, **{size: 1}), pb.FitState()
+        for _ in range(99):
+            model = pb.continue_fit(model, X, y, n_threads=1, state=state, **{size: 1})
+        calls.append(time.process_time() - start)
+    assert statistics.median(calls) <= 10 * statistics.median(once)
+
+
+def begun():
+    """Return data, a model that has gone on with a state, and the state."""
+    X, z, weight = problem(7)
+    y, valid = two(z), (OTHER[0].copy(), two(OTHER[1]))
+    data = {"X": X, "y": y, "sample_weight": np.maximum(weight, 0.5), "validation": valid}
+    model, state = pb.fit_stagewise(**data, steps=1, patience=50), pb.FitState()
+    return data, pb.continue_fit(model, **data, steps=1, state=state), state
+
+
+CHANGES = {
+    "X": lambda data: {"X": np.where(np.arange(data["X"].size).reshape(data["X"].shape) == 77,
+                                     9.0, data["X"])},
+    "y": lambda data: {"y": data["y"][::-1]},
+    "sample_weight": lambda data: {"sample_weight": None},
+    "validation X": lambda data: {"validation": (data["validation"][0] + 1, data["validation"][1])},
+    "validation y": lambda data: {"validation": (data["validation"][0],
+                                                 data["validation"][1][::-1])},
+    "validation sample_weight": lambda data: {"validation": (*data["validation"], np.ones(60))},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_other_data_are_refused(name):
+    data, model, state = begun()
+    with pytest.raises(ValueError, match=f"^{name}: expected the values that the state was made"):
+        pb.continue_fit(model, **{**data, **CHANGES[name](data)}, steps=1, state=state)
+    assert len(pb.continue_fit(model, **data, steps=1, state=state)) == 3  # it is as it was
+
+
+def test_a_value_changed_in_place_is_refused():
+    data, model, state = begun()
+    data["X"][100, 2] += 1e-9
+    with pytest.raises(ValueError, match=r"^X: expected the values that the state was made with"):
+        pb.continue_fit(model, **data, steps=1, state=state)
+
+
+def test_other_models_are_refused(tmp_path):
+    data, model, state = begun()
+    for other in (pb.fit_stagewise(**data, steps=2), model.prefix(1)):
+        with pytest.raises(ValueError, match=r"^model: expected the model that continue_fit ret"):
+            pb.continue_fit(other, **data, steps=1, state=state)
+    assert state.model is model
+    assert "2 trees" in repr(state)
+
+
+def test_what_takes_no_state():
+    X, z, _ = problem(8)
+    state = pb.FitState()
+    sum_, tree = pb.fit_stagewise(X, z, steps=1), pb.fit_boosted_tree(X, two(z), nodes=2)
+    with pytest.raises(TypeError, match=r"^state: expected a FitState or None, got 'mine'"):
+        pb.continue_fit(sum_, X, z, steps=1, state="mine")
+    with pytest.raises(ValueError, match=r"^rng: expected None"):
+        pb.continue_fit(sum_, X, z, steps=1, state=state, rng=0)
+    with pytest.raises(TypeError, match=r"^state, model: expected a DecisionGraph"):
+        pb.continue_fit(pb.fit_forest(X, two(z), members=2), X, two(z), members=1, state=state)
+    for model, options in ((tree, {"nodes": 1}), (tree, {"rounds": 1}),
+                           (pb.fit_adaboost(X, three(z), rounds=2), {"rounds": 1})):  # fmt: skip
+        y = two(z) if model is tree else three(z)
+        with pytest.raises(NotImplementedError, match=r"^state: expected a chain of two classes"):
+            pb.continue_fit(model, X, y, state=state, **options)
+    assert repr(state) == "<FitState: empty>"
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_states_are_not_copied(how):
+    *_, state = begun()
+    with pytest.raises(TypeError, match="a FitState cannot be copied or pickled"):
+        how(state)
+
+
+def test_a_callback_may_stop_or_fail(tmp_path):
+    X, z, _ = problem(10)
+    state, model = pb.FitState(), pb.fit_stagewise(X, z, steps=2)
+    told = []
+    model = pb.continue_fit(
+        model, X, z, steps=9, state=state, callback=lambda step, _: told.append(step) or step == 5
+    )
+    assert told == [3, 4, 5]
+    alone = pb.continue_fit(model, X, z, steps=2)
+    with pytest.raises(ZeroDivisionError):
+        pb.continue_fit(model, X, z, steps=2, state=state, callback=lambda step, _: 1 / 0)
+    assert repr(state) == "<FitState: empty>"
+    assert bits(pb.continue_fit(model, X, z, steps=2, state=state), tmp_path) == bits(
+        alone, tmp_path
+    )
+
+
+def test_models_hold_nothing_of_the_state():
+    data, model, state = begun()
+    longer = pb.continue_fit(model, **data, steps=1, state=state)
+    alone = pb.continue_fit(model, **data, steps=1)
+    assert len(pickle.dumps(longer)) == len(pickle.dumps(alone))
+    kept = weakref.ref(state._fit)
+    del state
+    gc.collect()
+    assert kept() is None
+    assert len(longer) == 3
