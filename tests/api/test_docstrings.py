@@ -142,6 +142,21 @@ def test_every_builder_is_among_those_to_choose_from():
     assert builders - set(re.findall(r"~pboost\.(\w+)", page.read_text("utf-8"))) == set()
 
 
+def test_builders_of_more_classes_are_listed():
+    """The page of classes and the error of the others name the same builders."""
+    page = DOCS / "user" / "guide" / "classes.rst"
+    if not page.exists():
+        pytest.skip("no docs/ beside tests/")
+    row = re.search(r"^more classes .*?(?=^numbers)", page.read_text("utf-8"), re.M | re.S)[0]
+    listed = set(re.findall(r"~pboost\.(\w+)", row))
+    with pytest.raises(pboost.ManyClassesError) as refused:
+        pboost.fit_probitboost([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+    named = set(re.findall(r"fit_\w+", str(refused.value).partition("; ")[2]))
+    by_option = {"fit_matryoshka", "fit_bagging", "fit_one_vs_rest"}
+    assert listed - by_option == named - by_option
+    assert len(named) > 9
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_lines_under_titles_are_as_long_as_they(page):
     """What is not may be the mark of a merge, in the midst of a text."""
