@@ -819,7 +819,7 @@ def boosted_pmt_bound(
     T = risks.shape[-1]
     rows, dimension = _counts("n", n), _counts("vc", vc)
     failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
-    trained = training_error_bound(0.5 - risks / _LN_2, simple=True, step=step)
+    trained = np.asarray(training_error_bound(0.5 - risks / _LN_2, simple=True, step=step))
     trained, rows, dimension, failing = align(
         "risks, n, vc, delta", trained, rows, dimension, failing
     )
