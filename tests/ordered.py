@@ -277,6 +277,24 @@ def quiet(call: Any) -> Any:
         return attempt(call)
 
 
+def differences(make: Any, X: Any, y: Any, names: list[str]) -> tuple[int, list[str]]:
+    """Return how many functions were called, and those that differ between two models.
+
+    `make` fits to X, a frame with a category and a frame with its ranks.
+    """
+    models = [quiet(lambda F=F: make(F)) for F in X]
+    if any(isinstance(model, type) for model in models):
+        return 0, [] if models[0] is models[1] else ["fit"]
+    found = []
+    for name in names:
+        call = FUNCTIONS[name]
+        pairs = zip(models, X, strict=True)
+        one, other = (quiet(lambda m=m, F=F, call=call: call(m, F, y)) for m, F in pairs)
+        if not same(one, other):
+            found.append(name)
+    return len(names), found
+
+
 def numbers(value: Any) -> list[Any]:
     """Return the numbers of a value, and the types of errors, in order; names are left out."""
     if isinstance(value, Model):
