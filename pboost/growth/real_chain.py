@@ -181,7 +181,9 @@ def _center_and_scale(
             mass, mean, _ = column_moments(values, rows, weight, least, unit)
             mean /= np.where(mass, mass, 1.0)
         else:
-            mean = ((values - least) / unit * weight[:, None]).sum(axis=0)
+            # Sums are added in the order of memory: that must not be the order of X.
+            part = np.multiply((values - least) / unit, weight[:, None], order="C")
+            mean = part.sum(axis=0)
         center = least + width * mean
     return center, np.maximum(np.abs(least - center), np.abs(most - center))
 
