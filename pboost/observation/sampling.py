@@ -224,6 +224,11 @@ class Sampled(Observation):
     of: Observation
     kind: ClassVar[str] = "sampled"
 
+    @property
+    def needs_class(self) -> bool:  # type: ignore[override]
+        """Whether the probabilities that are estimated depend on the row's class."""
+        return self.of.needs_class
+
     def settings(self) -> dict[str, Any]:
         """Return the model as plain values; the clock is not among them."""
         plain = Observation.settings(self)

@@ -332,7 +332,7 @@ class Scored(Classifier):
             Positive where the second of two classes is predicted.
         """
         X = self._rows(X)
-        return self.model_.decision_function(X)
+        return _of_classes(self.model_.decision_function(X))
 
 
 class Staged(Estimator):
@@ -372,7 +372,7 @@ class StagedScores(Staged, Scored):
             At last those of `decision_function`.
         """
         X = self._rows(X)
-        return pb.staged_decision_function(self.model_, X)
+        return map(_of_classes, pb.staged_decision_function(self.model_, X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield the probabilities of the classes at the stages of growth.
@@ -401,6 +401,11 @@ def given_labels(y: Any, y_proba: Any, labels: Any) -> Any:
     soft = labels_of_rows(None, y_proba, labels)
     class_codes(soft.labels, y, len(soft.share))
     return soft
+
+
+def _of_classes(score: FloatArray) -> FloatArray:
+    """Return decision values; if two classes have one each, by how much the second's is larger."""
+    return score[:, 1] - score[:, 0] if score.shape[1:] == (2,) else score
 
 
 def _is_array(values: Any, ndim: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
@@ -58,6 +59,16 @@ class GraphClassifier(StagedScores):
         check_choice("route", self.route, ROUTES)
         given = {} if sigma is None else {"sigma": sigma}
         return self._fit(X, given_labels(y, y_proba, labels), sample_weight, given)
+
+    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        options = super()._options(given)
+        observation = options.get("observation")
+        if self.route == "expected" and getattr(observation, "needs_class", False):
+            raise ValueError(
+                f"route: expected 'hard' with observation {observation.kind!r}, whose answers "
+                "depend on the class of a row, which is not known in a prediction, got 'expected'"
+            )
+        return options
 
     def decision_function(self, X: Any, sigma: Any = None) -> FloatArray:
         """Return the decision values of each row.
