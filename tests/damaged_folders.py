@@ -36,6 +36,16 @@ REALS = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324)
 VALUES = (
     None, True, 0, -1, 2**31, 2**63, 10**30, 1.5, "", "x", "\x00", [], {}, [1, 2], ["a", "a"], [[]],
 )  # fmt: skip
+#: What the head of an array, or all of the header, may be that asks for more than there is.
+HEADS = (
+    b"(10000000000000,)", b"(3, 10000000000000)", b"(-1,)", b"[" * 5000, b"(" * 5000 + b"1,)",
+    b"(9223372036854775807,)", b"(" + b"1, " * 70 + b")", b"(True, )", b"(2**62,)",
+)  # fmt: skip
+TEXTS = (
+    b"[" * 100_000, b'{"":' * 50_000, b"[0]", b"[" + b"{}," * 100_000 + b"0]", b"\xff", b'"',
+)  # fmt: skip
+#: Bytes of address space of a process; a folder has some kilobytes.
+MEMORY = 4 << 30
 DTYPES = ("<f8", "<f4", "<i4", "<i8", "|i1", "|u1", "|b1", ">f8", "<U3", "|S2", "<c16", "<u8")
 
 
@@ -118,13 +128,42 @@ def change_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return array
 
 
+def change_head(path: Path, rng: np.random.Generator) -> None:
+    """Have an array say another shape of itself than it has."""
+    content = path.read_bytes()
+    end = 10 + int.from_bytes(content[8:10], "little")
+    head, shape = content[10:end], content[content.index(b"(", 10) : content.index(b")", 10) + 1]
+    head = head.replace(shape, HEADS[rng.integers(len(HEADS))])
+    path.write_bytes(content[:8] + len(head).to_bytes(2, "little") + head + content[end:])
+
+
+def lengthen(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return words, one of which is long."""
+    words = array.tolist()
+    if words and array.dtype.kind == "U":
+        words[rng.integers(len(words))] = "z" * int(rng.choice([300, 100_000]))
+    return np.array(words) if array.dtype.kind == "U" else array
+
+
 def change_signed(folder: Path, rng: np.random.Generator) -> None:
     """Change arrays, or the header, and digest them anew."""
     header = json.loads((folder / HEADER).read_text())
     name = sorted(header["arrays"])[rng.integers(len(header["arrays"]))]
     said = header["arrays"][name]
-    what = rng.integers(5)
-    if what <= 2:
+    what = rng.integers(8)
+    if what == 7 and rng.random() < 0.3:
+        (folder / HEADER).write_bytes(TEXTS[rng.integers(len(TEXTS))])
+        return
+    if what >= 5:
+        name = ("labels", "level_text")[rng.integers(2)] if what == 6 else name
+        said = header["arrays"].get(name, {})
+        if what == 6 and said:
+            array = lengthen(np.load(folder / f"{name}.npy"), rng)
+            np.save(folder / f"{name}.npy", array)
+            said["dtype"], said["shape"] = array.dtype.str, list(array.shape)
+        elif said:
+            change_head(folder / f"{name}.npy", rng)
+    elif what <= 2:
         path = folder / f"{name}.npy"
         try:
             array = change_array(np.load(path), rng)
@@ -164,7 +203,7 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
         except TypeError as error:
             if "hold no values" not in str(error):
                 raise
-    held = [columns.codes, columns.n_bins, columns.lower, columns.upper, y]
+    held = [columns.codes, columns.n_bins, columns.lower, columns.upper, np.asarray(y)]
     if weight is not None:
         held.append(weight)
     if isinstance(columns, BinnedValues):
@@ -183,7 +222,7 @@ def run_case(folders: list[Path], held: dict[Path, tuple[bytes, ...]], case: int
     for _ in range(rng.integers(1, 3)):
         try:
             (change_signed if is_signed else change_bytes)(folder, rng)
-        except (OSError, LookupError, TypeError, ValueError, UnicodeDecodeError):
+        except Exception:
             break  # it is too damaged to be changed once more
     try:
         found = what_it_holds(folder, check)
@@ -198,6 +237,9 @@ def run_case(folders: list[Path], held: dict[Path, tuple[bytes, ...]], case: int
 
 def run(first: int, count: int) -> int:
     """Run cases; prints the number of each before it begins, and what is wrong."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     wrong = 0
     shared = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(dir=shared) as where:

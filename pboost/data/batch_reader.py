@@ -153,7 +153,7 @@ class Reader:
         self._check_weighs(batch, self._weighs)
         if not n:
             return Rows(features.values, np.empty(0), None, k)
-        labels = plain_labels(batch.y, n)
+        labels = np.asarray(plain_labels(batch.y, n))
         if self._is_text is None:
             self._is_text = labels.dtype.kind in "UST"
         if self._is_text != (labels.dtype.kind in "UST"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from pboost.data.row_labels import RowLabels
 from pboost.values import Array
 
 #: Numbers that are worked on at a time.
@@ -28,20 +29,24 @@ def copied(values: Array, dtype: DTypeLike | None = None, order: Any = "C") -> A
     return found
 
 
-def distinct(values: Array) -> Array:
+def distinct(values: Array | RowLabels) -> Array:
     """Return the sorted different values of an array of one dimension."""
+    if isinstance(values, RowLabels):
+        return values.labels[np.unique(values.codes)]
     parts = [np.unique(values[here]) for here in blocks(values)]
     return np.unique(np.concatenate(parts)) if len(parts) > 1 else np.unique(values)
 
 
-def as_codes(values: Array) -> tuple[Array, NDArray[np.int32]]:
+def as_codes(values: Array | RowLabels) -> tuple[Array, NDArray[np.int32]]:
     """Return the sorted different values, and for each entry which it is."""
     found = distinct(values)
     return found, codes_among(values, found)
 
 
-def codes_among(values: Array, found: Array) -> NDArray[np.int32]:
+def codes_among(values: Array | RowLabels, found: Array) -> NDArray[np.int32]:
     """Return for each entry which of the sorted different values it is."""
+    if isinstance(values, RowLabels):
+        return np.searchsorted(found, values.labels).astype(np.int32)[values.codes]
     if len(found) == 2:
         return (values == found[1]).astype(np.int32)
     codes = np.empty(len(values), dtype=np.int32)

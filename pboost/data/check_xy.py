@@ -16,6 +16,7 @@ from pboost.data.convert import Features, Trained, check_size, column_names, rea
 from pboost.data.frames import of_array
 from pboost.data.levels import ColumnReader, lightest_joined, match_levels
 from pboost.data.numbers import ENCODE, PLAIN, first_inexact, first_rounded, has_rounded, is_missing
+from pboost.data.row_labels import RowLabels
 from pboost.data.shared_reads import kept, kept_before
 from pboost.data.table import (
     MOST_LEVELS,
@@ -339,8 +340,10 @@ def refuse_many(values: Array, why: str = "") -> None:
         raise error
 
 
-def label_values(labels: Array) -> Array:
+def label_values(labels: Array | RowLabels) -> Array:
     """Return the sorted different labels, of which there is one or more."""
+    if isinstance(labels, RowLabels):
+        return distinct(labels)
     is_other = labels != labels[0]
     if not is_other.any():
         return labels[:1]
@@ -364,7 +367,7 @@ def _refuse_continuous(values: Array) -> None:
         )
 
 
-def plain_labels(y: Any, n: int) -> Array:
+def plain_labels(y: Any, n: int) -> Any:
     """Return the labels of n rows as an array, checked; see `as_classes`."""
     labels = label_array(y)
     if labels.ndim != 1:
@@ -387,8 +390,13 @@ def _as_one(y: Any, values: Array) -> str:
     return f"; one column is {'y.ravel()' if hasattr(y, 'ravel') else 'np.ravel(y)'}"
 
 
-def label_array(y: Any) -> Array:
-    """Return labels as an array of numbers, booleans or strings; none may be missing."""
+def label_array(y: Any) -> Any:
+    """Return labels as an array of numbers, booleans or strings; none may be missing.
+
+    Those that are `RowLabels` are codes, and stay so.
+    """
+    if isinstance(y, RowLabels):
+        return y
     labels = _array(y)
     if missing := missing_places(labels):
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
@@ -432,7 +440,10 @@ def class_codes(labels: Array, y: Any, n: int) -> NDArray[np.intp]:
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {found.shape}")
     code, row = np.zeros(n, dtype=np.intp), 0
     if (found.dtype.kind == "U") == (labels.dtype.kind == "U"):
-        code, is_known = places_among(labels, found)
+        if isinstance(found, RowLabels):  # those of the labels, for their rows
+            code, is_known = (one[found.codes] for one in places_among(labels, found.labels))
+        else:
+            code, is_known = places_among(labels, found)
         row = first_false(is_known)
     if row >= 0 and n:
         raise ValueError(

@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,13 +23,17 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost._version import __version__
+from pboost.data.array_files import from_npy
 from pboost.data.binned_values import valued
+from pboost.data.blocks import blocks
 from pboost.data.columns import BinnedColumns, made
 from pboost.data.prebuilt_columns import check_bins, check_dimensions, check_shapes, checked_names
-from pboost.data.special_columns import most_bins
+from pboost.data.row_labels import RowLabels, rows_of
+from pboost.data.special_columns import HOLES, most_bins
 from pboost.data.table import Table
 from pboost.threads import check_stop
-from pboost.values import Array, FloatArray, check_flag, shown
+from pboost.values import Array, FloatArray, IntArray, check_flag, shown
+from pboost.values.json_texts import TIMES, parse
 
 FORMAT = "pboost-columns"
 VERSION = 1
@@ -69,14 +74,15 @@ class StoredColumns(NamedTuple):
     columns : BinnedColumns
         To be passed to a builder in place of X; the codes are mapped from the folder, and so are
         the values, where it keeps them: then these are `BinnedValues`.
-    y : ndarray, shape (n,)
-        Labels of the rows: all those of the first one, then all of the next.
+    y : ndarray, or RowLabels where labels are text, shape (n,)
+        Labels of the rows: all those of the first one, then all of the next. Of text each row has
+        a code, and ``numpy.asarray(y)`` is the array of strings.
     weight : ndarray of float64, shape (n,), or None
         Weights of the rows, all positive; None if all are alike.
     """
 
     columns: BinnedColumns
-    y: Array
+    y: Array | RowLabels
     weight: FloatArray | None
 
 
@@ -287,8 +293,9 @@ def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> Stor
     folder : str or path-like
         The folder.
     check : bool
-        Whether the digests of codes and values are compared, too. Otherwise their number is, and
-        that all codes are of bins; all else is compared in any case.
+        Whether the digests of codes and values are compared, too. Otherwise their number is, that
+        all codes are of bins, and that no values are infinite or missing where none can be; all
+        else is compared in any case.
 
     Returns
     -------
@@ -344,7 +351,10 @@ def _read_header(folder: Path) -> dict[str, Any]:
                 "only half written: bin_files has not ended; call it again with this folder"
             )
         raise FolderError(f"no columns of pb.bin_files: there is no {HEADER}")
-    header = json.loads(path.read_bytes())
+    try:
+        header = parse(path.read_bytes(), TIMES)
+    except ValueError as error:
+        raise FolderError(f"damaged {HEADER}: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise FolderError(f"{HEADER} is not one of columns")
     if header.get("version") != VERSION:
@@ -360,11 +370,14 @@ def _read_header(folder: Path) -> dict[str, Any]:
 def _small(header: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return what the header says of the arrays but codes and values."""
     known = {**_DTYPES, **{name: d and d.str for name, d in Table.stored.items()}}
-    found = header["arrays"]
+    found = header.get("arrays")
+    if not isinstance(found, dict) or not all(isinstance(said, dict) for said in found.values()):
+        raise FolderError(f"{HEADER}: 'arrays' is missing or not a table")
     missing = [name for name in known if name not in _OPTIONAL and name not in found]
     unknown = [name for name in found if name not in _OF_ROWS and name not in known]
     if missing or unknown:
-        raise FolderError(f"expected other arrays; missing: {missing}, unknown: {unknown}")
+        more = f"missing: {shown(missing)}, unknown: {shown(unknown)}"
+        raise FolderError(f"expected other arrays; {more}")
     for name, said in found.items():
         dtype = known.get(name)
         if dtype is not None and said["dtype"] != dtype:
@@ -376,10 +389,13 @@ def _read_array(folder: Path, name: str, said: Mapping[str, Any]) -> Array:
     """Return an array that is as its header says."""
     path = folder / f"{name}.npy"
     _check_size(path, said)
-    if _sha256(path) != said["sha256"]:
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != said["sha256"]:
         raise FolderError(f"{path.name} has been changed")
-    with open(path, "rb") as file:
-        array: Array = npy.read_array(file, allow_pickle=False)
+    try:
+        array = from_npy(content)
+    except ValueError as error:
+        raise FolderError(f"{path.name}: {error}") from error
     if array.dtype.str != said["dtype"] or list(array.shape) != said["shape"]:
         raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
     return array
@@ -441,9 +457,8 @@ def _assembled(
     if (np.diff(start, axis=1) < 0).any() or (start[:, 0] != 0).any() or (start[:, -1] != n).any():
         raise FolderError("bin_start: expected numbers of rows below bins")
     labels, count, weights = arrays["labels"], arrays["label_count"], arrays.get("weights")
-    if labels.dtype.kind not in "biufU":
-        raise FolderError(f"labels: expected numbers or strings, got {labels.dtype}")
-    if labels.ndim != 1 or count.shape != labels.shape or (count < 1).any() or count.sum() != n:
+    _check_labels(labels)
+    if count.shape != labels.shape or (count < 1).any() or (count > n).any() or count.sum() != n:
         raise FolderError("label_count: expected the numbers of rows of the labels")
     if weights is not None and (
         weights.shape != (n,) or not ((weights > 0) & (weights < np.inf)).all()
@@ -452,8 +467,37 @@ def _assembled(
     if values is not None:
         if values.shape != codes.shape:
             raise FolderError("values: expected a number for each code")
+        _check_values(values, codes, columns.n_bins, special)
         columns = valued(columns, values.T)
-    return StoredColumns(columns, np.repeat(labels, count), weights)
+    return StoredColumns(columns, rows_of(labels, count), weights)
+
+
+def _check_labels(labels: Array) -> None:
+    """Raise FolderError unless these are the sorted labels of a folder."""
+    if labels.dtype.kind not in "biufU" or labels.ndim != 1:
+        raise FolderError(f"labels: expected numbers or strings, got {labels.dtype}")
+    if labels.dtype.kind == "U" and labels.view(np.uint32).max(initial=0) > sys.maxunicode:
+        raise FolderError("labels: expected strings, got numbers that are no characters")
+    if not (labels[:-1] < labels[1:]).all():
+        raise FolderError("labels: expected different ones, sorted")
+
+
+def _check_values(
+    values: Array, codes: NDArray[np.uint8], n_bins: IntArray, special: Array | None
+) -> None:
+    """Raise FolderError for values that no reader takes: infinities, and NaN but in holes."""
+    for j, bins in enumerate(n_bins.tolist()):
+        can_miss = special is not None and bool(special[j] & HOLES)
+        for here in blocks(values[j]):
+            check_stop()
+            known = np.isfinite(values[j, here])
+            if not can_miss:
+                is_right = known.all()
+            else:
+                holes = codes[j, here] == bins
+                is_right = (known != holes).all() and np.isnan(values[j, here][holes]).all()
+            if not is_right:
+                raise FolderError(f"values: expected finite numbers, or holes, in column {j}")
 
 
 def flush_folder(folder: str) -> None:

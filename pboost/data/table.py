@@ -6,6 +6,7 @@ the numbers of its levels; this record says what they mean, in training and ever
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -96,8 +97,11 @@ class Table:
                 is_used = name == "levels" or any(v is not None for v in kept)
                 object.__setattr__(self, name, kept if is_used else None)
         object.__setattr__(self, "has_missing", freeze(self.has_missing, np.bool_))
-        found = [array.dtype.str.encode() + array.tobytes() for array in self.members().values()]
-        object.__setattr__(self, "key", b"".join(found))
+        # Of strings no array: one long string would make all others as long.
+        *arrays, text = self._listed()
+        found = [array.dtype.str.encode() + array.tobytes() for array in arrays]
+        words = json.dumps([part.tolist() for part in text])
+        object.__setattr__(self, "key", b"".join([*found, words.encode()]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.levels, self.has_missing, self.other, self.order)
@@ -212,6 +216,11 @@ class Table:
 
     def members(self) -> dict[str, NDArray[Any]]:
         """Return the arrays to be stored in a model file, by their names there."""
+        *arrays, text = self._listed()
+        return dict(zip(self.stored, (*arrays, np.concatenate(text)), strict=True))
+
+    def _listed(self) -> tuple[Array, Array, Array, Array, list[Array]]:
+        """Return the members of a file, those that are strings as parts of one."""
         kind = np.where(self.has_missing, _HOLES, 0).astype(np.uint8)
         columns, sizes = [], [0]
         parts: dict[bool, list[Array]] = {True: [np.empty(0, "<U1")], False: [np.empty(0)]}
@@ -226,17 +235,23 @@ class Table:
                     sizes.append(len(part))
                     is_text = part.dtype.kind == "U"
                     parts[is_text].append(part if is_text else part.astype(np.float64))
-        return {
-            "level_kind": kind,
-            "level_column": np.array(columns, dtype=np.int32),
-            "level_start": np.cumsum(sizes, dtype=np.int32),
-            "level_number": np.concatenate(parts[False]),
-            "level_text": np.concatenate(parts[True]),
-        }
+        return (
+            kind,
+            np.array(columns, dtype=np.int32),
+            np.cumsum(sizes, dtype=np.int32),
+            np.concatenate(parts[False]),
+            parts[True],
+        )
 
     @classmethod
-    def from_members(cls, arrays: Mapping[str, NDArray[Any]]) -> Table | None:
-        """Return the table stored in a model file, None where there is none."""
+    def from_members(
+        cls, arrays: Mapping[str, NDArray[Any]], most: int | None = None
+    ) -> Table | None:
+        """Return the table stored in a model file, None where there is none.
+
+        Strings may be objects, of which arrays of at most so many bytes are made: for each column
+        one as wide as its own.
+        """
         found = [arrays[name] for name in cls.stored if name in arrays]
         if not found:
             return None
@@ -245,25 +260,31 @@ class Table:
         kind, column, start, number, text = found
         _check_members(kind, column, start, number, text)
         d = len(kind)
-        kept: dict[str, list[Array | None]] = {
-            name: [None] * d for name in ("levels", "other", "order")
-        }
+        kept: dict[str, dict[int, Array]] = {"levels": {}, "other": {}, "order": {}}
         at = {True: 0, False: 0}
         for j, size in zip(column.tolist(), np.diff(start).tolist(), strict=True):
             what = int(kind[j]) & 3
             is_text = what == _KINDS["U"]
             values = (text if is_text else number)[at[is_text] : at[is_text] + size]
             at[is_text] += size
+            if most is not None and is_text:
+                words = values.tolist()
+                most -= text_bytes(words)
+                if most < 0:
+                    raise ValueError("level_text: expected strings of about the same lengths")
+                values = np.array(words, dtype=np.str_)
             if what == _KINDS["b"]:
                 if not np.isin(values, (0.0, 1.0)).all():
                     raise ValueError("level_number: expected 0 and 1 for booleans")
                 values = values.astype(np.bool_)
             name = "order" if kind[j] & _ORDERED else "levels"
-            name = name if kept[name][j] is None else "other"
-            kept[name][j] = values
-        return cls(
-            tuple(kept["levels"]), kind & _HOLES > 0, tuple(kept["other"]), tuple(kept["order"])
+            kept["other" if j in kept[name] else name][j] = values
+        levels, other, order = (
+            tuple(map(found_.get, range(d))) if found_ or name == "levels" else None
+            for name, found_ in kept.items()
         )
+        assert levels is not None
+        return cls(levels, kind & _HOLES > 0, other, order)
 
     def validate(self, n_features: int) -> None:
         """Raise ValueError if this cannot be the table of a model with so many columns."""
@@ -278,7 +299,7 @@ class Table:
             if other is not None and (
                 levels is None
                 or levels.dtype.kind != other.dtype.kind
-                or np.isin(other, levels).any()
+                or not set(other.tolist()).isdisjoint(levels.tolist())
                 or not len(other)
             ):
                 raise ValueError(f"table.other[{j}]: expected values that are not in levels")
@@ -325,6 +346,11 @@ def _known(tables: Sequence[Table | None], n_features: int) -> list[Table]:
 
 def _are_alike(tables: Sequence[Table], column: int) -> bool:
     return all(tables[0].is_alike(column, table, column) for table in tables[1:])
+
+
+def text_bytes(values: Sequence[str]) -> int:
+    """Return the bytes of an array of strings, in which the longest makes all others as long."""
+    return len(values) * max(map(len, values), default=0) * np.dtype("U1").itemsize
 
 
 def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:
@@ -434,7 +460,7 @@ def _check_values(name: str, values: Array, is_sorted: bool) -> None:
 
 def _check_members(kind: Array, column: Array, start: Array, number: Array, text: Array) -> None:
     """Raise ValueError for arrays of a file that do not go together."""
-    if text.dtype.kind != "U":
+    if text.dtype.kind not in "UO":
         raise ValueError("level_text: expected strings")
     if not kind.ndim == column.ndim == start.ndim == number.ndim == text.ndim == 1:
         raise ValueError("level_kind, level_column, level_start: expected one dimension")

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from pboost.data.subsets import LEVELS, WORDS
 from pboost.data.table import Table
 from pboost.models.base import Model
-from pboost.models.stored import Arrays
+from pboost.models.stored import ModelFileError
 from pboost.models.tree_record import TreeSum
 from pboost.models.trees_of import as_trees
 from pboost.values import Array, shown
+from pboost.values.json_texts import parse
 
 #: What the texts call themselves, and which version is written and read.
 FORMAT, VERSION = "pboost-trees", 1
@@ -20,6 +22,14 @@ FORMAT, VERSION = "pboost-trees", 1
 WIDEST = 1 << 16
 #: Bits of a word of a set.
 WORD = 64
+#: How many times the text what it says may take.
+MOST_TIMES = 30
+#: Bytes of arrays of levels: so many times the text, and these; of labels a quarter.
+MOST_OF_STRINGS, FREE_OF_STRINGS = 20, 12 << 20
+#: What labels and levels are in the text, by the kinds of their dtypes.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,),
+}  # fmt: skip
 
 
 def to_json(
@@ -101,8 +111,9 @@ def from_json(text: str | bytes) -> TreeSum:
 
     Raises
     ------
-    ValueError
-        If the text is no JSON, is of another version, or says no trees; with the field.
+    ModelFileError
+        If the text is no JSON, is of another version, or says no trees; with the field. That is
+        found before more memory is taken than 40 times the text, and 16 MB.
 
     Examples
     --------
@@ -115,47 +126,48 @@ def from_json(text: str | bytes) -> TreeSum:
     if not isinstance(text, str | bytes):
         raise TypeError(f"text: expected what to_json returns, got {shown(text)}")
     try:
-        said = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"text: expected JSON: {error}") from None
+        said = parse(text, MOST_TIMES)
+    except ValueError as error:
+        raise ModelFileError(f"text: {error}") from None
     if not isinstance(said, dict) or (said.get("format"), said.get("version")) != (FORMAT, VERSION):
         found = said.get("version") if isinstance(said, dict) else None
-        raise ValueError(
+        raise ModelFileError(
             f"text: expected format {FORMAT!r} of version {VERSION}, got version {shown(found)}"
         )
     try:
-        return _read(said)
+        return _read(said, MOST_OF_STRINGS * len(text) + FREE_OF_STRINGS)
     except KeyError as error:
-        raise ValueError(f"text: expected the field {error}") from None
+        raise ModelFileError(f"text: expected the field {error}") from None
     except (ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
-        raise ValueError(f"text: expected trees as to_json writes them: {error}") from None
+        raise ModelFileError(f"text: expected trees as to_json writes them: {error}") from None
 
 
-def _read(said: dict[str, Any]) -> TreeSum:
-    """Return the trees that are said, which check themselves."""
-    trees, sets = said["trees"], np.zeros((len(said["sets"]), 4), dtype=np.uint64)
-    for words, levels in zip(sets, said["sets"], strict=True):
-        for level in levels:
-            words[level // WORD] |= np.uint64(1 << level % WORD)
+def _read(said: dict[str, Any], most: int) -> TreeSum:
+    """Return the trees that are said, which check themselves; strings take so many bytes."""
+    trees = said["trees"]
     parts = {name: [tree[name] for tree in trees] for name in (*COLUMNS, "target")}
     columns: dict[str, Any] = {
-        name: _joined(name, parts[name], kind) for name, kind in COLUMNS.items()
+        name: _joined(name, parts[name], *kind) for name, kind in COLUMNS.items()
     }
-    names, labels = said["feature_names"], said["labels"]
+    names, labels, target = said["feature_names"], said["labels"], _one("target", parts["target"])
     return TreeSum(
         root=np.cumsum([0, *map(len, parts["feature"])]), level_set=columns.pop("set"), **columns,
-        target=_one("target", parts["target"]), sets=sets, bias=said["bias"],
-        labels=None if labels is None else _array(labels), n_features=said["n_features"],
-        feature_names=None if names is None else tuple(names), aggregation=said["aggregation"],
-        link=said["link"], builder=said["builder"], comparison=said["comparison"],
-        table=None if said["table"] is None else _to_table(said["table"]),
+        target=None if target is None else _numbers("target", target, int),
+        sets=_sets(said["sets"]), bias=_numbers("bias", said["bias"], float),
+        labels=None if labels is None else _array(labels, most // 4),
+        n_features=said["n_features"],
+        feature_names=None if names is None else tuple(_items("feature_names", names, str)),
+        aggregation=said["aggregation"], link=said["link"], builder=said["builder"],
+        comparison=said["comparison"],
+        table=None if said["table"] is None else _to_table(said["table"], most),
     )  # fmt: skip
 
 
-#: Arrays of nodes, and what they hold.
-COLUMNS: dict[str, type] = {
-    "feature": int, "threshold": float, "set": int, "children": int, "missing": int,
-    "value": float, "weight": float,
+#: Arrays of nodes, what they hold, and whether that is several numbers of each node.
+COLUMNS: dict[str, tuple[type, bool]] = {
+    "feature": (int, False), "threshold": (float, False), "set": (int, False),
+    "children": (int, True), "missing": (int, False), "value": (float, True),
+    "weight": (float, False),
 }  # fmt: skip
 
 
@@ -166,17 +178,44 @@ def _one(name: str, parts: list[Any]) -> Any:
     return None if not parts or parts[0] is None else parts
 
 
-def _joined(name: str, parts: list[Any], kind: type) -> Array | None:
+def _joined(name: str, parts: list[Any], kind: type, is_several: bool) -> Array | None:
     """Return the arrays of all trees, one after another."""
     found = _one(name, parts)
     if found is None:
         return None
-    joined = np.concatenate([np.asarray(part) for part in found])
-    if joined.dtype.kind not in ("iu" if kind is int else "iuf"):
-        raise ValueError(f"{name}: expected numbers")
-    if kind is int and joined.size and not -1 <= joined.min() <= joined.max() < 2**31:
+    return np.concatenate([_numbers(name, part, kind, is_several) for part in found])
+
+
+def _numbers(name: str, said: Any, kind: type, is_several: bool = False) -> Array:
+    """Return an array of numbers, and of nothing that NumPy would make numbers of."""
+    rows = _items(name, said, list) if is_several else [said]
+    for row in rows:
+        _items(name, row, int, kind)
+    found = np.array(said, dtype=np.int64 if kind is int else np.float64)
+    if kind is int and found.size and not -1 <= found.min() <= found.max() < 2**31:
         raise ValueError(f"{name}: expected integers from -1")
-    return joined
+    return found
+
+
+def _items(name: str, said: Any, *kinds: type) -> list[Any]:
+    """Return a list whose items are of these types."""
+    if type(said) is not list or set(map(type, said)).difference(kinds):
+        expected = "numbers" if int in kinds else "strings" if str in kinds else "lists of numbers"
+        raise ValueError(f"{name}: expected {expected}")
+    return said
+
+
+def _sets(said: Any) -> Array:
+    """Return the words of sets of levels."""
+    sets = np.zeros((len(_items("sets", said, list)), WORDS), dtype=np.uint64)
+    for words, levels in zip(sets, said, strict=True):
+        for level in _items("sets", levels, int):
+            if not 0 <= level < LEVELS:
+                raise ValueError(
+                    f"sets: expected levels from 0 to {LEVELS - 1}, got {shown(level)}"
+                )
+            words[level // WORD] |= np.uint64(1 << level % WORD)
+    return sets
 
 
 def _values(values: Array) -> dict[str, Any]:
@@ -184,17 +223,28 @@ def _values(values: Array) -> dict[str, Any]:
     return {"dtype": values.dtype.str.lstrip("<>|="), "values": values.tolist()}
 
 
-def _array(said: dict[str, Any]) -> Array:
-    dtype = np.dtype(said["dtype"])
-    if dtype.kind not in "biufU" or dtype.itemsize > WIDEST:
-        raise ValueError(f"dtype: expected that of labels or levels, got {said['dtype']!r}")
-    return np.array(said["values"], dtype=dtype)
+def _array(said: dict[str, Any], most: int) -> Array:
+    """Return labels or levels of the dtype that is said, of at most so many bytes."""
+    dtype, values = np.dtype(str(said["dtype"])), said["values"]
+    if dtype.kind not in _TYPES or dtype.itemsize > (WIDEST if dtype.kind == "U" else WORD // 8):
+        raise ValueError(f"dtype: expected that of labels or levels, got {shown(said['dtype'])}")
+    _items("values", values, *_TYPES[dtype.kind])
+    if dtype.kind == "U" and len(values) * dtype.itemsize > most:
+        raise ValueError(f"values: expected strings of about the same lengths, got dtype {dtype}")
+    return np.array(values, dtype=dtype)
 
 
 def _of_table(table: Table) -> dict[str, Any]:
-    return {name: _values(array) for name, array in table.members().items()}
+    # Strings as wide as the longest: `from_json` makes an array for each column.
+    members = table.members()
+    text = np.array(members.pop("level_text").tolist(), dtype=np.str_)
+    return {name: _values(array) for name, array in {**members, "level_text": text}.items()}
 
 
-def _to_table(said: dict[str, Any]) -> Table | None:
-    arrays: Arrays = {name: _array(said[name]) for name in Table.stored}
-    return Table.from_members(arrays)
+def _to_table(said: dict[str, Any], most: int) -> Table | None:
+    arrays: dict[str, Array] = {
+        name: _array(said[name], most) for name, dtype in Table.stored.items() if dtype is not None
+    }
+    words = _items("level_text", said["level_text"]["values"], str)
+    arrays["level_text"] = np.array(words, dtype=object)
+    return Table.from_members(arrays, most)

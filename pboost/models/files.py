@@ -20,9 +20,11 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost._version import __version__
+from pboost.data import array_files
 from pboost.models._safe_files import check_path, check_regular, replace_file
 from pboost.models.base import KINDS, Model, check_model
 from pboost.models.stored import TEXT, ModelFileError, layout_of
+from pboost.values.json_texts import MAX_NESTING, TIMES, parse
 
 __all__ = ["load", "save"]
 
@@ -31,8 +33,6 @@ VERSION = (1, 1)
 #: How deep models can lie within models.
 MAX_DEPTH = 8
 
-#: How deep lists and tables can lie within one another in a header.
-MAX_NESTING = 32
 #: Arrays that a reader can do without.
 IGNORABLE = ("validation",)
 
@@ -235,11 +235,9 @@ def _read_header(
     if text.dtype != np.uint8:
         raise ModelFileError(f"header: expected the bytes of a JSON text, got dtype {text.dtype}")
     try:
-        header = json.loads(text.tobytes())
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"header: not JSON: {error}") from error
-    if is_nested_deeper(header):
-        raise ModelFileError(f"header: is nested more than {MAX_NESTING} deep")
+        header = parse(text.reshape(-1).data, TIMES)
+    except ValueError as error:
+        raise ModelFileError(f"header: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(f"header: expected format {FORMAT!r}: not a model of this package")
     version = header.get("version")
@@ -254,7 +252,7 @@ def _read_header(
         )
     try:
         intact = header.get("digest") == digest(header)
-    except (ValueError, RecursionError):  # NaN is no JSON
+    except ValueError:  # NaN is no JSON
         intact = False
     if not intact:
         raise ModelFileError("header: was changed after it was written (digest differs)")
@@ -299,15 +297,6 @@ def _is_any(dtype: np.dtype[Any], expected: np.dtype[Any] | tuple[np.dtype[Any],
 
 
 # Headers: JSON
-
-
-def is_nested_deeper(value: Any) -> bool:
-    """Return whether lists and tables lie deeper within one another than they can."""
-    level = [value]
-    for _ in range(MAX_NESTING + 1):
-        inner = (list(v.values()) if isinstance(v, dict) else v for v in level)
-        level = [item for values in inner if isinstance(values, list) for item in values]
-    return bool(level)
 
 
 def plain(value: Any, where: str, depth: int = 1) -> Any:
@@ -378,32 +367,10 @@ def read_member(
 
 def from_npy(content: bytes, name: str) -> NDArray[Any]:
     """An array whose declared size is the size that is there; never objects."""
-    stream = io.BytesIO(content)
     try:
-        version = npy.read_magic(stream)
-        if version != (1, 0):
-            raise ValueError(f"expected .npy version 1.0, got {version}")
-        shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
-    except Exception as error:  # what a crafted header can raise is not a closed list
-        raise ModelFileError(f"member '{name}.npy': bad array header: {error}") from error
-    start = stream.tell()
-    count = 1
-    for length in shape:
-        count *= length
-    if dtype.hasobject or fortran_order or dtype.itemsize == 0 or min(shape, default=0) < 0:
-        raise ModelFileError(
-            f"member '{name}.npy': expected plain values in C order, got dtype {dtype}, "
-            f"shape {shape}"
-        )
-    if count * dtype.itemsize != len(content) - start:
-        raise ModelFileError(
-            f"member '{name}.npy': shape {shape} of {dtype} needs {count * dtype.itemsize} bytes, "
-            f"but there are {len(content) - start}"
-        )
-    try:
-        return np.frombuffer(content, dtype, offset=start).reshape(shape)
-    except (TypeError, ValueError, OverflowError) as error:  # of lengths that no array has
-        raise ModelFileError(f"member '{name}.npy': bad array header: {error}") from error
+        return array_files.from_npy(content)
+    except ValueError as error:
+        raise ModelFileError(f"member '{name}.npy': {error}") from error
 
 
 def join_files(contents: Sequence[bytes]) -> dict[str, NDArray[Any]]:

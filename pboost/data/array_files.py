@@ -1,0 +1,40 @@
+"""Arrays in files from anywhere: ``.npy`` files that are what they say, before they are read."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+
+def from_npy(content: bytes) -> NDArray[Any]:
+    """Return the array of a file of ``.npy`` version 1.0, not copied; never objects.
+
+    ValueError unless the size that it declares is the size that is there.
+    """
+    stream = io.BytesIO(content)
+    try:
+        version = npy.read_magic(stream)
+        if version != (1, 0):
+            raise ValueError(f"expected .npy version 1.0, got {version}")
+        shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    except Exception as error:  # what a crafted header can raise is not a closed list
+        raise ValueError(f"bad array header: {str(error)[:200]}") from error
+    start = stream.tell()
+    if dtype.hasobject or fortran_order or dtype.itemsize == 0 or min(shape, default=0) < 0:
+        raise ValueError(
+            f"expected plain values in C order, got dtype {dtype}, shape {shape}"[:200]
+        )
+    size = math.prod(shape) * dtype.itemsize
+    if size != len(content) - start:
+        raise ValueError(
+            f"shape {shape} of {dtype} needs {size} bytes, but there are {len(content) - start}"
+        )
+    try:
+        return np.frombuffer(content, dtype, offset=start).reshape(shape)
+    except (TypeError, ValueError, OverflowError) as error:  # of lengths that no array has
+        raise ValueError(f"bad array header: {error}") from error
