@@ -6,8 +6,9 @@ from reference.problems import random_matrix, random_weight
 
 from pboost.data.columns import BinnedColumns
 from pboost.data.convert import Features
+from pboost.data.made_columns import binned_features
 from pboost.data.table import Table
-from pboost.data.training import Problem, _binned
+from pboost.data.training import Problem
 
 
 def draw(rng, n_classes, *, n=None, numbers=None, categories=None, share=None):
@@ -52,7 +53,7 @@ def problem(X, y, weight, levels, n_classes, max_bins=None):
     table = Table(values, np.isnan(X).any(axis=0))
     columns = Features(X, None, table)
     if max_bins is not None:
-        columns = _binned(columns, weight, max_bins, 1)
+        columns = binned_features(columns, weight, max_bins, 1)
     if n_classes:
         return Problem(
             columns=columns, labels=np.arange(n_classes), label=y.astype(np.int32), weights=weight,

@@ -17,7 +17,7 @@ from pboost.data.prices import PRICE_OPTIONS
 from pboost.growth.label_trees import LabelTrees
 from pboost.growth.soft_label_trees import label_trees
 from pboost.growth.step import Callback, TreeLimits
-from pboost.growth.validation import validation_rows
+from pboost.growth.validation import held_share, validation_rows
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, Observer, check_pair
 from pboost.threads import Workers
@@ -73,10 +73,10 @@ class GraphFit:
         # Entropy of the system is drawn only for those that draw, too.
         self._rng = None if rng is None else as_generator(rng)
         two = two or refusal(weak, observation)
-        problem = weak.read(X, y, sample_weight, two or None)
+        hold = held_share(validation, self._rng)
+        problem = weak.read(X, y, sample_weight, two or None, hold)
         self.prices, self._learner = prices, with_prices(self._learner, prices, problem)
-        is_share = validation is not None and not isinstance(validation, tuple | list)
-        if is_share and lacks_values(problem.columns):
+        if hold is not None and lacks_values(problem.columns):
             raise TypeError(
                 "validation: BinnedColumns hold no values to predict from; "
                 "pass X, SortedColumns, bin_columns(X, values=True), or validation data"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pboost.data.columns import MAX_BINS, to_fixed_point
 from pboost.data.convert import Features
+from pboost.data.indicators import in_sums
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.subsets import in_set
 from pboost.data.training import TrainingData
@@ -170,6 +171,8 @@ def _said(score: FloatArray) -> NDArray[Any]:
 def values_read(data: TrainingData, X: NDArray[Any]) -> Value:
     """Return what tells what nodes trained on `data` compare with thresholds, for other rows."""
     inputs = data.inputs
+    if inputs is not None:
+        X = in_sums(X, data.problem.table)
     if isinstance(inputs, GrownInputs):
         # There are none yet.
         return lambda number, rows: inputs.value(number, X, rows.astype(np.int32))

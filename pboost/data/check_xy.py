@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pboost.data.blocks import codes_among, distinct
 from pboost.data.convert import Features, Trained, check_size, column_names, read_matrix
 from pboost.data.frames import of_array
-from pboost.data.levels import ColumnReader, lightest_joined, match_levels
+from pboost.data.levels import ColumnReader, lightest_joined, match_levels, without_absent
 from pboost.data.numbers import ENCODE, PLAIN, first_inexact, first_rounded, has_rounded, is_missing
 from pboost.data.row_labels import RowLabels
 from pboost.data.shared_reads import kept, kept_before
@@ -261,6 +261,15 @@ def training_features(
     return Features(values, features.names, table.with_holes(holes))
 
 
+def present_levels(features: Features, weights: NDArray[np.float64] | None) -> Features:
+    """Return features in which categories that no row of positive weight has are missing."""
+    table = features.table
+    if table is None or weights is None or not table.has_levels:
+        return features
+    values, table = without_absent(features.values, table, weights)
+    return Features(values, features.names, table)
+
+
 def check_taken(table: Table | None, names: tuple[str, ...] | None, takes: Takes) -> None:
     """Raise TypeError for categories, ValueError for missing values, where these are not taken."""
     if table is None:
@@ -487,6 +496,13 @@ def as_targets(y: Any, n: int) -> NDArray[np.float64]:
             "floats to have it rounded"
         )
     return targets
+
+
+def targets_that_count(
+    targets: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return targets, 0 of rows of weight 0, so that these have no part in their scale."""
+    return targets if weights is None else np.where(weights > 0, targets, 0.0)
 
 
 def _numbers(values: Array) -> NDArray[np.float64]:

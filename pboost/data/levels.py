@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -108,6 +110,26 @@ def lightest_joined(
         values[known, j] = new[number]
         levels[j], other[j] = found[kept], found[rest]
     return values, Table(tuple(levels), table.has_missing, tuple(other), table.order)
+
+
+def without_absent(
+    values: Array, table: Table, weights: NDArray[np.float64]
+) -> tuple[Array, Table]:
+    """Return level numbers and a table without levels that no row of positive weight has.
+
+    Rows that have one are missing, as they would be among new rows.
+    """
+    values, levels = values.copy(), list(table.levels)
+    for j, found in enumerate(levels):
+        if found is None:
+            continue
+        known = ~np.isnan(values[:, j])
+        seen = np.unique(values[known & (weights > 0), j]).astype(np.intp)
+        number = np.full(len(found), np.nan)
+        number[seen] = np.arange(len(seen))
+        _replace(values[:, j], number)
+        levels[j] = found[seen]
+    return values, replace(table, levels=tuple(levels))
 
 
 def heaviest(mass: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,8 +25,9 @@ from pboost.data.columns import (
     with_bins,
 )
 from pboost.data.convert import Features
+from pboost.data.labels import weighed
 from pboost.data.projections import Projections
-from pboost.data.sampled_bins import Gather, coded_columns, rows_of_edges
+from pboost.data.sampled_bins import Gather, code_rows, coded_columns, rows_of_edges
 from pboost.data.special_columns import (
     MOST_KNOWN,
     bin_levels,
@@ -238,6 +240,31 @@ def binned_columns(
         sampled = all_binned(features, rows[part], max_bins, of_part, workers, projections)
         n_levels, _ = counted(features, d, projections is None)
         return coded_columns(gather, rows, n_levels, sampled, workers)
+
+
+def binned_features(
+    features: Features, weights: FloatArray | None, max_bins: int, n_threads: int | None
+) -> BinnedColumns:
+    """Return the bins of the rows of positive weight; others are in any."""
+    n, fixed = len(features.values), NO_WEIGHT
+    rows = np.arange(n, dtype=np.int32)
+    if weights is not None:
+        rows = np.flatnonzero(weights).astype(np.int32)
+        fixed = weighed(weights, rows, len(rows))["fixed"].copy()
+    columns = binned_columns(features, rows, max_bins, fixed, n_threads)
+    if len(rows) == n:
+        return columns
+    codes = np.zeros((len(columns.codes), n), dtype=np.uint8)
+    codes[:, rows] = columns.codes
+    return replace(columns, codes=codes)
+
+
+def codes_between(
+    columns: BinnedColumns, values: Array, rows: IntArray, n_threads: int | None
+) -> NDArray[np.uint8]:
+    """Return the codes (d, m) of the listed rows of a matrix between the edges of bins."""
+    with Workers(n_threads, columns.n_features * len(rows)) as workers:
+        return code_rows(partial(sort.gather_columns, values), rows, columns, workers)[0]
 
 
 def all_binned(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pboost._core import sort
 from pboost.data.binned_values import by_column, valued
 from pboost.data.blocks import codes_among
-from pboost.data.check_xy import features_as_trained, label_values
+from pboost.data.check_xy import features_as_trained, label_values, targets_that_count
 from pboost.data.columns import NO_WEIGHT, BinnedColumns
 from pboost.data.convert import Features, Trained, read_rows
 from pboost.data.exact_edges import Cells, Keys, Question, count_cells, sorted_keys
@@ -103,6 +103,8 @@ def read_part(
     y = (targets_of_part if is_regression else labels_of_part)(number, y, features.n_rows)
     if is_weighed:
         weights = weights_of_part(number, weights, features.n_rows)
+        if is_regression and y is not None:
+            y = targets_that_count(y, weights)
     return ReadPart(features, y, weights, read, undeclared)
 
 

@@ -19,6 +19,7 @@ from pboost.data.check_xy import (
     label_array,
     label_values,
     plain_labels,
+    targets_that_count,
     weights_of_some,
 )
 from pboost.data.columns import BinnedColumns, made
@@ -185,6 +186,8 @@ def read_tree_parts(X: Any, y: Any, sample_weight: Any, task: str) -> TreeParts:
         labels, label = classes_of_parts(y, sizes, None)
         return TreeParts(columns, labels, label, [np.empty(0)] * len(sizes), 0, weights)
     targets = _targets_of_parts(y, sizes)
+    if weights is not None:
+        targets = [targets_that_count(*of) for of in zip(targets, weights, strict=True)]
     exponent = exponent_of([float(np.abs(part).max(initial=0.0)) for part in targets], sum(sizes))
     no_label = [np.empty(0, dtype=np.int32)] * len(sizes)
     scaled = [np.ldexp(part, -exponent) for part in targets]

@@ -17,6 +17,8 @@ from pboost.data.check_xy import (
     as_targets,
     as_weights,
     check_taken,
+    present_levels,
+    targets_that_count,
     training_features,
 )
 from pboost.data.columns import (
@@ -32,6 +34,7 @@ from pboost.data.columns import (
 )
 from pboost.data.convert import Features, Rows, as_rows, check_size
 from pboost.data.fill import column_means
+from pboost.data.held_rows import HeldRows, HoldOut
 from pboost.data.indicators import indicators_of
 from pboost.data.labels import (
     Classes,
@@ -45,6 +48,7 @@ from pboost.data.labels import (
 )  # fmt: skip
 from pboost.data.made_columns import (
     binned_columns,
+    binned_features,
     columns_sorted,
     sorted_columns,
     sorted_orders,
@@ -53,7 +57,6 @@ from pboost.data.node_inputs import GrownInputs, Inputs
 from pboost.data.projections import Projections
 from pboost.data.row_digest import Digest, digest_of
 from pboost.data.special_columns import LEVELS
-from pboost.data.splits import hold_out
 from pboost.data.subsets import Subsets
 from pboost.data.table import NUMBERS, Table, Takes
 from pboost.threads import Workers
@@ -90,7 +93,8 @@ class Problem:
     names : tuple of str or None
         Names of the columns.
     y : ndarray of float64, shape (n,)
-        Targets times ``2**-exponent``, below 1; empty of a classification.
+        Targets times ``2**-exponent``, below 1, and 0 of rows of weight 0; empty of a
+        classification.
     exponent : int
         See `y`.
     table : Table or None
@@ -103,6 +107,9 @@ class Problem:
         entries, and where rows are spoken of, entries are meant.
     seen : ndarray of uint64, or None
         Digest of the rows of X of positive weight, which models keep.
+    held : HeldRows or None
+        Rows that were held out before X was read, so that nothing of the columns depends on them;
+        their weights are 0.
     """
 
     columns: Features | SortedColumns | BinnedColumns | Rows
@@ -116,6 +123,7 @@ class Problem:
     entries: Entries | None = None
     ranks: IntArray | None = None
     seen: Digest | None = None
+    held: HeldRows | None = None
 
     @property
     def n_rows(self) -> int:
@@ -142,21 +150,24 @@ class Problem:
         """Number of columns of X."""
         return self.columns.n_features
 
-    def hold_out(self, share: float, generator: np.random.Generator) -> NDArray[np.intp]:
-        """Return a random part of the rows of positive weight, of every class."""
+    def hold_out(self, hold: HoldOut) -> Problem:
+        """Return the problem with weight 0 for the rows that are held out."""
         rows = np.arange(self.n_rows) if self.weights is None else np.flatnonzero(self.weights > 0)
-        if self.labels is None:
-            return hold_out([rows], share, generator)
-        if self.entries is not None:
-            return self.entries.held_out(rows, share, generator)
-        label = self.label[rows]
-        return hold_out([rows[label == k] for k in range(len(self.labels))], share, generator)
-
-    def without(self, rows: NDArray[np.intp]) -> Problem:
-        """Return the problem with weight 0 for the listed rows, which so take no part."""
+        drawn = hold.draw(rows, self.labels, self.label, self.entries)
         weights = np.ones(self.n_rows) if self.weights is None else self.weights.copy()
-        weights[rows] = 0.0
-        return replace(self, weights=weights)
+        y = np.ldexp(self.y[drawn], self.exponent) if self.labels is None else _NO_NUMBERS
+        held = HeldRows(drawn, self.given(drawn), weights[drawn], y)
+        weights[drawn] = 0.0
+        return replace(self, weights=weights, held=held)
+
+    def scaled(self) -> Problem:
+        """Return the problem of a regression, its targets divided by a power of two.
+
+        The largest that a row of positive weight has is then below 1.
+        """
+        y = targets_that_count(self.y, self.weights)
+        exponent = int(np.frexp(np.abs(y).max())[1])
+        return replace(self, y=np.ldexp(y, -exponent), exponent=exponent)
 
     def in_sums(self) -> Problem:
         """Return the problem whose columns are those that are added up: levels have their own."""
@@ -463,12 +474,13 @@ class TrainingData:
 
 def boosted_problem(
     X: Any, y: Any, sample_weight: Any, two: str | None, *, as_given: bool = False,
-    takes: Takes = NUMBERS,
+    takes: Takes = NUMBERS, hold: HoldOut | None = None,
 ) -> Problem:  # fmt: skip
     """Check the arguments of a builder of boosted models.
 
     `two` says that there can be two labels only, see `as_classes`; `as_given` that X, rows of
-    anything, stays as it is; `takes` what X may hold. Of two classes that of an entry is an uint8.
+    anything, stays as it is; `takes` what X may hold; `hold` which rows to hold out. Of two classes
+    that of an entry is an uint8.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
     n = columns.n_rows
@@ -477,14 +489,17 @@ def boosted_problem(
         y.check_present()
     if len(found.labels) == 2:
         found = found._replace(label=found.label.astype(np.uint8))
+    problem = Problem(columns=columns, **found._asdict(), names=columns.names)
     of_rows = found.weights_of_rows(sample_weight, n)
+    problem = problem if hold is None else problem.hold_out(hold)
+    trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
     if isinstance(columns, Features):
-        columns = training_features(columns, of_rows, takes)
+        columns = _features_of(columns, trained, takes, hold)
     table = None if isinstance(columns, Rows) else columns.table
     check_taken(table, columns.names, takes)
-    return Problem(
-        columns=_of_entries(columns, found.entries), **found._asdict(), names=columns.names,
-        table=table, seen=digest_of(columns, of_rows),
+    return replace(
+        problem, columns=_of_entries(columns, found.entries), table=table,
+        seen=digest_of(columns, of_rows),
     )  # fmt: skip
 
 
@@ -498,40 +513,58 @@ def tree_problem(
     max_bins: int,
     n_threads: int | None,
     takes: Takes = NUMBERS,
+    hold: HoldOut | None = None,
 ) -> Problem:
     """Check the arguments of a builder of trees; X is binned for a binned search.
 
-    `takes` says what X may hold.
+    `takes` says what X may hold, `hold` which rows to hold out.
     """
     columns = _as_columns(X)
     n, names = columns.n_rows, columns.names
-    targets, exponent = _NO_NUMBERS, 0
+    targets = _NO_NUMBERS
     if task == "classification":
         found = classes_of_rows(y, sample_weight, n)
     else:
         targets = as_targets(numbers_given(y), n)
-        exponent = int(np.frexp(np.abs(targets).max())[1])
-        targets = np.ldexp(targets, -exponent)
         found = Classes(None, _NO_ROWS, as_weights(sample_weight, n))
     with np.errstate(over="ignore"):
         if found.weights is not None and not np.isfinite(found.weights.sum()):
             raise ValueError("sample_weight: expected weights with a finite sum")
+    problem = Problem(columns=columns, **found._asdict(), names=names, y=targets)
     of_rows = found.weights_of_rows(sample_weight, n)
+    problem = problem if hold is None else problem.hold_out(hold)
+    if task == "regression":
+        problem = problem.scaled()
+    trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
     if isinstance(columns, Features):
-        columns = training_features(columns, of_rows, takes)
+        columns = _features_of(columns, trained, takes, hold)
     seen = digest_of(columns, of_rows)
     if isinstance(columns, Features) and is_binned(search, n):
-        columns = _binned(columns, of_rows, max_bins, n_threads)
+        values, columns = columns.values, binned_features(columns, trained, max_bins, n_threads)
+        if problem.held is not None:
+            held, columns = problem.held.coded(columns, values, n_threads)
+            problem = replace(problem, held=held)
     elif isinstance(columns, BinnedColumns):
         if search == "exact":
             raise ValueError('search: "exact" needs SortedColumns or X, got BinnedColumns')
     elif search == "binned":
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     check_taken(columns.table, names, takes)
-    return Problem(
-        columns=_of_entries(columns, found.entries), **found._asdict(), names=names, y=targets,
-        exponent=exponent, table=columns.table, seen=seen,
-    )  # fmt: skip
+    return replace(
+        problem, columns=_of_entries(columns, found.entries), table=columns.table, seen=seen
+    )
+
+
+def _features_of(
+    features: Features, weights: FloatArray | None, takes: Takes, hold: HoldOut | None
+) -> Features:
+    """Return features as they are trained on, with these weights of the rows of X.
+
+    Categories that only rows held out have are missing values.
+    """
+    if hold is not None and not hold.keeps_levels:
+        features = present_levels(features, weights)
+    return training_features(features, weights, takes)
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
@@ -561,20 +594,3 @@ def _of_entries(columns: Any, entries: Entries | None) -> Any:
         return columns.select(entries.rows)
     features = Features(columns.source, columns.names, columns.table)
     return sorted_columns(features, columns.rows[entries.rows], MAX_BINS, None)
-
-
-def _binned(
-    features: Features, weights: FloatArray | None, max_bins: int, n_threads: int | None
-) -> BinnedColumns:
-    """Return the bins of the rows of positive weight; others are in any."""
-    n, fixed = len(features.values), NO_WEIGHT
-    rows = np.arange(n, dtype=np.int32)
-    if weights is not None:
-        rows = np.flatnonzero(weights).astype(np.int32)
-        fixed = weighed(weights, rows, len(rows))["fixed"].copy()
-    columns = binned_columns(features, rows, max_bins, fixed, n_threads)
-    if len(rows) == n:
-        return columns
-    codes = np.zeros((len(columns.codes), n), dtype=np.uint8)
-    codes[:, rows] = columns.codes
-    return replace(columns, codes=codes)

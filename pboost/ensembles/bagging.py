@@ -214,7 +214,10 @@ def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:
 def _shared(
     fit: Callable[..., Any], X: Any, options: Mapping[str, Any], n_threads: int | None
 ) -> tuple[Any, Rows]:
-    """Return X as all members are given it, and rows to predict from."""
+    """Return X as all members are given it, and rows to predict from.
+
+    Members that hold rows out make bins of the others themselves.
+    """
     search = None if isinstance(X, SortedColumns) else column_search(fit, options)
     if search is None or isinstance(X, BinnedColumns):
         return X, rows_to_predict(X)
@@ -225,6 +228,7 @@ def _shared(
     rows = Rows(features.values, n, d, features.names, (d,))
     if search.resolved(n) == "exact":
         return sort_columns(X, copy=False, n_threads=n_threads), rows
-    if not search.takes_bins:
+    holds_out = not isinstance(options.get("validation"), tuple | list | None)
+    if holds_out or not search.takes_bins:
         return X, rows
     return bin_columns(X, max_bins=search.max_bins, n_threads=n_threads), rows

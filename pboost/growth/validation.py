@@ -17,6 +17,7 @@ from pboost.data.check_xy import (
     class_codes,
 )
 from pboost.data.convert import Rows
+from pboost.data.held_rows import HoldOut
 from pboost.data.labels import soft_validation
 from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.training import Problem
@@ -40,7 +41,7 @@ class ValidationRows:
     drawn : ndarray of int, shape (n,)
         The rows held out; none where others are given.
     X : ndarray, shape (n, d), or None
-        Values of the rows that are given.
+        Values of the rows that are given, and of rows held out that no bin can hold.
     y : ndarray, shape (n,)
         Whether a row has the second label; of more than two the number of its label; numbers of a
         regression.
@@ -61,12 +62,21 @@ class ValidationRows:
     settings: Mapping[str, Any]
 
 
+def held_share(validation: Any, rng: Seed, keeps_levels: bool = False) -> HoldOut | None:
+    """Return which rows are to be held out before X is read; None without a share of them."""
+    if validation is None or isinstance(validation, tuple | list):
+        return None
+    share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
+    return HoldOut(share, as_generator(rng), keeps_levels)
+
+
 def validation_rows(
     validation: Any, patience: Any, problem: Problem, rng: Seed, *, holes: bool = True
 ) -> ValidationRows | None:
     """Return the rows that `validation` means: data, or a share to hold out; None without.
 
-    `holes`: whether values may be missing.
+    A problem whose rows are held out already, see `held_share`, stays as it is. `holes`: whether
+    values may be missing.
     """
     if validation is None:
         if patience is not None:
@@ -78,20 +88,20 @@ def validation_rows(
             "validation: expected None with oracles and estimators, whose answers are not numbers "
             "that are compared with thresholds"
         )
-    if isinstance(validation, tuple | list):
+    hold = held_share(validation, rng)
+    if hold is None:
         settings, none = {"validation": GIVEN, "patience": patience}, np.empty(0, dtype=np.intp)
         given = _given(validation, problem, holes)
         problem = replace(problem, seen=merged(problem.seen, digest_of_rows(given[0])))
         return ValidationRows(problem, none, *given, patience, settings)
-    share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
-    drawn = problem.hold_out(share, as_generator(rng))
-    weight = np.ones(len(drawn)) if problem.weights is None else problem.weights[drawn]
-    if problem.labels is None:
-        y = np.ldexp(problem.y[drawn], problem.exponent)
-    else:
-        y = _of_two(problem.labels, problem.label[drawn])
-    settings = {"validation": share, "patience": patience}
-    return ValidationRows(problem.without(drawn), drawn, None, y, weight, patience, settings)
+    if problem.held is None:
+        problem = problem.hold_out(hold)
+    held = problem.held
+    assert held is not None
+    labels = problem.labels
+    y = held.y if labels is None else _of_two(labels, problem.label[held.rows])
+    settings = {"validation": hold.share, "patience": patience}
+    return ValidationRows(problem, held.rows, held.values, y, held.weight, patience, settings)
 
 
 def _given(

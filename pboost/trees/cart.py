@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.check_xy import TASKS, check_taken, with_categories
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.criteria import OF_TWO, class_criteria
+from pboost.data.held_rows import HoldOut
 from pboost.data.labels import labels_of_rows
 from pboost.data.made_columns import column_ranks
 from pboost.data.prices import (
@@ -262,6 +263,7 @@ def fit_cart_problem(
     sample_weight: Any,
     n_threads: int | None,
     generator: np.random.Generator,
+    hold: HoldOut | None = None,
     *,
     task: str = "classification",
     criterion: str | None = None,
@@ -279,14 +281,17 @@ def fit_cart_problem(
     groups: GroupOption = None,
     comparison_price: Any = None,
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
-    """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights."""
+    """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights.
+
+    `hold` says which rows to hold out.
+    """
     criterion = check_task(task, criterion)
     check_choice("search", search, SEARCHES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
     problem = tree_problem(
         X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads,
-        takes=taken_of(missing),
+        takes=taken_of(missing), hold=hold,
     )  # fmt: skip
     limits, settings, key = cart_limits(
         problem, generator, task=task, criterion=criterion, max_depth=max_depth, min_leaf=min_leaf,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.check_xy import scaled_weights
 from pboost.data.convert import Features
 from pboost.data.training import Problem
 from pboost.growth.validation import ValidationRows, validation_rows
@@ -49,17 +50,18 @@ class LossWatch:
             self.weight = weights / weights.max()
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
-        self._loss, problem = loss, replace(problem, weights=self.weight)
+        self._loss = loss
         self.rows = validation_rows(validation, patience, problem, generator)
-        if values is not None and self.rows is not None and self.rows.X is None:
-            self.rows = replace(self.rows, X=values(self.rows.drawn))
         self.seen = problem.seen if self.rows is None else self.rows.problem.seen
-        if self.rows is not None and self.rows.problem.weights is not None:
-            self.weight, self.settings = self.rows.problem.weights, self.rows.settings
+        if self.rows is not None:
+            self.rows = replace(self.rows, weight=scaled_weights(self.rows.weight)[0])
+            if values is not None and self.rows.X is None:
+                self.rows = replace(self.rows, X=values(self.rows.drawn))
+            self.settings = self.rows.settings
             if problem.labels is None:
-                y = self.rows.y
+                y, drawn = self.rows.y, self.rows.drawn
                 try:
-                    Loss.check_targets(loss, y, np.arange(len(y)))
+                    Loss.check_targets(loss, y, drawn if len(drawn) else np.arange(len(y)))
                 except ValueError as error:
                     raise ValueError(f"validation: {error}") from None
 

@@ -23,7 +23,7 @@ from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits
-from pboost.growth.validation import GIVEN
+from pboost.growth.validation import GIVEN, held_share
 from pboost.losses import Loss, Softmax, Squared, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
@@ -198,8 +198,9 @@ def fit_stagewise(
         leaf, which so becomes smaller; with a binned search. "auto" is, where labels are told apart
         by a named loss with a curvature, the weight of two rows, with softmax of one, else 0. That
         of a row is 1 without weights; with them, the weight of which all are multiples, or their
-        mean if there is none. What leaves of a loss of your own add does not depend on it, unless
-        `leaf_step` is "newton".
+        mean if there is none. A number that you give is in the unit of the weights, as are
+        `min_weight` and `min_gain`. What leaves of a loss of your own add does not depend on it,
+        unless `leaf_step` is "newton".
     min_weight : float
         Number >= 0: the least sum of weighted curvatures on each side of a split, as others have it
         too. That of a row is its weight times the second derivative of the loss: p (1 - p) of
@@ -275,7 +276,8 @@ def fit_stagewise(
     validation : tuple or float, optional
         Rows by whose mean loss the number of trees is chosen: ``(X, y)``, ``(X, y,
         sample_weight)``, or a share in (0, 0.5] of the rows (of each label), drawn with `rng` and
-        not trained on. The model has at least one tree.
+        not trained on: they choose the number of trees, and nothing else depends on them but the
+        bins of columns that were binned before. The model has at least one tree.
     patience : int, optional
         With `validation`: fitting ends after so many trees without improvement; default 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -418,17 +420,17 @@ def begin_sum(
             raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
     leaf_step = _leaf_step(options["leaf_step"], loss)
     of_trees["task"] = options["task"]
+    hold = held_share(held_out[0], data.generator, keeps_levels=given is not None)
     if parts is None:
-        problem, limits, _, _ = fit_cart_problem(*data, **of_trees)
+        problem, limits, _, _ = fit_cart_problem(*data, hold, **of_trees)
     else:
         problem = parts.problem()
+        problem = problem if hold is None else problem.hold_out(hold)
         limits = limits_of_problem(problem, data.generator, **of_trees)
     if given is not None:
         check_labels(problem, given.labels)
     labels, target = targets_of(problem, loss, data.y)
-    held = 0.0 if is_exact or labels is None else _held(loss)
     of_row = weight_of_copy(problem.weights)
-    options = {**options, "l2": l2_of(options["l2"], held, of_row)}
     values = None if parts is None else parts.values
     watch = LossWatch(*held_out, problem, loss, data.generator, values)
     settings = {
@@ -536,11 +538,13 @@ class SumFit(SumGrowth):
         self.features = data.X if isinstance(data.X, Features) else None
         most = np.inf if settings["max_step"] is None else settings["max_step"]
         unit = of_row if weights.are_copies else unit
+        is_held_back = is_binned and settings["task"] == "classification"
+        l2 = l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, of_row)
         steps = Steps(
             settings["learning_rate"],
             most,
             settings["leaf_step"] == "best",
-            settings["l2"] / unit,
+            l2 / unit,
             settings["sums"],
         )
         held = restraints.of_unit(unit)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight
 from pboost.data.binned_values import values_of
+from pboost.data.held_rows import HoldOut
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.special_columns import is_heavier
 from pboost.data.table import NUMBERS, Takes
@@ -58,13 +59,16 @@ class Weak(Choice):
         """Whether rows whose value is missing at a node go both ways."""
         return False
 
-    def read(self, X: Any, y: Any, sample_weight: Any, two: str | None) -> Problem:
+    def read(
+        self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
+    ) -> Problem:
         """Return the arguments of a builder, checked.
 
-        `two` says that there can be two labels only, and because of what; None: any number.
+        `two` says that there can be two labels only, and because of what; None: any number. `hold`
+        says which rows to hold out.
         """
         X = X if self.reads_codes else values_of(X)
-        return boosted_problem(X, y, sample_weight, two, takes=self.takes)
+        return boosted_problem(X, y, sample_weight, two, takes=self.takes, hold=hold)
 
     def measured(self) -> Weak:
         """Return the learner for features measured with errors; ValueError if there is none."""

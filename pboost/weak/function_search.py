@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.convert import Features, Rows
 from pboost.data.functions import Oracles, ask, probability
+from pboost.data.held_rows import HoldOut
 from pboost.data.training import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, draw_key, shown, uncalled
@@ -167,14 +168,16 @@ class RowLearner(Weak):
     has_answers: ClassVar[bool] = True
     is_oracle: ClassVar[bool] = False
 
-    def read(self, X: Any, y: Any, sample_weight: Any, two: str | None) -> Problem:
+    def read(
+        self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
+    ) -> Problem:
         """Return the arguments of a builder, checked."""
         if isinstance(X, Features) and X.table is not None:
             raise ValueError(
                 "categorical: expected None with weak learners that are functions, which are given "
                 "rows of X as they are"
             )
-        return boosted_problem(X, y, sample_weight, two, as_given=True)
+        return boosted_problem(X, y, sample_weight, two, as_given=True, hold=hold)
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""

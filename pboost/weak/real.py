@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from pboost.data.binned_values import lacks_values
+from pboost.data.held_rows import HoldOut
 from pboost.data.table import Takes
 from pboost.data.training import Problem
 from pboost.values import check_choice, check_flag, check_number, shown
@@ -27,11 +28,13 @@ class RealLearner(Weak):
     takes: ClassVar[Takes] = Takes(holes=True, levels=True)
     __slots__ = ()
 
-    def read(self, X: Any, y: Any, sample_weight: Any, two: str | None) -> Problem:
+    def read(
+        self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
+    ) -> Problem:
         """Return the arguments of a builder, checked."""
         if lacks_values(X):
             raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
-        return super().read(X, y, sample_weight, two)
+        return super().read(X, y, sample_weight, two, hold)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
+from pboost.data.held_rows import HoldOut
 from pboost.data.labels import labels_of_rows
 from pboost.data.training import boosted_problem
 
@@ -160,9 +161,9 @@ def test_all_labels_of_a_row_are_drawn_or_none(name):
 
 
 def test_rows_held_out_are_those_of_all_their_labels():
-    state = np.random.default_rng(5)
+    hold = HoldOut(0.3, np.random.default_rng(5))
     problem = boosted_problem(X, labels_of_rows(None, SHARE[2]), WEIGHT, "")
-    held = problem.hold_out(0.3, state)
+    held = problem.hold_out(hold).held.rows
     rows = problem.given(held)
     left = problem.given(np.setdiff1d(np.flatnonzero(problem.weights > 0), held))
     assert not set(rows) & set(left)

@@ -303,3 +303,18 @@ def test_weights_of_any_size(scale):
         np.testing.assert_array_equal(getattr(tree, name), getattr(plain, name), name)
     for name in ("value", "impurity"):
         np.testing.assert_allclose(getattr(tree, name), getattr(plain, name), atol=1e-12)
+
+
+@pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_forest, pb.fit_pruned_cart])
+def test_targets_of_rows_of_weight_0_have_no_effect(fit):
+    """Beside a target of 1e150 those of 1e-10 were rounded to 0, and nothing was split."""
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(60, 2)), np.ones(60)
+    y = 1e-10 * (X[:, 0] + rng.normal(size=60))
+    weight[7], large = 0.0, y.copy()
+    large[7] = 1e150
+    one, other = (
+        fit(X, targets, task="regression", sample_weight=weight, rng=0) for targets in (y, large)
+    )
+    assert len(np.unique(pb.predict(one, X))) > 1
+    np.testing.assert_array_equal(pb.predict(one, X), pb.predict(other, X))

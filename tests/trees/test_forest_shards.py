@@ -112,3 +112,21 @@ def test_what_is_refused(options, error, message):
     columns, y, _ = TABLES["numbers"]
     with pytest.raises(error, match=re.escape(message)):
         pb.shards.fit_forest([columns], [y], **options)
+
+
+def test_targets_of_rows_of_weight_0_have_no_effect():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(60, 2)), np.ones(60)
+    y = 1e-10 * (X[:, 0] + rng.normal(size=60))
+    weight[7], large = 0.0, y.copy()
+    large[7] = 1e150
+    parts = pb.shards.bin_columns([X[:20], X[20:]])
+    one, other = (
+        pb.shards.fit_forest(
+            parts, [of[:20], of[20:]], task="regression", members=3, rng=0,
+            sample_weight=[weight[:20], weight[20:]],
+        )
+        for of in (y, large)
+    )  # fmt: skip
+    assert len(np.unique(pb.predict(one, X))) > 5
+    np.testing.assert_array_equal(pb.predict(one, X), pb.predict(other, X))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import pboost as pb
+from pboost.trees import stagewise
+from pboost.trees.restraints import l2_of
 
 
 def data(n=300, seed=0):
@@ -67,10 +71,27 @@ def test_least_weight_and_gain_are_those_of_the_derivatives():
 
 def held(y, **options):
     """Return what holds the trees of a fit back, of 60 rows."""
-    X = np.random.default_rng(3).normal(size=(len(y), 3))
-    settings = pb.fit_stagewise(X, y, steps=1, **options).settings
+    X, found = np.random.default_rng(3).normal(size=(len(y), 3)), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stagewise, "l2_of", lambda *of: found.append(l2_of(*of)) or found[0])
+        settings = pb.fit_stagewise(X, y, steps=1, **options).settings
     assert settings["min_weight"] == 0.0
-    return settings["l2"]
+    assert settings["l2"] == "auto"
+    return found[0]
+
+
+@pytest.mark.parametrize(("first", "second"), [(1000.0, None), (None, 1e-3), (3.0, 5e5)])
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_a_longer_fit_is_held_back_by_rows_of_its_own_weights(first, second, loss):
+    """What `l2="auto"` was at the weights of the first fit was kept as a number."""
+    X, y = data(200)
+    y = y > 0
+    fit = partial(pb.fit_stagewise, X, y, loss=loss, max_depth=4, learning_rate=1.0)
+    one, other = (None if of is None else np.full(200, of) for of in (first, second))
+    longer = pb.continue_fit(fit(steps=3, sample_weight=one), X, y, steps=3, sample_weight=other)
+    at_once = fit(steps=6)
+    assert longer.settings["l2"] == "auto"
+    assert np.array_equal(longer.trees.value, at_once.trees.value)
 
 
 def test_trees_of_two_labels_are_held_back_by_two_rows():
