@@ -12,6 +12,7 @@ from pboost.cli.commands import run_evaluate, run_fit, run_predict, run_show
 from pboost.cli.demo import run_demo
 from pboost.cli.errors import CommandError, UsageError
 from pboost.cli.parser import parse
+from pboost.cli.wording import worded
 
 COMMANDS: dict[str, Callable[[Namespace], None]] = {
     "demo": run_demo,
@@ -53,8 +54,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename}: {error.strerror}" if named else str(error), FAILED)
     except MemoryError as error:
         return _fail(str(error) or "out of memory", FAILED)
-    except (CommandError, ValueError, TypeError, NotImplementedError) as error:
+    except CommandError as error:
         return _fail(str(error), FAILED)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        return _fail(worded(str(error)), FAILED)
 
 
 def _run(argv: Sequence[str] | None) -> int:

@@ -7,17 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import (
-    TASKS,
-    as_classes,
-    as_targets,
-    as_weights,
-    is_continuous,
-    label_array,
-    label_values,
-)
+from pboost.data.check_xy import as_classes, as_targets, as_weights
 from pboost.data.labels import SoftLabels, labels_of_rows
-from pboost.values import FloatArray, check_choice
+from pboost.data.target_task import REGRESSION, task_of
+from pboost.values import FloatArray
 
 Rows = NDArray[np.intp]
 #: Its multiples are spread evenly over [0, 1).
@@ -103,18 +96,15 @@ def read_data(
 
 def _data(y: Any, n: int, task: str | None) -> Data:
     """Return what is to be predicted, of rows of equal weights."""
+    task = task_of(y, task)
     if isinstance(y, SoftLabels):
         y.check_rows(n)
         y.check_present()
-        if check_choice("task", task or TASKS[0], TASKS) == "regression":
+        if task == REGRESSION:
             raise ValueError("y_proba: expected y, numbers, of a regression")
         j = len(y.labels)
         return Data(y, y.likeliest.astype(np.int64), "two" if j == 2 else "many", None, j)
-    if task is None:
-        given = label_array(y)
-        numbers = given.ndim == 1 and given.dtype.kind == "f" and is_continuous(label_values(given))
-        task = "regression" if numbers else "classification"
-    if check_choice("task", task, TASKS) == "regression":
+    if task == REGRESSION:
         targets = as_targets(y, n)
         return Data(targets, targets, task, None, 0)
     labels, code = as_classes(y, n)

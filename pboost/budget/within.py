@@ -103,8 +103,9 @@ def fit_within(
     prices, groups : optional
         With `price`: what columns cost, and which are paid together, see `fit_stagewise`.
     task : {"classification", "regression"}, optional
-        What `y` is. Default: a regression where it has more than two different numbers that are not
-        all whole, else labels.
+        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
+        and numbers that are not all whole are a regression. With more different whole numbers it
+        must be given.
     folds : int
         Folds of the cross-validation, at least 2.
     categorical : sequence of str or int, optional

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pboost.cli.errors import CommandError, UsageError, require
 from pboost.cli.table import CSV, DataFrame, Format
 from pboost.data.check_xy import as_features
-from pboost.data.levels import NAMED
 from pboost.data.numbers import first_inexact
 from pboost.data.table import Table
 
@@ -56,11 +55,18 @@ def split_table(
         others = " and ".join(map(repr, (*named.values(), *drop)))
         raise CommandError(f"there is no column besides {others}")
     features = typed(features, form, categorical)
-    numbers = table[[*named.values()]]
-    check_numeric(numbers if is_regression else numbers.drop(columns=target), form)
+    weights = None if weight is None else _numbers(table, weight, form)
+    if is_regression:
+        return features, _numbers(table, target, form), weights
     _check_present(table, target)
-    y = table[target].to_numpy() if is_regression else _as_labels(table[target], form)
-    return features, y, None if weight is None else table[weight].to_numpy(np.float64)
+    return features, _as_labels(table[target], form), weights
+
+
+def _numbers(table: DataFrame, name: str, form: Format) -> NDArray[np.float64]:
+    """Return a column of finite numbers, none of which is missing, as floats."""
+    _check_numbers(table, name, form)
+    _check_present(table, name)
+    return as_features(table[[name]]).values[:, 0].astype(np.float64)
 
 
 def typed(table: DataFrame, form: Format, categorical: Sequence[str]) -> DataFrame:
@@ -73,34 +79,23 @@ def typed(table: DataFrame, form: Format, categorical: Sequence[str]) -> DataFra
         column = table[name]
         if name in categorical:
             table[name] = column.astype("category")
-        elif column.map(type).isin([bool, np.bool_]).any():
-            table[name] = column.astype(np.float64)  # with holes it is no column of booleans
-        elif (
-            column.dtype.kind in "biuf"
-            or _are_integers(column)
-            or _share_of_numbers(column, form) >= MOSTLY
-        ):
+        elif not _holds_text(column) or _share_of_numbers(column, form) >= MOSTLY:
             _check_numbers(table, name, form, can_drop=True)
-    try:
-        as_features(table)
-    except (TypeError, ValueError) as error:
-        raise CommandError(
-            str(error).removeprefix("X: ").replace(NAMED, "--categorical says that it is one")
-        ) from None
+    as_features(table)
     return table
+
+
+def _holds_text(column: DataFrame) -> bool:
+    """Return whether this is text, some of which may be missing, or a category."""
+    return _is_category(column) or isinstance(next(iter(column.dropna()), 0.0), str)
 
 
 def _share_of_numbers(column: DataFrame, form: Format) -> float:
     """Return the share of numbers among the values of a column of text that are not missing."""
-    if not isinstance(next(iter(column.dropna()), ""), str) or _is_category(column):
+    if _is_category(column):
         return 0.0
     values = [form.pointed(str(value)) for value in column.dropna()]
     return sum(_NUMBER.fullmatch(value) is not None for value in values) / max(len(values), 1)
-
-
-def _are_integers(column: DataFrame) -> bool:
-    """Return whether these are integers as Python has them: some are beyond 64 bits."""
-    return column.dtype == object and {type(value) for value in column.dropna()} == {int}
 
 
 def _is_category(column: DataFrame) -> bool:
@@ -141,10 +136,7 @@ def texts_of(model: Any) -> list[str]:
 
 def pick_columns(table: DataFrame, model: Any, form: Format = CSV) -> DataFrame:
     """Return the columns that a model reads, in its order; all of them if it knows no names."""
-    names = model.feature_names
-    if names is None:
-        check_numeric(table, form, may_miss=True)
-        return table.to_numpy(np.float64)
+    names = table.columns if model.feature_names is None else model.feature_names
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise CommandError(
@@ -153,28 +145,26 @@ def pick_columns(table: DataFrame, model: Any, form: Format = CSV) -> DataFrame:
         )
     chosen = table[list(names)]
     known = [] if model.table is None else model.table.categories
-    numbers = [name for j, name in enumerate(names) if j not in known]
-    check_numeric(chosen[numbers], form, may_miss=True)
+    for j, name in enumerate(names):
+        if j not in known:
+            _check_numbers(table, name, form)
     return chosen
-
-
-def check_numeric(table: DataFrame, form: Format = CSV, *, may_miss: bool = False) -> None:
-    """Raise CommandError for the first column that does not hold finite numbers throughout."""
-    for name in table.columns:
-        _check_numbers(table, name, form)
-        if not may_miss:
-            _check_present(table, name)
 
 
 def _check_numbers(
     table: DataFrame, name: str, form: Format = CSV, *, can_drop: bool = False
 ) -> None:
-    """Raise CommandError where a column holds what is no finite number, nor missing."""
+    """Raise CommandError where a column holds text, an infinite or an inexact number.
+
+    What else is no number, such as a date, is refused where the table is read.
+    """
     column = table[name]
     _check_large(column, name)
-    if column.dtype.kind not in "biuf" and not _are_integers(column):
-        _refuse_texts(column, name, form, can_drop=can_drop)
-    infinite = np.isinf(column.to_numpy(np.float64))
+    if column.dtype.kind not in "biuf":
+        if column.map(lambda value: isinstance(value, str)).any():
+            _refuse_texts(column, name, form, can_drop=can_drop)
+        return
+    infinite = np.isinf(column.to_numpy(np.float64, na_value=np.nan))
     if infinite.any():
         raise CommandError(
             f"column {name!r} has infinite values, the first in row {int(np.argmax(infinite)) + 1}"
@@ -185,7 +175,10 @@ def _refuse_texts(column: DataFrame, name: str, form: Format, *, can_drop: bool)
     """Raise CommandError for the first text, and say what can be done about it."""
     texts = column.map(lambda value: form.pointed(value) if isinstance(value, str) else value)
     numbers = require("pandas", "cli").to_numeric(texts, errors="coerce")
-    row = int(np.argmax((numbers.isna() & column.notna()).to_numpy()))
+    wrong = (numbers.isna() & column.notna()).to_numpy()
+    if not wrong.any():  # numbers that are stored as text
+        wrong = column.map(lambda value: isinstance(value, str)).to_numpy()
+    row = int(np.argmax(wrong))
     other = form._replace(decimal="," if form.decimal == "." else ".")
     hint = ""
     if _NUMBER.fullmatch(other.pointed(str(column.iloc[row]))):
@@ -210,7 +203,7 @@ def _check_large(column: DataFrame, name: str) -> None:
     row = first_inexact(column.to_numpy()) if column.dtype.kind in "iu" else -1
     if column.dtype.kind not in "biuf":
         # Integers beyond 64 bits are left as such, or as texts, with all else in the column.
-        texts = (str(value).strip() for value in column)
+        texts = (str(value).strip() if isinstance(value, str | int) else "" for value in column)
         large = (i for i, text in enumerate(texts) if _is_large(text))
         row = next(large, -1)
     if row >= 0:

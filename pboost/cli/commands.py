@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from pboost.cli.options import (
     DECLARED,
     KINDS,
     MODELS,
+    OF_NUMBERS,
     SEEDS,
     SEVERAL_CLASSES,
     check_model_options,
@@ -32,6 +33,7 @@ from pboost.cli.streams import (
 )
 from pboost.cli.table import Format, check_output, read_table, write_table, write_text
 from pboost.data.check_xy import MOST_CLASSES, is_continuous
+from pboost.data.target_task import CLASSIFICATION, REGRESSION, targets_of, task_of_options
 from pboost.models.base import Model, TwoClassModel
 from pboost.values import FloatArray
 
@@ -63,7 +65,7 @@ def run_evaluate(options: Namespace) -> None:
             fit,
             X,
             y,
-            task=_task(options),
+            task=options.task,
             folds=options.folds,
             rng=options.seed,
             sample_weight=weight,
@@ -91,10 +93,13 @@ def run_show(options: Namespace) -> None:
 
 
 def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]:
-    """Features, labels or numbers, and weights; CommandError where the model takes fewer labels."""
-    is_regression = _task(options) == "regression"
+    """Features, labels or numbers, and weights; the task becomes an option of the model.
+
+    CommandError where the model takes fewer labels, or the target can be either.
+    """
+    task = _decided_task(options)
     form = _format(options)
-    texts = [*options.categorical, *([] if is_regression else [options.target])]
+    texts = [*options.categorical, *([] if task == REGRESSION else [options.target])]
     table = read_table(options.train, form, texts)
     X, y, weight = split_table(
         table,
@@ -103,31 +108,52 @@ def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]
         form,
         drop=options.drop,
         categorical=options.categorical,
-        is_regression=is_regression,
+        is_regression=task == REGRESSION,
     )
-    if is_regression:
-        return X, y, weight
-    values = np.unique(y)
+    task = targets_of(y).task if task is None else task
+    if task is None:
+        raise CommandError(
+            f"column {options.target!r} holds more than {MOST_CLASSES} different whole numbers, "
+            "which can be classes or numbers to predict; give --task classification or --task "
+            "regression"
+        )
+    if task == CLASSIFICATION:
+        _check_classes(np.unique(y), options)
+    options.task = task
+    return X, y, weight
+
+
+def _decided_task(options: Namespace) -> str | None:
+    """Return the task if options say it, None if the target does."""
+    given = vars(options)
+    if "task" in given:
+        return str(given["task"])
+    if "one_vs_rest" in given or "task" not in DECLARED["model", options.model]:
+        return CLASSIFICATION
+    return task_of_options(given)
+
+
+def _check_classes(values: NDArray[Any], options: Namespace) -> None:
+    """Raise CommandError where the model does not take these classes."""
+    numbers = "a regression is --task regression with --model " + _listed(OF_NUMBERS, "or")
     if is_continuous(values):
         raise CommandError(
             f"column {options.target!r} holds {len(values)} different numbers that are not all "
-            "whole: a regression is --task regression, with --model cart, forest, stagewise "
-            "and within"
+            f"whole; {numbers}"
         )
     takes_any = options.model in SEVERAL_CLASSES or "one_vs_rest" in options
     takes_any = takes_any or vars(options).get("join") == "all"
     if len(values) > 2 and not takes_any:
-        numbers = (
-            "; for numbers to predict --task regression, with --model cart, forest, stagewise "
-            "and within"
-        )
         may_be = len(values) > MOST_CLASSES and values.dtype.kind in "iuf"
         raise CommandError(
             f"column {options.target!r} holds {len(values)} values and --model {options.model} "
             "takes two: for more there are --one-vs-rest (fit_one_vs_rest), and --model "
-            f"{', '.join(SEVERAL_CLASSES[:-1])} and {SEVERAL_CLASSES[-1]}" + numbers * may_be
+            f"{_listed(SEVERAL_CLASSES, 'and')}" + f"; {numbers}" * may_be
         )
-    return X, y, weight
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def _format(options: Namespace) -> Format:
@@ -136,15 +162,6 @@ def _format(options: Namespace) -> Format:
     return Format(
         options.sep, options.encoding, options.decimal, None if missing is None else tuple(missing)
     )
-
-
-def _task(options: Namespace) -> str:
-    """What the target is; as in `fit_stagewise`, the loss can say it."""
-    loss = pb.losses.LOSSES.get(getattr(options, "loss", ""))
-    is_of_numbers = loss is not None and loss.is_regression and "one_vs_rest" not in options
-    by_loss = "regression" if is_of_numbers else "classification"
-    task: str = getattr(options, "task", by_loss)
-    return task
 
 
 def _outcome(model: Model) -> str:
@@ -209,12 +226,8 @@ def _adjusted(
         return pb.fit_pruned_cart, settings
     if is_published:
         settings = pb.sbpmt_published() | settings
-    if model == "stagewise":
-        if is_split:
-            settings.setdefault("loss", "logistic")
-            settings["task"] = "classification"
-        elif "loss" not in settings:
-            settings.setdefault("task", "classification")
+    if model == "stagewise" and is_split:
+        settings.setdefault("loss", "logistic")
     if model == "samme":
         own: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}
         base: dict[str, Any] = {"max_depth": SAMME_DEPTH, "rng": given["seed"]} | settings

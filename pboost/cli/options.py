@@ -205,6 +205,10 @@ MODELS: dict[str, Callable[..., Any]] = {
 }
 #: Models that take labels of more than two values.
 SEVERAL_CLASSES = tuple(name for name, fit in MODELS.items() if fit.__name__ in ANY_CLASSES)
+#: Models that predict numbers, too.
+OF_NUMBERS = tuple(
+    name for name, fit in MODELS.items() if "task" in inspect.signature(fit).parameters
+)
 #: Models that tell labels apart in each member or leaf: one per label is nothing better.
 OF_MEMBERS = ("cart", "forest", "samme", "sbpmt", "probit-tree", "within")
 #: Budgets, of which the model within one needs any, and what of it cannot be typed: prices have

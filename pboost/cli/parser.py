@@ -27,6 +27,7 @@ from pboost.cli.options import (
     separator,
 )
 from pboost.cli.streams import STREAM
+from pboost.cli.wording import TYPED, flagged
 from pboost.values.peers import ELSEWHERE, said_here
 
 FROM_STDIN = "-: from standard input"
@@ -51,8 +52,6 @@ WORDS = {
     "votes": "Whether either side of a stump votes with its own log odds (domain) or both with "
     "the same size (symmetric)",
 }
-#: Parameters of builders that are typed under names of their own.
-TYPED = {"n_threads": "threads", "rng": "seed", "sample_weight": "weight"}
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -100,18 +99,12 @@ def _said_here(name: str, model: str) -> str:
         said = said_here(name, {kind: {*options, *TYPED} - {"weak"}})
         if said and said == ELSEWHERE.get(name):
             return said
-        said = re.sub(r"`(\w+)`", _flagged, said)
+        said = re.sub(r"`(\w+)`", lambda match: flagged(match[1]), said)
         if said and kind == model:
             return f"{said} with --model {model}"
         if said:
             found.setdefault(said, []).append(kind)
     return "; ".join(f"{said} with --model {' or '.join(k)}" for said, k in found.items())
-
-
-def _flagged(match: re.Match[str]) -> str:
-    """Return a parameter as it is typed."""
-    name = match[1]
-    return flag(TYPED.get(name, name))
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,8 @@ from pboost.data.batch_counts import BatchCounts
 from pboost.data.batch_reader import Reader, Rows, Survey, UnreadLevelsError
 from pboost.data.batches import batches_of
 from pboost.data.check_xy import (
+    TASKS,
+    as_targets,
     check_label_values,
     find_holes,
     label_values,
@@ -24,17 +28,33 @@ from pboost.data.encoded_batches import (
     ChangedError,
     Encoding,
     StaleError,
+    row_hashes,
     rows_by_class,
     state_key,
     sums_of_hashes,
 )
 from pboost.data.made_columns import EDGES, all_binned
 from pboost.data.row_sample import RowSample
-from pboost.data.sampled_bins import hashed_rows
 from pboost.data.special_columns import MOST_KNOWN
 from pboost.data.table import Table
+from pboost.data.target_task import (
+    NOTHING,
+    REGRESSION,
+    Targets,
+    joined,
+    known_task,
+    targets_of,
+)
 from pboost.threads import Workers
-from pboost.values import INT32_MAX, Array, IntArray, check_choice, check_flag, check_integer
+from pboost.values import (
+    INT32_MAX,
+    Array,
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_flag,
+    check_integer,
+)
 
 #: More different labels than this are none.
 MOST_LABELS = 10_000
@@ -46,6 +66,7 @@ def bin_files(
     *,
     target: str | None = None,
     weight: str | None = None,
+    task: str | None = None,
     edges: str = "sample",
     max_bins: int = MAX_BINS,
     values: bool = False,
@@ -67,8 +88,12 @@ def bin_files(
         Where the files are written: a folder that does not exist, is empty, or is what an
         interrupted call has left.
     target, weight : str, optional
-        Names of the columns that hold the labels and the weights of the rows; all others are
-        features. Rows of weight 0 are left out.
+        Names of the columns that hold the labels, or the numbers to predict, and the weights of the
+        rows; all others are features. Rows of weight 0 are left out.
+    task : {"classification", "regression"}, optional
+        What the labels are. By default text, booleans and at most 20 different whole numbers in all
+        batches are classes, and numbers that are not all whole are a regression. With more
+        different whole numbers it must be given.
     edges : {"sample", "exact"}
         The rows that make the edges of bins, as in `bin_columns`: of more than 200,000 those with
         the least hashes of their values, or all.
@@ -127,14 +152,16 @@ def bin_files(
     >>> bool((model.vote == pb.fit_adaboost(pb.bin_columns(X), y, rounds=5).vote).all())
     True
     """
+    if task is not None:
+        check_choice("task", task, TASKS)
     check_choice("edges", edges, EDGES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     values = check_flag("values", values)
     reader = Reader(batches_of(source, target, weight))
     with Writer(folder) as writer, Workers(n_threads, INT32_MAX) as workers:
-        key = state_key(edges, max_bins, target, weight, values)
+        key = state_key(edges, max_bins, target, weight, values, task)
         if not _goes_on(reader, writer, key, workers):
-            encoding = _encoding(reader, edges, max_bins, values, workers)
+            encoding = _encoding(reader, task, edges, max_bins, values, workers)
             encoding.write(reader, writer, key, workers)
         writer.header(edges=edges, max_bins=max_bins, names=reader.names)
     return open_columns(folder)
@@ -159,20 +186,26 @@ def _goes_on(reader: Reader, writer: Writer, key: str, workers: Workers) -> bool
 
 
 def _encoding(
-    reader: Reader, edges: str, max_bins: int, values: bool, workers: Workers
+    reader: Reader, task: str | None, edges: str, max_bins: int, values: bool, workers: Workers
 ) -> Encoding:
     """Return what is needed to write codes, of which there are none."""
-    survey = reader.survey() if reader.is_weighed() else None
-    try:
-        seen = _first_pass(reader, survey, edges == "exact", workers)
-    except UnreadLevelsError:
-        reader.find_levels(survey)
-        seen = _first_pass(reader, survey, edges == "exact", workers)
+    survey, seen = reader.survey() if reader.is_weighed() else None, None
+    while seen is None:
+        try:
+            seen = _first_pass(reader, survey, task, edges == "exact", workers)
+        except UnreadLevelsError:
+            reader.find_levels(survey)
+        except NumbersError:
+            task = REGRESSION
     find = _bins if seen.counts is None else _exact_bins
     bins = find(reader, seen, survey, max_bins, workers)
     none = bins.select(np.empty(0, dtype=np.int32))
     dtype = seen.dtype.newbyteorder("<").str if values else ""
     return Encoding(none, seen.labels, seen.count, seen.content, dtype)
+
+
+class NumbersError(Exception):
+    """A batch shows that the targets are of a regression, after others could have been classes."""
 
 
 @dataclass(slots=True)
@@ -195,6 +228,10 @@ class _Seen:
         Number of values that are known, where there are categories.
     dtype : dtype
         Of the values of all batches.
+    task : str or None
+        What the targets are; None while `targets` say it.
+    targets : Targets
+        What is known of them so far.
     """
 
     sample: RowSample
@@ -205,16 +242,24 @@ class _Seen:
     content: NDArray[np.uint64]
     n_known: NDArray[np.int64]
     dtype: np.dtype[Any]
+    task: str | None
+    targets: Targets = NOTHING
 
     @classmethod
-    def nothing(cls, d: int, y: Array, counts: BatchCounts | None) -> _Seen:
+    def nothing(cls, d: int, y: Array, counts: BatchCounts | None, task: str | None) -> _Seen:
         """Return what no rows are, of d columns and labels like these."""
+        if task == REGRESSION:
+            one = np.zeros(1, dtype=np.int64)
+            return cls(
+                RowSample(d), counts, np.zeros(d, dtype=np.bool_), np.empty(0), one,
+                one.astype(np.uint64), np.zeros(d, dtype=np.int64), np.dtype(np.float32), task,
+            )  # fmt: skip
         none = np.zeros(0, dtype=np.int64)
         holes = np.zeros(d, dtype=np.bool_)
         known = np.zeros(d, dtype=np.int64)
         return cls(
             RowSample(d), counts, holes, y[:0], none, none.astype(np.uint64), known,
-            np.dtype(np.float32),
+            np.dtype(np.float32), task,
         )  # fmt: skip
 
     @property
@@ -222,7 +267,33 @@ class _Seen:
         """Number of rows."""
         return int(self.count.sum())
 
-    def count_labels(self, y: Array, hashed: NDArray[np.uint64]) -> None:
+    def count_targets(self, rows: Rows, workers: Workers) -> NDArray[np.uint64]:
+        """Count the rows, by their labels if they have some; returns the hashes of features.
+
+        NumbersError if the targets are of a regression and this was not known.
+        """
+        numbers = self.numbers_of(rows)
+        hashed, whole = row_hashes(rows.values, numbers, workers)
+        if numbers is not None:
+            self.count += len(numbers)
+            self.content += whole.sum()
+            return hashed
+        if self.task is None:
+            self.targets = joined([self.targets, targets_of(rows.y)])
+            if self.targets.task == REGRESSION:
+                raise NumbersError
+        if self.task is not None or self.targets.task is not None:
+            self._count_labels(rows.y, hashed)
+        return hashed
+
+    def numbers_of(self, rows: Rows) -> FloatArray | None:
+        """Return the targets of a regression, None of a classification."""
+        if self.task != REGRESSION:
+            return None
+        with in_batch(rows):
+            return as_targets(rows.y, len(rows.y))
+
+    def _count_labels(self, y: Array, hashed: NDArray[np.uint64]) -> None:
         """Count the labels of rows with these hashes."""
         labels = label_values(y)
         every = label_values(np.concatenate([self.labels, labels]))
@@ -237,7 +308,18 @@ class _Seen:
         self.labels, self.count, self.content = every, count, content
 
 
-def _first_pass(reader: Reader, survey: Survey | None, is_exact: bool, workers: Workers) -> _Seen:
+@contextmanager
+def in_batch(rows: Rows) -> Iterator[None]:
+    """Have errors name the batch of rows."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"batch {rows.batch}: {error}") from None
+
+
+def _first_pass(
+    reader: Reader, survey: Survey | None, task: str | None, is_exact: bool, workers: Workers
+) -> _Seen:
     """Find the rows that make the edges, or count all; the labels, and what is missing."""
     seen: _Seen | None = None
     for rows in reader:
@@ -246,16 +328,13 @@ def _first_pass(reader: Reader, survey: Survey | None, is_exact: bool, workers: 
             table = reader.trained.table
             n_levels = np.zeros(d, dtype=np.int32) if table is None else table.n_levels
             counts = BatchCounts(n_levels, survey is not None) if is_exact else None
-            seen = _Seen.nothing(d, rows.y, counts)
-        try:
+            seen = _Seen.nothing(d, rows.y, counts, task)
+        with in_batch(rows):
             holes = find_holes(Features(rows.values, reader.names))
-        except ValueError as error:
-            raise ValueError(f"batch {rows.batch}: {error}") from None
         if holes is not None:
             seen.holes |= holes
         seen.dtype = np.promote_types(seen.dtype, rows.values.dtype)
-        hashed, _ = hashed_rows(rows.values, _numbered(rows.values), workers)
-        seen.count_labels(rows.y, hashed)
+        hashed = seen.count_targets(rows, workers)
         mass = _masses(rows, survey)
         if seen.counts is None:
             seen.sample.add(rows.values, hashed, mass)
@@ -271,7 +350,10 @@ def _first_pass(reader: Reader, survey: Survey | None, is_exact: bool, workers: 
         has_levels = reader.n_known > 0
         if (reader.n_known != seen.n_known)[has_levels].any():
             raise ChangedError
-    check_label_values(seen.labels, None)
+    if seen.task is None:
+        known_task(seen.targets)
+    if seen.task != REGRESSION:
+        check_label_values(seen.labels, None)
     return seen
 
 
@@ -301,7 +383,7 @@ def _exact_bins(
     while counts.take():
         n = content = 0
         for rows in reader:
-            hashed, _ = hashed_rows(rows.values, _numbered(rows.values), workers)
+            hashed = row_hashes(rows.values, seen.numbers_of(rows), workers)[1]
             n, content = n + len(hashed), content + int(hashed.sum())
             counts.add(rows.values, _masses(rows, survey), workers)
         if n != seen.n_rows or (content - int(seen.content.sum())) % 2**64:

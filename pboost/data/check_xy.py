@@ -28,14 +28,14 @@ from pboost.data.table import (
     positions,
 )
 from pboost.values import INT32_MAX, Array, as_array, first_false
-from pboost.values.options import ManyClassesError
+from pboost.values.options import OF_NUMBERS, ManyClassesError
 
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536
 #: What y can be: labels, or numbers.
 TASKS = ("classification", "regression")
-#: More different numbers than this may have been meant to be predicted.
-MOST_CLASSES = 30
+#: More different whole numbers than this can be classes or a regression.
+MOST_CLASSES = 20
 #: The largest number that can be predicted.
 MOST_TARGET = 1e150
 #: Beyond this a power of two may be no normal float64.
@@ -369,10 +369,8 @@ def is_continuous(values: Array) -> bool:
 def _refuse_continuous(values: Array) -> None:
     if is_continuous(values):
         raise ValueError(
-            f"y: expected labels, got {len(values)} different numbers that are not all whole: a "
-            'regression is task="regression" in fit_cart, fit_pruned_cart, fit_forest, fit_bagging '
-            'and cross_validate, or loss="squared" in fit_stagewise; numbers that are names of '
-            "classes can be passed as strings"
+            f"y: expected labels, got {len(values)} different numbers that are not all whole; "
+            f"{OF_NUMBERS}; numbers that are names of classes can be passed as strings"
         )
 
 
@@ -404,9 +402,9 @@ def label_array(y: Any) -> Any:
 
     Those that are `RowLabels` are codes, and stay so.
     """
-    if isinstance(y, RowLabels):
-        return y
-    labels = _array(y)
+    labels = target_array(y)
+    if isinstance(labels, RowLabels):
+        return labels
     if missing := missing_places(labels):
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise ValueError(f"y: missing label in row {missing[0]}{more}")
@@ -422,8 +420,13 @@ def missing_places(values: Array) -> list[int]:
     return np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind in "fmM" else []
 
 
-def _array(y: Any) -> Array:
-    """Return y as an array, of objects where another would hold what was not given."""
+def target_array(y: Any) -> Any:
+    """Return y as an array, of objects where another would hold what was not given.
+
+    `RowLabels` stay codes.
+    """
+    if isinstance(y, RowLabels):
+        return y
     values = as_array("y", y)
     if isinstance(y, list | tuple) and (
         has_rounded(values) or (values.dtype.kind == "U" and not _are_strings(y))
@@ -474,7 +477,7 @@ def as_targets(y: Any, n: int) -> NDArray[np.float64]:
     TypeError
         If `y` does not hold numbers.
     """
-    values = _array(y)
+    values = target_array(y)
     if values.dtype.kind not in "biufO":
         raise TypeError(f"y: expected numbers, got dtype {values.dtype}")
     if values.shape != (n,):

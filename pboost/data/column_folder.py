@@ -26,6 +26,7 @@ from pboost._version import __version__
 from pboost.data.array_files import from_npy
 from pboost.data.binned_values import valued
 from pboost.data.blocks import blocks
+from pboost.data.check_xy import MOST_TARGET
 from pboost.data.columns import BinnedColumns, made
 from pboost.data.prebuilt_columns import check_bins, check_dimensions, check_shapes, checked_names
 from pboost.data.row_labels import RowLabels, rows_of
@@ -48,6 +49,7 @@ UNFINISHED = ".part"
 _DTYPES: dict[str, str | None] = {
     "labels": None,
     "label_count": "<i8",
+    "targets": "<f8",
     "weights": "<f8",
     "n_bins": "<i4",
     "lower": "<f8",
@@ -55,7 +57,7 @@ _DTYPES: dict[str, str | None] = {
     "bin_start": "<i4",
     "special": "|u1",
 }
-_OPTIONAL = frozenset({"weights", "special", *Table.stored})
+_OPTIONAL = frozenset({"targets", "weights", "special", *Table.stored})
 #: Dtypes of what is mapped.
 _OF_ROWS = {CODES: ("|u1",), VALUES: ("<f8", "<f4")}
 #: Bytes that are read at a time.
@@ -67,7 +69,7 @@ class FolderError(ValueError):
 
 
 class StoredColumns(NamedTuple):
-    """Columns that stay on disk, and the labels and weights of their rows, class by class.
+    """Columns that stay on disk, and the labels or targets and the weights of their rows.
 
     Attributes
     ----------
@@ -76,7 +78,8 @@ class StoredColumns(NamedTuple):
         the values, where it keeps them: then these are `BinnedValues`.
     y : ndarray, or RowLabels where labels are text, shape (n,)
         Labels of the rows: all those of the first one, then all of the next. Of text each row has
-        a code, and ``numpy.asarray(y)`` is the array of strings.
+        a code, and ``numpy.asarray(y)`` is the array of strings. Of a regression the targets, in
+        the order of the table.
     weight : ndarray of float64, shape (n,), or None
         Weights of the rows, all positive; None if all are alike.
     """
@@ -458,8 +461,19 @@ def _assembled(
         raise FolderError("bin_start: expected numbers of rows below bins")
     labels, count, weights = arrays["labels"], arrays["label_count"], arrays.get("weights")
     _check_labels(labels)
-    if count.shape != labels.shape or (count < 1).any() or (count > n).any() or count.sum() != n:
+    targets = arrays.get("targets")
+    in_classes = n if targets is None else 0
+    if (
+        count.shape != labels.shape
+        or (count < 1).any()
+        or (count > n).any()
+        or count.sum() != in_classes
+    ):
         raise FolderError("label_count: expected the numbers of rows of the labels")
+    if targets is not None and (
+        targets.shape != (n,) or not (np.abs(targets) <= MOST_TARGET).all()
+    ):
+        raise FolderError("targets: expected a finite number for each row")
     if weights is not None and (
         weights.shape != (n,) or not ((weights > 0) & (weights < np.inf)).all()
     ):
@@ -469,7 +483,8 @@ def _assembled(
             raise FolderError("values: expected a number for each code")
         _check_values(values, codes, columns.n_bins, special)
         columns = valued(columns, values.T)
-    return StoredColumns(columns, rows_of(labels, count), weights)
+    y = rows_of(labels, count) if targets is None else targets
+    return StoredColumns(columns, y, weights)
 
 
 def _check_labels(labels: Array) -> None:

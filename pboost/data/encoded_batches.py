@@ -16,6 +16,7 @@ from pboost._core import sort
 from pboost._version import __version__
 from pboost.data.batch_reader import Reader, Rows
 from pboost.data.blocks import codes_among
+from pboost.data.check_xy import as_targets
 from pboost.data.column_folder import CODES, VALUES, RowsFile, Writer
 from pboost.data.columns import BinnedColumns, made
 from pboost.data.sampled_bins import Ends, code_rows, hashed_rows, joined_ends, with_ends
@@ -49,8 +50,10 @@ class Encoding:
     ----------
     bins : BinnedColumns
         Bins between edges; they hold no row.
-    labels, count, content : ndarray, shape (J,)
-        Label values, and the number of rows of each, and the sums of their hashes.
+    labels : ndarray, shape (J,)
+        Label values; none of a regression.
+    count, content : ndarray, shape (J,), of a regression (1,)
+        The number of rows of each, and the sums of their hashes.
     value_dtype : str
         Dtype of the values that are written beside the codes; empty: none are.
     """
@@ -69,6 +72,7 @@ class Encoding:
         self._at, self._seen = self._start[:-1].copy(), np.zeros(len(count), dtype=np.uint64)
         self._ends = joined_ends([], bins.n_features)
         self._weights: FloatArray | None = None
+        self._targets = None if len(labels) else np.empty(int(self._start[-1]))
         self._read = hashlib.sha256()
         #: Batches that have been encoded by a call before, and the digest of what was read of them.
         self._done, self._was_read = 0, b""
@@ -152,7 +156,8 @@ class Encoding:
 
     def _take(self, rows: Rows, at: NDArray[np.int64], workers: Workers) -> list[IntArray]:
         """Return the rows of each label, and take what is kept of them beside codes."""
-        hashed, _ = hashed_rows(rows.values, _numbered(rows), workers)
+        targets = None if self._targets is None else as_targets(rows.y, len(rows.y))
+        hashed = row_hashes(rows.values, targets, workers)[1]
         by_class = rows_by_class(rows.y, self.labels)
         sizes = np.array([len(listed) for listed in by_class])
         if (at + sizes > self._start[1:]).any():
@@ -161,6 +166,8 @@ class Encoding:
         self._read.update(hashed.tobytes())
         for listed in by_class:
             self._read.update(listed.tobytes())
+        if targets is not None and self._targets is not None:
+            self._targets[at[0] : at[0] + len(targets)] = targets
         if rows.weights is not None:
             self._read.update(rows.weights.tobytes())
             if self._weights is None:
@@ -193,24 +200,41 @@ class Encoding:
             for name, array in table.members().items():
                 writer.array(name, array)
         writer.array("labels", self.labels)
-        writer.array("label_count", self._count)
+        writer.array("label_count", self._count[: len(self.labels)])
+        if self._targets is not None:
+            writer.array("targets", self._targets)
         if self._weights is not None:
             writer.array("weights", self._weights)
 
 
 def state_key(
-    edges: str, max_bins: int, target: str | None, weight: str | None, values: bool
-) -> str:
+    edges: str, max_bins: int, target: str | None, weight: str | None, values: bool,
+    task: str | None,
+) -> str:  # fmt: skip
     """Return what must be equal of two calls for the second to go on with the first."""
-    return json.dumps([__version__, edges, max_bins, target, weight, values])
+    return json.dumps([__version__, edges, max_bins, target, weight, values, task])
 
 
 def rows_by_class(y: Array, labels: Array) -> list[IntArray]:
-    """Return the rows that have each of the labels, in their order."""
+    """Return the rows that have each of the labels, in their order; without labels all rows."""
+    if not len(labels):
+        return [np.arange(len(y), dtype=np.int32)]
     if len(labels) == 1:
         return [np.flatnonzero(y == labels[0]).astype(np.int32)]
     label = codes_among(y, labels)
     return [np.flatnonzero(label == k).astype(np.int32) for k in range(len(labels))]
+
+
+def row_hashes(
+    values: Array, targets: FloatArray | None, workers: Workers
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return hashes of rows by their features, and by features and targets if there are some."""
+    numbered = np.arange(len(values), dtype=np.int32)
+    hashed, _ = hashed_rows(values, numbered, workers)
+    if targets is None:
+        return hashed, hashed
+    own, _ = hashed_rows(targets[:, None], numbered, workers)
+    return hashed, (hashed + np.uint64(1)) * (own | np.uint64(1))
 
 
 def sums_of_hashes(hashed: NDArray[np.uint64], parts: list[IntArray]) -> NDArray[np.uint64]:

@@ -26,6 +26,7 @@ from pboost.data.columns import BinnedColumns, made
 from pboost.data.engines import SUM_BITS
 from pboost.data.labels import numbers_given
 from pboost.data.row_digest import Digest
+from pboost.data.target_task import Targets, joined, known_task, targets_of
 from pboost.data.training import Problem, TrainingData
 from pboost.values import Array, FloatArray, IntArray
 
@@ -173,12 +174,14 @@ class TreeParts:
         )  # fmt: skip
 
 
-def read_tree_parts(X: Any, y: Any, sample_weight: Any, task: str) -> TreeParts:
+def read_tree_parts(X: Any, y: Any, sample_weight: Any, task: str | None) -> TreeParts:
     """Check the arguments of a builder of trees that is given partitions.
 
-    They raise what they raise in `read_parts`; there can be any number of labels.
+    They raise what they raise in `read_parts`; there can be any number of labels. Without `task`
+    the targets say which it is.
     """
     columns, weights = read_columns(X, y, sample_weight)
+    task = task_of_parts(y) if task is None else task
     sizes = [part.n_rows for part in columns]
     if weights is not None:
         check_weight_sum(sum(float(part.sum()) for part in weights))
@@ -192,6 +195,19 @@ def read_tree_parts(X: Any, y: Any, sample_weight: Any, task: str) -> TreeParts:
     no_label = [np.empty(0, dtype=np.int32)] * len(sizes)
     scaled = [np.ldexp(part, -exponent) for part in targets]
     return TreeParts(columns, None, no_label, scaled, exponent, weights)
+
+
+def task_of_parts(parts: Sequence[Any]) -> str:
+    """Return what `task_of` does of targets in parts, some of which may be empty."""
+    return known_task(joined([kind_of_part(k, y) for k, y in enumerate(parts)]))
+
+
+def kind_of_part(number: int, y: Any) -> Targets:
+    """Return what is read of the targets of a partition to know the task."""
+    try:
+        return targets_of(y)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"partition {number}: {error}") from None
 
 
 def _targets_of_parts(parts: Sequence[Any], sizes: Sequence[int]) -> list[FloatArray]:

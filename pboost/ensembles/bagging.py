@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.boosting.fit import given_validation
 from pboost.data.bags import Bags, check_bag, make_bags
 from pboost.data.check_xy import (
-    TASKS,
     as_features,
     as_weights,
     is_clean,
@@ -22,6 +21,7 @@ from pboost.data.labels import Classes, labels_of_rows, needs_of, truth_of_rows
 from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
+from pboost.data.target_task import REGRESSION, task_of_fit
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.growth.step import Callback
 from pboost.models.ensembles import Bagging
@@ -49,7 +49,7 @@ def fit_bagging(
     y: ArrayLike | None = None,
     *,
     members: int = 100,
-    task: str = "classification",
+    task: str | None = None,
     bag: float | int | None = None,
     replace: bool = True,
     vote: str = "average",
@@ -82,8 +82,11 @@ def fit_bagging(
         Labels, of two or more different values; of a regression, finite numbers.
     members : int
         Number of models.
-    task : {"classification", "regression"}
-        What `y` is.
+    task : {"classification", "regression"}, optional
+        What `y` is. By default options of `fit` decide, such as a loss of numbers, and a builder
+        without a regression. Otherwise text, booleans and at most 20 different whole numbers are
+        classes, and numbers that are not all whole are a regression. With more different whole
+        numbers it must be given.
     bag : float, int or None
         Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
         nearest number, at least one; or how many; None: as many as there are.
@@ -154,11 +157,12 @@ def fit_bagging(
     """
     check_callback(callback, progress)
     members = check_integer("members", members, least=1)
-    check_choice("task", task, TASKS)
-    if check_choice("vote", vote, VOTES) == "majority" and task == "regression":
-        raise ValueError('vote: expected "average" of a regression, whose numbers have no majority')
+    check_choice("vote", vote, VOTES)
     y = labels_of_rows(y, y_proba, labels)
     check_fit(fit_bagging, "fit", fit, options, needs_of(y))
+    task = task_of_fit(fit, options, y, task)
+    if vote == "majority" and task == REGRESSION:
+        raise ValueError('vote: expected "average" of a regression, whose numbers have no majority')
     bag, generator = check_bag(bag), as_generator(rng)
     with held(X, *given_validation(options)):
         data, rows = _shared(fit, X, options, n_threads)

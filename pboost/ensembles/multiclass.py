@@ -33,6 +33,7 @@ from pboost.data.labels import (
 from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
+from pboost.data.target_task import CLASSIFICATION, with_task
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote
 from pboost.models.members import answers
 from pboost.models.tree_sum import StagewiseModel
@@ -344,7 +345,7 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
             f"predict(), got {shown(base)}"
         )
     needs = ("sample_weight", "y_proba") if is_soft else ("sample_weight",)
-    return check_fit(fit_samme, "base", base, {}, needs=needs)
+    return with_task(check_fit(fit_samme, "base", base, {}, needs=needs), CLASSIFICATION)
 
 
 def _class_weights(found: Classes) -> FloatArray:

@@ -43,13 +43,18 @@ from pboost.data.parts import (
     check_weight_sum,
     exponent_of,
     first_bits,
+    kind_of_part,
     shared_labels,
 )
 from pboost.data.sampled_bins import SAMPLE_ROWS
 from pboost.data.table import Table
+from pboost.data.target_task import CLASSIFICATION, REGRESSION, Targets, joined, known_task
 from pboost.growth.dask_places import DaskPlaces, check_version, dask_module, gathered
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, check_choice, check_flag, check_integer, shown
+
+#: What y is read as for a task; "any": what its values say.
+OF_TASK = {CLASSIFICATION: "labels", REGRESSION: "targets", None: "any"}
 
 
 def partitions(name: str, collection: Any, ndim: int, n: int | None = None) -> list[Any]:
@@ -212,8 +217,8 @@ def read_partitions(
     ----------
     X, y, sample_weight : collections of Dask
         Features, labels or targets, and weights, or None.
-    of : {"two labels", "labels", "targets"}
-        What y is.
+    of : {"two labels", "labels", "targets", "any"}
+        What y is; "any": labels or targets, as its values say.
     weighted_edges : bool
         Whether edges of bins, and which levels of many are kept, follow from weights.
 
@@ -230,6 +235,9 @@ def read_partitions(
     is_weighed = sample_weight is not None
     if is_weighed:
         given[2] = partitions("sample_weight", sample_weight, 1, len(columns))
+    if of == "any":
+        given[1] = client.compute(given[1])  # once: they are read again
+        of = OF_TASK[known_task(joined(gathered(client, _kinds(client, given[1]))))]
     read = [
         client.submit(
             _read, RELEASE, k, *_futures(client, part), is_weighed, of == "targets", pure=False
@@ -254,6 +262,11 @@ def read_partitions(
             check_weight_sum(sum(part.weight for part in known))
     rows = [part for part, what in zip(read, known, strict=True) if what.n_rows]
     return ReadRows(client, rows, features, values, sum(what.n_rows for what in known), is_weighed)
+
+
+def _kinds(client: Any, targets: Sequence[Any]) -> list[Any]:
+    """Return the futures of what says which task the targets of partitions are of."""
+    return [client.submit(_kind, RELEASE, k, part, pure=False) for k, part in enumerate(targets)]
 
 
 def _fixed(client: Any, parts: Sequence[Any], known: Sequence[About]) -> list[Any]:
@@ -306,13 +319,18 @@ def each_part(table: DaskTable, function: Callable[..., Any], *others: Any) -> l
 
 
 def _futures(client: Any, part: Sequence[Any]) -> list[Any]:
-    """Return the futures of delayed partitions, and None as it is."""
-    return [None if one is None else client.compute(one) for one in part]
+    """Return the futures of delayed partitions; futures, and None, as they are."""
+    return [client.compute(one) if hasattr(one, "dask") else one for one in part]
 
 
 def _read(version: str, *arguments: Any) -> Any:
     check_version(version)
     return read_part(*arguments)
+
+
+def _kind(version: str, *arguments: Any) -> Targets:
+    check_version(version)
+    return kind_of_part(*arguments)
 
 
 def _coded(

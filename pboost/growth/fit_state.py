@@ -13,6 +13,7 @@ from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import Features
 from pboost.data.labels import SoftLabels
 from pboost.data.row_digest import hashes
+from pboost.data.row_labels import RowLabels
 from pboost.models.new_rows import columns_to_fit
 from pboost.values import shown
 
@@ -130,6 +131,8 @@ def _fingerprint(values: Any) -> Any:
         return values
     if isinstance(values, SoftLabels):
         return _digest(values.labels, values.share)
+    if isinstance(values, RowLabels):
+        return _digest(values.labels, values.codes)
     if isinstance(values, Features):
         return _digest(np.array(values.values.shape), hashes(values.values))
     return _digest(label_array(values))

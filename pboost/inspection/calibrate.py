@@ -14,6 +14,7 @@ from pboost.data.labels import fitted
 from pboost.data.row_digest import digest
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import assign_folds
+from pboost.data.target_task import CLASSIFICATION, with_task
 from pboost.inspection.calibration import calibration_rows
 from pboost.inspection.cross_validation import fold_fits
 from pboost.models.base import Model, check_model, two_probabilities
@@ -175,6 +176,7 @@ def _out_of_fold(
             "without folds= it is calibrated on rows that it has not seen"
         )
     check_fit(calibrate, "model", fit, {}, [] if sample_weight is None else ["sample_weight"])
+    fit = with_task(fit, CLASSIFICATION)
     folds = check_integer("folds", folds, least=2)
     rows = rows_to_predict(X)
     check_has_rows(rows.n_rows)

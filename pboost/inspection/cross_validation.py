@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import TASKS, as_classes, as_targets, as_weights, check_has_rows
+from pboost.data.check_xy import as_classes, as_targets, as_weights, check_has_rows
 from pboost.data.columns import MAX_BINS, SortedColumns
 from pboost.data.convert import Rows
 from pboost.data.labels import SoftLabels, fitted, labels_of_rows, numbers_given
 from pboost.data.shared_reads import held
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
+from pboost.data.target_task import task_of_fit, with_task
 from pboost.inspection import metrics
 from pboost.models.base import (
     Model,
@@ -37,7 +38,6 @@ from pboost.values import (
     Seed,
     as_generator,
     check_callback,
-    check_choice,
     check_integer,
     child,
     draw_seed,
@@ -175,7 +175,7 @@ def cross_validate(
     X: Any,
     y: ArrayLike | None = None,
     *,
-    task: str = "classification",
+    task: str | None = None,
     folds: int = 10,
     rng: Seed = None,
     y_proba: ArrayLike | None = None,
@@ -203,9 +203,13 @@ def cross_validate(
         Sorted columns are not sorted again for each fold.
     y : array_like of shape (n,), optional
         Labels; of two values, or of more where `fit` takes more. Of a regression, finite numbers.
-    task : {"classification", "regression"}
-        What `y` is, and so what the error is; `fit` is not told, and must return models of the
-        same task. The folds of a regression are not stratified.
+    task : {"classification", "regression"}, optional
+        What `y` is. By default options of `fit` decide, such as a loss of numbers, and a builder
+        without a regression. Otherwise text, booleans and at most 20 different whole numbers are
+        classes, and numbers that are not all whole are a regression. With more different whole
+        numbers it must be given.
+        `fit` is passed it if it takes a `task` and its options leave it open, and must
+        return models of this task. The folds of a regression are not stratified.
     folds : int, default 10
         Number of folds, at least 2 and at most the number of rows of the most frequent class.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
@@ -263,7 +267,8 @@ def cross_validate(
     rows = rows_to_predict(X)
     n = rows.n_rows
     check_has_rows(n)
-    check_choice("task", task, TASKS)
+    task = task_of_fit(fit, {}, given, task)
+    fit = with_task(fit, task)
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
     truth, values = _truth(given, n, task)
     if values is None:

@@ -17,6 +17,7 @@ from pboost.data.check_xy import as_labels, as_numbers, as_weights, check_has_ro
 from pboost.data.labels import SoftLabels, labels_of_rows
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
+from pboost.data.target_task import CLASSIFICATION, with_task
 from pboost.inspection.cross_validation import fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
@@ -419,6 +420,7 @@ def margin_curve(
     truth: Any = labels_of_rows(y, y_proba, labels)
     wanted = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(margin_curve, "model", model, {}, [k for k, v in wanted.items() if v is not None])
+    model = with_task(model, CLASSIFICATION)
     folds, generator = check_integer("folds", folds, least=2), as_generator(rng)
     rows = rows_to_predict(X)
     n, second = rows.n_rows, truth

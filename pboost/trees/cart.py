@@ -27,6 +27,7 @@ from pboost.data.prices import (
 from pboost.data.sharing import reads_columns, search_option
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import EVERYTHING, Categorical, Takes
+from pboost.data.target_task import task_of, task_of_options
 from pboost.data.training import Problem, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
@@ -70,7 +71,7 @@ def fit_cart(
     X: Any,
     y: ArrayLike | None = None,
     *,
-    task: str = "classification",
+    task: str | None = None,
     criterion: str | None = None,
     max_depth: int | None = None,
     min_leaf: int = 1,
@@ -104,8 +105,10 @@ def fit_cart(
         is split by a set of its levels.
     y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
-    task : {"classification", "regression"}
-        What `y` is.
+    task : {"classification", "regression"}, optional
+        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
+        and numbers that are not all whole are a regression. With more different whole numbers it
+        must be given, unless `criterion` is of one task only.
     criterion : str, optional
         Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
         classes, "kearns-mansour"; of a regression "squared".
@@ -265,7 +268,7 @@ def fit_cart_problem(
     generator: np.random.Generator,
     hold: HoldOut | None = None,
     *,
-    task: str = "classification",
+    task: str | None = None,
     criterion: str | None = None,
     max_depth: Any = None,
     min_leaf: Any = 1,
@@ -285,6 +288,7 @@ def fit_cart_problem(
 
     `hold` says which rows to hold out.
     """
+    task = task_of(y, task, task_of_options({"criterion": criterion}))
     criterion = check_task(task, criterion)
     check_choice("search", search, SEARCHES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)

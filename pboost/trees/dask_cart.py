@@ -7,7 +7,7 @@ from typing import Any
 from pboost.data.columns import MAX_BINS
 from pboost.data.prices import GroupOption, PriceOption
 from pboost.data.special_columns import LEVEL_SMOOTHING
-from pboost.growth.dask_tables import read_table
+from pboost.growth.dask_tables import OF_TASK, read_table
 from pboost.growth.shard_trees import TreeShard
 from pboost.growth.step import Callback
 from pboost.models.trees import Tree
@@ -22,7 +22,7 @@ def fit_cart(
     X: Any,
     y: Any,
     *,
-    task: str = "classification",
+    task: str | None = None,
     criterion: str | None = None,
     max_depth: int | None = None,
     min_leaf: int = 1,
@@ -51,8 +51,8 @@ def fit_cart(
         Collections of Dask, and bins, as in `pboost.dask.fit_adaboost`.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, two values or more in all, or numbers, in partitions as those of X.
-    task : {"classification", "regression"}
-        What `y` is.
+    task : {"classification", "regression"}, optional
+        What `y` is; without it all rows say, as in `pboost.fit_cart`.
     criterion, max_depth, min_leaf, min_split, max_leaves, features_per_split, growth : optional
         As in `pboost.fit_cart`.
     missing, level_smoothing, prices, groups, comparison_price, rng : optional
@@ -93,7 +93,7 @@ def fit_cart(
         progress, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         max_leaves=max_leaves, features_per_split=features_per_split, growth=growth,
     )  # fmt: skip
-    of = "targets" if task == "regression" else "labels"
+    of = OF_TASK[options.task]
     table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     parts = table.tree_parts()
     tree = options.of(parts)

@@ -12,7 +12,7 @@ from pboost.data.prices import GroupOption, PriceOption
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.growth.bag_shards import BagShard
 from pboost.growth.dask_places import DaskPlaces, gathered
-from pboost.growth.dask_tables import each_part, read_table
+from pboost.growth.dask_tables import OF_TASK, each_part, read_table
 from pboost.growth.step import Callback
 from pboost.models.forest import Forest
 from pboost.threads import Workers
@@ -28,7 +28,7 @@ def fit_forest(
     y: Any,
     *,
     members: int = 100,
-    task: str = "classification",
+    task: str | None = None,
     features_per_split: str | float | None = "sqrt",
     replace: bool = True,
     bag: float | int | None = None,
@@ -98,7 +98,7 @@ def fit_forest(
         comparison_price, rng, callback, progress, max_depth=max_depth, min_leaf=min_leaf,
         min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
     )  # fmt: skip
-    of = "targets" if task == "regression" else "labels"
+    of = OF_TASK[options.of_trees.task]
     table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     forest = options.of(table.tree_parts())
     found = gathered(table.client, each_part(table, labels_and_weights, table.values))

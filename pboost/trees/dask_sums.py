@@ -16,9 +16,10 @@ from pboost.data.part_bins import like
 from pboost.data.part_tasks import Coded, truth_of
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.splits import Validation
+from pboost.data.target_task import CLASSIFICATION, REGRESSION
 from pboost.data.training import Problem
 from pboost.growth.dask_places import DaskPlaces, gathered
-from pboost.growth.dask_tables import DaskTable, check_here, each_part, read_table
+from pboost.growth.dask_tables import OF_TASK, DaskTable, check_here, each_part, read_table
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, check_loss
@@ -32,7 +33,7 @@ from pboost.trees.round_shards import Given, RoundShard
 from pboost.trees.sharded_rounds import ShardedRounds
 from pboost.trees.stagewise import grow_sum
 from pboost.trees.steps import Steps
-from pboost.trees.sum_shards import sum_options
+from pboost.trees.sum_shards import loss_in_parts, sum_options
 from pboost.trees.weights import Weights
 from pboost.values import (
     Array,
@@ -52,7 +53,8 @@ def fit_stagewise(
     X: Any,
     y: Any,
     *,
-    loss: str | Loss = "logistic",
+    loss: str | Loss | None = None,
+    task: str | None = None,
     steps: int = 100,
     learning_rate: float = 0.1,
     max_depth: int | None = 3,
@@ -90,11 +92,11 @@ def fit_stagewise(
         Collections of Dask, and bins, as in `pboost.dask.fit_adaboost`.
     y : dask.array.Array of shape (n,), or dask.dataframe.Series
         Labels, two values in all, or numbers, in partitions as those of X.
-    loss, steps, learning_rate, max_depth, max_leaves, growth, min_leaf, leaf_step, l2 : optional
+    loss, task, steps, learning_rate, max_depth, max_leaves, growth, min_leaf : optional
         As in `pboost.shards.fit_stagewise`.
-    min_weight, min_gain, features_per_tree, features_per_split, monotone : optional
+    leaf_step, l2, min_weight, min_gain, features_per_tree, features_per_split : optional
         As in `pboost.shards.fit_stagewise`.
-    interactions, max_step, start, sums, missing, level_smoothing, rng : optional
+    monotone, interactions, max_step, start, sums, missing, level_smoothing, rng : optional
         As in `pboost.shards.fit_stagewise`.
     validation, patience, callback, progress : optional
         As in `pboost.fit_stagewise`; validation rows are here, and no share is held out.
@@ -129,21 +131,24 @@ def fit_stagewise(
     ...     model = pboost.dask.fit_stagewise(X, y, steps=50)
     """
     check_callback(callback, progress)
-    own = check_loss(loss)
-    options = sum_options(
-        own, growth, {
-            "learning_rate": learning_rate, "steps": steps, "leaf_step": leaf_step,
-            "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
-            "features_per_tree": features_per_tree, "features_per_split": features_per_split,
-            "l2": l2, "monotone": monotone, "interactions": interactions, "max_depth": max_depth,
-            "max_leaves": max_leaves, "missing": missing, "min_leaf": min_leaf,
-            "level_smoothing": level_smoothing, "sums": sums,
-        },
-    )  # fmt: skip
+    given = {"learning_rate": learning_rate, "steps": steps, "leaf_step": leaf_step,
+        "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
+        "features_per_tree": features_per_tree, "features_per_split": features_per_split,
+        "l2": l2, "monotone": monotone, "interactions": interactions, "max_depth": max_depth,
+        "max_leaves": max_leaves, "missing": missing, "min_leaf": min_leaf,
+        "level_smoothing": level_smoothing, "sums": sums}  # fmt: skip
+    if loss is None and task is not None:
+        loss = loss_in_parts(task)
+    # Without both the rows say which loss it is; whatever they are, other options are checked.
+    own = check_loss(loss_in_parts(CLASSIFICATION) if loss is None else loss)
+    options = sum_options(own, task, growth, given)
     generator, told = as_generator(rng), partial(with_bar, callback, progress)
     check_here(validation)
-    of = "targets" if own.is_regression else "labels"
+    of = OF_TASK[None if loss is None else options["task"]]
     table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
+    if loss is None and isinstance(table.values, int):
+        own = check_loss(loss_in_parts(REGRESSION))
+        options = sum_options(own, task, growth, given)
     with ExitStack() as ends:
         data = FitData(table.bins, None, None, None, generator)
         parts = _Parts(table, ends)
@@ -158,7 +163,7 @@ def continue_dask_sum(
     options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
     check_goes_on_parts(model, options)
     check_here(held_out[0])
-    of = "targets" if model.loss.is_regression else "labels"
+    of = OF_TASK[options["task"]]
     table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     with ExitStack() as ends:
         data = FitData(columns_to_fit(model, table.bins), None, None, None, generator)

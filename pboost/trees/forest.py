@@ -53,7 +53,7 @@ def fit_forest(
     y: ArrayLike | None = None,
     *,
     members: int = 100,
-    task: str = "classification",
+    task: str | None = None,
     features_per_split: str | float | None = "sqrt",
     replace: bool = True,
     bag: float | int | None = None,
@@ -94,8 +94,10 @@ def fit_forest(
         Labels, of two or more different values; of a regression, finite numbers.
     members : int
         Number of trees.
-    task : {"classification", "regression"}
-        What `y` is.
+    task : {"classification", "regression"}, optional
+        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
+        and numbers that are not all whole are a regression. With more different whole numbers it
+        must be given, unless `criterion` is of one task only.
     features_per_split : int, float, "sqrt", "log2" or None
         Number of columns, drawn at each node, in which it is searched; a float is a share of all,
         None all of them.

@@ -45,7 +45,7 @@ def fit_forest(
     y: Sequence[ArrayLike],
     *,
     members: int = 100,
-    task: str = "classification",
+    task: str | None = None,
     features_per_split: str | float | None = "sqrt",
     replace: bool = True,
     bag: float | int | None = None,
@@ -138,7 +138,7 @@ def fit_forest(
         comparison_price, rng, callback, progress, max_depth=max_depth, min_leaf=min_leaf,
         min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
     )  # fmt: skip
-    parts = read_tree_parts(X, y, sample_weight, task)
+    parts = read_tree_parts(X, y, sample_weight, options.of_trees.task)
     forest = options.of(parts)
     weights = None if parts.weights is None else np.concatenate(parts.weights)
     truth = np.concatenate(parts.y if parts.labels is None else parts.label)
@@ -163,7 +163,7 @@ class ForestOptions:
         members: int,
         replace: bool,
         bag: float | int | None,
-        task: str,
+        task: str | None,
         criterion: str | None,
         missing: str,
         level_smoothing: float,

@@ -313,6 +313,7 @@ def fit_pruned_cart(
     X: Any,
     y: ArrayLike | None = None,
     *,
+    task: str | None = None,
     folds: int = 10,
     rule: str = "min",
     rng: Seed = None,
@@ -335,6 +336,10 @@ def fit_pruned_cart(
         Features; missing values (NaN) and categories as in `fit_cart`.
     y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
+    task : {"classification", "regression"}, optional
+        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
+        and numbers that are not all whole are a regression. With more different whole numbers it
+        must be given, unless `criterion` is of one task only.
     folds : int
         Number of folds, 2 to the number of rows. Classes are dealt out evenly.
     rule : {"min", "1se"}
@@ -390,7 +395,7 @@ def fit_pruned_cart(
     check_values(X)
     y = labels_of_rows(y, y_proba, labels)
     X = read_once(with_categories(values_of(X), categorical), sample_weight, TAKES)
-    found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
+    found = fit_cart_problem(X, y, sample_weight, n_threads, generator, task=task, **options)
     problem, limits, settings, key = found
     problem, weights = problem.sorted_once(n_threads), problem.weights
     # In a unit of their own, so that neither sums nor products of prices leave the numbers.

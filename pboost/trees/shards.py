@@ -15,6 +15,7 @@ from pboost.data.engines import Engine
 from pboost.data.parts import TreeParts, read_tree_parts
 from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.special_columns import LEVEL_SMOOTHING
+from pboost.data.target_task import CLASSIFICATION, REGRESSION, task_of_options
 from pboost.data.training import Problem
 from pboost.growth.shard_processes import places
 from pboost.growth.shard_trees import Given, ShardArrays, TreeShard, begin
@@ -40,7 +41,7 @@ def fit_cart(
     X: Sequence[BinnedColumns],
     y: Sequence[ArrayLike],
     *,
-    task: str = "classification",
+    task: str | None = None,
     criterion: str | None = None,
     max_depth: int | None = None,
     min_leaf: int = 1,
@@ -68,8 +69,8 @@ def fit_cart(
         Partitions, with the same bins. One may be empty, or hold rows of some classes only.
     y : list of array_like
         Labels of the rows of each partition, two values or more in all; of a regression, numbers.
-    task : {"classification", "regression"}
-        What `y` is.
+    task : {"classification", "regression"}, optional
+        What `y` is; without it all rows say, as in `pboost.fit_cart`.
     criterion, max_depth, min_leaf, min_split, max_leaves, features_per_split, growth : optional
         As in `pboost.fit_cart`.
     missing : {"learn", "error"}
@@ -126,7 +127,7 @@ def fit_cart(
         progress, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         max_leaves=max_leaves, features_per_split=features_per_split, growth=growth,
     )  # fmt: skip
-    parts = read_tree_parts(X, y, sample_weight, task)
+    parts = read_tree_parts(X, y, sample_weight, options.task)
     tree = options.of(parts)
     given = given_of(parts)
     with places(parts.columns, given, TreeShard, n_processes, n_threads) as (engine, workers):
@@ -139,14 +140,18 @@ class CartOptions:
 
     Attributes
     ----------
+    task, criterion : str or None
+        As given; `task` is what the criterion leaves where it is of one task.
     own : dict
-        Options of `cart_limits` by their names.
+        Further options of `cart_limits` by their names.
     generator : Generator
         Draws columns.
     told_to, progress
         Callback, checked, and option.
     """
 
+    task: str | None
+    criterion: str | None
     own: dict[str, Any]
     generator: np.random.Generator
     told_to: Any
@@ -155,7 +160,7 @@ class CartOptions:
     @classmethod
     def checked(
         cls,
-        task: str,
+        task: str | None,
         criterion: str | None,
         missing: str,
         level_smoothing: float,
@@ -170,20 +175,27 @@ class CartOptions:
         """Return the options, or raise what `fit_cart` raises whatever the data."""
         told_to = check_callback(callback, progress)
         generator = as_generator(rng)
+        task = task_of_options({"criterion": criterion}) if task is None else task
+        if task is not None or criterion is not None:
+            check_task(task or CLASSIFICATION, criterion)
         own = {
-            "task": task, "criterion": check_task(task, criterion), "missing": missing,
+            "missing": missing,
             "level_smoothing": check_number("level_smoothing", level_smoothing, least=0.0),
             "prices": plain_options(prices, groups, comparison_price), "search": "auto",
             "max_bins": MAX_BINS, **limits,
         }  # fmt: skip
         refuse_both_ways(missing, "partitions")
-        return cls(own, generator, told_to, progress)
+        return cls(task, criterion, own, generator, told_to, progress)
 
     def of(self, parts: TreeParts) -> _PartsTree:
         """Return what grows the tree of some partitions, or raise what `fit_cart` raises."""
         problem = parts.problem()
         check_taken(problem.table, problem.names, taken_of(self.own["missing"]))
-        limits, settings, key = cart_limits(problem, self.generator, **self.own)
+        task = REGRESSION if parts.labels is None else CLASSIFICATION
+        limits, settings, key = cart_limits(
+            problem, self.generator, task=task, criterion=check_task(task, self.criterion),
+            **self.own,
+        )  # fmt: skip
         return _PartsTree(self, problem, parts.weights is not None, limits, settings, key)
 
 

@@ -56,7 +56,7 @@ from pboost.trees.sharded_rounds import RowParts, ShardedRounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.steps import Steps, has_curvature
 from pboost.trees.sum_growth import SumGrowth
-from pboost.trees.targets import loss_of, targets_of, task_of
+from pboost.trees.targets import loss_of, targets_of, task_of_loss
 from pboost.trees.vector_rounds import VectorRounds
 from pboost.trees.weights import Weights, weight_of_copy, weights_of
 from pboost.values import (
@@ -151,12 +151,12 @@ def fit_stagewise(
     loss : str or Loss, optional
         What is minimised, see `pboost.losses`: "exponential", "logistic", "hinge" or "probit" of
         two labels, of which the lower is -1 to it, the other +1; "softmax" of any number of labels;
-        "squared", "absolute", "huber", "quantile" or "poisson" of numbers. Default: "squared" where
-        `y` has more than two different numbers that are not all whole, or `task` is "regression";
-        "logistic" of two labels, "softmax" of more. More whole numbers can be either, and are
-        refused unless `task` says what they are.
+        "squared", "absolute", "huber", "quantile" or "poisson" of numbers. Default: "squared" of a
+        regression, "logistic" of two classes, "softmax" of more.
     task : {"classification", "regression"}, optional
-        What `y` is. Default: regression for losses of numbers, such as "squared".
+        What `y` is. By default `loss` decides if it is given: a loss of numbers is of a regression.
+        Otherwise text, booleans and at most 20 different whole numbers are classes, and numbers
+        that are not all whole are a regression. With more different whole numbers it must be given.
     trees : {"per-class", "one"}
         Trees of a round of softmax: one for each label, or one for all of them, whose leaves add a
         step to the decision value of each label, so that a row is compared as often as by a single
@@ -369,7 +369,7 @@ def fit_stagewise(
     check_callback(callback, progress)
     y, X = labels_of_rows(y, y_proba, labels), with_categories(X, categorical)
     loss = check_loss(loss_of(y, task) if loss is None else loss)
-    options = {"task": task_of(loss, task), "trees": trees, "learning_rate": learning_rate,
+    options = {"task": task_of_loss(loss, y, task), "trees": trees, "learning_rate": learning_rate,
         "steps": check_integer("steps", steps, least=1), "leaf_step": leaf_step, "bag": bag,
         "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
         "features_per_tree": features_per_tree, "features_per_split": features_per_split, "l2": l2,

@@ -9,10 +9,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from pboost.data.check_xy import TASKS
 from pboost.data.columns import MAX_BINS, BinnedColumns
-from pboost.data.parts import read_tree_parts
+from pboost.data.parts import check_parts, read_tree_parts, task_of_parts
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.splits import Validation
+from pboost.data.target_task import REGRESSION
 from pboost.growth.step import Callback
 from pboost.losses import Loss, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
@@ -20,12 +22,13 @@ from pboost.trees.cart import FitData
 from pboost.trees.restraints import RESTRAINTS, plain_interactions, plain_monotone
 from pboost.trees.sharded_rounds import SumParts
 from pboost.trees.stagewise import grow_sum
-from pboost.trees.targets import task_of
+from pboost.trees.targets import task_of_loss
 from pboost.values import (
     Progress,
     Seed,
     as_generator,
     check_callback,
+    check_choice,
     check_integer,
     with_bar,
 )
@@ -40,7 +43,8 @@ def fit_stagewise(
     X: Sequence[BinnedColumns],
     y: Sequence[ArrayLike],
     *,
-    loss: str | Loss = "logistic",
+    loss: str | Loss | None = None,
+    task: str | None = None,
     steps: int = 100,
     learning_rate: float = 0.1,
     max_depth: int | None = 3,
@@ -77,8 +81,11 @@ def fit_stagewise(
         Partitions, with the same bins. One may be empty, or hold rows of one label only.
     y : list of array_like
         Labels of the rows of each partition, two values in all; of a regression, numbers.
-    loss : str or Loss
+    loss : str or Loss, optional
         "exponential", "logistic" or "probit" of two labels, "squared" or "poisson" of numbers.
+        Default: "squared" of a regression, else "logistic".
+    task : {"classification", "regression"}, optional
+        What `y` is; without it and a loss all rows say, as in `pboost.fit_stagewise`.
     steps, learning_rate, max_depth, max_leaves, min_leaf : optional
         As in `pboost.fit_stagewise`.
     growth : {"auto", "free", "pooled", "symmetric"}
@@ -143,9 +150,11 @@ def fit_stagewise(
     True
     """
     check_callback(callback, progress)
+    if loss is None:
+        loss = loss_in_parts(task_of_parts(check_parts("y", y)) if task is None else task)
     own = check_loss(loss)
     options = sum_options(
-        own, growth, {
+        own, task, growth, {
             "learning_rate": learning_rate, "steps": steps, "leaf_step": leaf_step,
             "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
             "features_per_tree": features_per_tree, "features_per_split": features_per_split,
@@ -162,12 +171,17 @@ def fit_stagewise(
         return grow_sum(data, own, options, (validation, patience), told, parts=parts)
 
 
-def sum_options(loss: Loss, growth: str, given: dict[str, Any]) -> dict[str, Any]:
+def loss_in_parts(task: str) -> str:
+    """Return the default loss of a task, for rows in parts."""
+    return "squared" if check_choice("task", task, TASKS) == REGRESSION else "logistic"
+
+
+def sum_options(loss: Loss, task: str | None, growth: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a sum on partitions, or raise what is raised whatever the data."""
     check_in_parts(loss, growth)
     return {
         **RESTRAINTS, "trees": "per-class", "bag": None, "search": "auto", "max_bins": MAX_BINS,
-        "tree_comparisons": None, "task": task_of(loss, None), **given, "growth": growth,
+        "tree_comparisons": None, "task": task_of_loss(loss, None, task), **given, "growth": growth,
         "steps": check_integer("steps", given["steps"], least=1),
         "monotone": plain_monotone(given["monotone"]),
         "interactions": plain_interactions(given["interactions"]),

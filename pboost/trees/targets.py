@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import TASKS, is_continuous, label_array, label_values, refuse_many
+from pboost.data.check_xy import TASKS, label_array, label_values, refuse_many
 from pboost.data.labels import SoftLabels
+from pboost.data.target_task import CLASSIFICATION, REGRESSION, task_of
 from pboost.data.training import Problem
 from pboost.losses import Loss, Softmax
 from pboost.trees.softmax_rounds import check_room
@@ -17,38 +18,27 @@ from pboost.values.options import ManyClassesError
 
 
 def loss_of(y: Any, task: str | None) -> str:
-    """Return the loss of such targets: of a regression, of two labels, of more.
-
-    ValueError for more than two whole numbers, which can be either.
-    """
-    if task is not None and check_choice("task", task, TASKS) == "regression":
+    """Return the loss of such targets: of a regression, of two labels, of more."""
+    if task_of(y, task) == REGRESSION:
         return "squared"
     if isinstance(y, SoftLabels):
         return "softmax" if len(y.labels) > 2 else "logistic"
     labels = label_array(y)
     if labels.ndim != 1 or not len(labels):
         return "logistic"  # refused later
-    if task is not None or labels.dtype.kind not in "biuf":
-        return "softmax" if len(label_values(labels)) > 2 else "logistic"
-    values = label_values(labels)
-    if is_continuous(values):
-        return "squared"
-    if len(values) > 2 and np.isfinite(values).all():
-        raise ValueError(
-            f"y: {len(values)} different whole numbers: labels or numbers? "
-            'loss="softmax" tells labels apart, loss="squared" predicts numbers'
-        )
-    return "logistic"
+    return "softmax" if len(label_values(labels)) > 2 else "logistic"
 
 
-def task_of(loss: Loss, task: str | None) -> str:
+def task_of_loss(loss: Loss, y: Any, task: str | None) -> str:
     """Return what targets are, "classification" or "regression"."""
+    takes_classes = loss.least <= -1
     if task is None:
-        return "regression" if loss.is_regression else "classification"
+        is_soft = isinstance(y, SoftLabels) and takes_classes
+        return REGRESSION if loss.is_regression and not is_soft else CLASSIFICATION
     check_choice("task", task, TASKS)
-    if task == "regression" and not loss.is_regression:
+    if task == REGRESSION and not loss.is_regression:
         raise ValueError(f'task: expected "classification" for the {loss} loss, got {task!r}')
-    if task == "classification" and loss.least > -1:
+    if task == CLASSIFICATION and not takes_classes:
         raise ValueError(f'task: expected "regression" for the {loss} loss, got {task!r}')
     return task
 

@@ -20,10 +20,10 @@ ANY_CLASSES = (
     "fit_pruned_cart", "fit_samme", "fit_sbpmt", "fit_stagewise",
     "fit_topdown_tree", "fit_within",
 )  # fmt: skip
-#: Where numbers are predicted.
+#: What to call for a regression.
 OF_NUMBERS = (
-    'numbers to predict are for task="regression" in fit_cart, fit_pruned_cart, fit_forest and '
-    'fit_bagging, or loss="squared" in fit_stagewise'
+    'a regression is task="regression" in fit_cart, fit_pruned_cart, fit_forest, fit_stagewise, '
+    "fit_within, fit_bagging and cross_validate"
 )
 #: Parameters that are builders or their models: who has them is no builder of two-class models.
 OF_BUILDERS = {"fit", "base", "model"}
@@ -180,6 +180,11 @@ def unwrapped(fit: Any) -> tuple[Any, dict[str, Any]]:
         given = {**fit.keywords, **given}  # the outer ones count
         fit = fit.func
     return fit, given
+
+
+def only_classifies(fit: Any) -> bool:
+    """Return whether this is a builder of this package that has no regression."""
+    return inspect.isfunction(fit) and fit in _PLAIN and "task" not in option_names(fit)
 
 
 def _no_fit(name: str, fit: Any, caller: Callable[..., Any]) -> TypeError:

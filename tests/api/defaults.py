@@ -26,11 +26,11 @@ OF_BUILDERS = {
     "fit_bagging": (pb.fit_cart, pb.fit_boosted_tree),
     "fit_one_vs_rest": (pb.fit_adaboost, pb.fit_stagewise),
 }
-OF_NUMBERS = ("fit_stagewise",)
+OF_NUMBERS = ("fit_cart", "fit_forest", "fit_pruned_cart", "fit_stagewise", "fit_within")
 #: What cannot be left out.
 NEEDED = {"fit_within": {"comparisons": 10}}
 OF_THREE = ("fit_cart", "fit_forest", "fit_one_vs_rest", "fit_probit_tree", "fit_pruned_cart",
-            "fit_samme", "fit_sbpmt")  # fmt: skip
+            "fit_samme", "fit_sbpmt", "fit_stagewise")  # fmt: skip
 
 
 def options(builder):

@@ -308,7 +308,8 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
 
 def test_many_numbers_may_be_a_regression():
     many = np.arange(60)
-    hint = r'take any number of labels; numbers to predict .* loss="squared" in fit_stagewise$'
+    hint = r'take any number of labels; a regression is task="regression" in fit_cart, .* '
+    hint += "fit_bagging and cross_validate$"
     for y in (many, many.astype(float)):
         with pytest.raises(ValueError, match=hint):
             pb.fit_adaboost_real(X, y)

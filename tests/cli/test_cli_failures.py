@@ -165,8 +165,8 @@ def test_bad_table(tmp_path, monkeypatch, pboost_main, command, text, parts):
 @pytest.mark.parametrize(
     ("weights", "parts"),
     [
-        ("1,-1", ["sample_weight", "-1"]),
-        ("0,0", ["sample_weight", "0"]),
+        ("1,-1", ["--weight: ", "-1"]),
+        ("0,0", ["--weight: ", "0"]),
         ("1,", ["'w'", "missing"]),
         ("1,x", ["'w'", "not numeric", "'x'"]),
     ],

@@ -101,7 +101,7 @@ def test_a_callback_is_told_of_members_and_may_stop():
         ({"bag": 0.0}, ValueError, "bag"),
         ({"bag": 500, "replace": False}, ValueError, "bag: expected at most 300"),
         ({"missing": "both"}, NotImplementedError, "missing"),
-        ({"criterion": "squared"}, ValueError, "criterion"),
+        ({"task": "classification", "criterion": "squared"}, ValueError, "criterion"),
         ({"search": "exact"}, TypeError, "search"),
         ({"replace": 1}, TypeError, "replace"),
         ({"n_processes": 1, "n_threads": 1}, NotImplementedError, "n_threads"),

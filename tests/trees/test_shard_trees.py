@@ -215,7 +215,8 @@ REFUSED = {
     "labels": ({"task": "regression"}, TypeError, "partition 0: y: expected numbers, got"),
     "both ways": ({"missing": "both"}, NotImplementedError, '"both" is not implemented for part'),
     "no holes": ({"missing": "error"}, ValueError, "expected finite numbers, got missing values"),
-    "criterion": ({"criterion": "squared"}, ValueError, "criterion: expected one of"),
+    "criterion": ({"criterion": "chaos"}, ValueError, "criterion: expected one of"),
+    "task": ({"task": "classification", "criterion": "squared"}, ValueError, "criterion: expected"),
     "of two": ({"criterion": "kearns-mansour"}, ValueError, "is for two classes, got 3"),
     "leaves": (
         {"max_leaves": 4, "growth": "depth-first"}, ValueError, "max_leaves: expected None",

@@ -409,15 +409,16 @@ def test_bad_validation_data(change, message):
     ("y", "options", "loss"),
     [
         (np.arange(40) % 2, {}, "logistic"),
-        (np.arange(40) % 2 * 0.5, {}, "logistic"),
+        (np.arange(40) % 2 * 0.5, {}, "squared"),
         (np.where(np.arange(40) % 3, "a", "b"), {}, "logistic"),
         ((np.arange(40) % 3 / 2).tolist(), {}, "squared"),
+        (np.arange(40) % 3, {}, "softmax"),
         (np.arange(40) % 3, {"task": "regression"}, "squared"),
         (np.arange(40) / 7, {}, "squared"),
         (np.arange(40) % 2, {"task": "regression"}, "squared"),
         (np.arange(40) % 2, {"task": "classification"}, "logistic"),
     ],
-    ids=["integers", "numbers", "words", "three", "many", "whole", "regression", "classification"],
+    ids=str,
 )
 def test_default_loss(y, options, loss):
     X = np.arange(80.0).reshape(40, 2)
@@ -432,11 +433,11 @@ def test_targets_without_a_default_loss():
     X = np.arange(80.0).reshape(40, 2)
     with pytest.raises(ValueError, match="at least two"):
         pb.fit_stagewise(X, np.ones(40))
-    whole = np.arange(40) % 3
+    whole = np.arange(40) % 21
     for y in (whole, whole.astype(float), whole.tolist()):
-        with pytest.raises(ValueError, match=r"^y: 3 different whole numbers: labels or ") as e:
+        with pytest.raises(ValueError, match=r"^y: got more than 20 different whole num") as e:
             pb.fit_stagewise(X, y)
-        for said in ('loss="softmax"', 'loss="squared"'):
+        for said in ('task="classification"', 'task="regression"'):
             assert said in str(e.value)
     assert pb.fit_one_vs_rest(pb.fit_stagewise, X, whole, steps=2).labels.tolist() == [0, 1, 2]
     assert pb.fit_stagewise(X, whole, loss="squared", steps=2).labels is None

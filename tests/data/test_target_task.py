@@ -1,0 +1,161 @@
+"""One rule says whether targets are classes or a regression, wherever both can be fitted."""
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from target_cases import ASKS, CLASSES, REGRESSION, TARGETS, N, X, task_of
+
+import pboost as pb
+from pboost.data.target_task import joined, targets_of
+from pboost.losses import Squared
+
+#: Whatever fits both, and a builder of it for which options decide.
+BUILDERS = {
+    "cart": partial(pb.fit_cart, max_depth=2),
+    "pruned": partial(pb.fit_pruned_cart, max_depth=2, folds=2, rng=0),
+    "forest": partial(pb.fit_forest, members=2, max_depth=2, rng=0),
+    "stagewise": partial(pb.fit_stagewise, steps=1, max_depth=1),
+    "bagging": partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=2), members=2, rng=0),
+    "cross_validate": partial(pb.cross_validate, partial(pb.fit_cart, max_depth=2), folds=2, rng=0),
+}  # fmt: skip
+#: Builders that have no regression.
+CLASSIFIERS = {
+    "adaboost": partial(pb.fit_adaboost, rounds=1),
+    "adaboost_real": partial(pb.fit_adaboost_real, rounds=1),
+    "boosted_tree": partial(pb.fit_boosted_tree, nodes=1),
+    "topdown": partial(pb.fit_topdown_tree, nodes=1),
+    "oblique": partial(pb.fit_oblique_tree, separators=1),
+    "matryoshka": partial(pb.fit_matryoshka, shape=(1, 2)),
+    "matryoshka of many": partial(pb.fit_matryoshka, shape=(1, 2), join="all"),
+    "one_vs_rest": partial(pb.fit_one_vs_rest, pb.fit_cart),
+    "samme": partial(pb.fit_samme, rounds=1),
+    "probitboost": partial(pb.fit_probitboost, steps=1),
+    "probit_tree": partial(pb.fit_probit_tree, max_depth=1),
+    "sbpmt": partial(pb.fit_sbpmt, members=1, rng=0),
+}
+
+
+def parts(y):
+    """Return partitions: the first has whole numbers only, of few values, the second is empty."""
+    cuts = [0, 10, 10, 40, N]
+    return [y[start:stop] for start, stop in pairwise(cuts)]
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_rule(name):
+    y, expected = TARGETS[name]
+    for one in (targets_of(y), joined(map(targets_of, parts(y))), targets_of(y.tolist())):
+        assert (one.task or ASKS) == expected
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_builders_follow_it(builder, name):
+    y, expected = TARGETS[name]
+    fit = BUILDERS[builder]
+    if expected == ASKS:
+        with pytest.raises(ValueError, match=r'^y: got .* pass task="classification" or task="re'):
+            fit(X, y)
+        for task in (CLASSES, REGRESSION):
+            assert task_of(fit(X, y, task=task)) == task
+    else:
+        assert task_of(fit(X, y)) == expected
+
+
+@pytest.mark.parametrize("name", ["text", "20 integers", "21 integers", "two fractions"])
+def test_a_budget_follows_it(name):
+    y, expected = TARGETS[name]
+    fit = partial(pb.fit_within, X[:, :1], y, comparisons=1, folds=2, rng=0)
+    if expected == ASKS:
+        with pytest.raises(ValueError, match="pass task="):
+            fit()
+    else:
+        assert task_of(fit()) == expected
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("builder", ["cart", "forest", "stagewise"])
+def test_partitions_follow_it(builder, name):
+    y, expected = TARGETS[name]
+    fit = {
+        "cart": partial(pb.shards.fit_cart, max_depth=2),
+        "forest": partial(pb.shards.fit_forest, members=2, max_depth=2, rng=0),
+        "stagewise": partial(pb.shards.fit_stagewise, steps=1, max_depth=1),
+    }[builder]
+    columns = pb.shards.bin_columns(parts(X))
+    if expected == ASKS:
+        with pytest.raises(ValueError, match="pass task="):
+            fit(columns, parts(y))
+        assert task_of(fit(columns, parts(y), task=REGRESSION)) == REGRESSION
+    elif builder == "stagewise" and expected == CLASSES and len(np.unique(y)) > 2:
+        with pytest.raises(pb.ManyClassesError):
+            fit(columns, parts(y))
+    else:
+        assert task_of(fit(columns, parts(y))) == expected
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_builders_without_a_regression_refuse_one(name):
+    for y in (TARGETS["floats"][0], TARGETS["one fraction"][0]):
+        with pytest.raises(ValueError, match=r"y: .* not all whole; a regression is task=.* fit_f"):
+            CLASSIFIERS[name](X, y)
+    many = TARGETS["21 integers"][0]
+    if name in ("samme", "one_vs_rest", "probit_tree", "topdown"):  # whole numbers are classes
+        assert len(CLASSIFIERS[name](X, many).labels) == 21
+
+
+def test_a_loss_or_a_criterion_decides_first():
+    few, many, floats = (TARGETS[name][0] for name in ("20 integers", "21 integers", "floats"))
+    forest = partial(pb.fit_forest, members=2, max_depth=2, rng=0)
+    trees = partial(pb.fit_stagewise, steps=1, max_depth=1)
+    for y in (few, many):
+        for fit in (partial(pb.fit_cart, max_depth=2), forest):
+            assert task_of(fit(X, y, criterion="squared")) == REGRESSION
+            assert task_of(fit(X, y, criterion="gini")) == CLASSES
+        assert task_of(trees(X, y, loss="softmax")) == CLASSES
+        for loss in ("squared", "absolute", "poisson", Squared()):
+            assert task_of(trees(X, y, loss=loss)) == REGRESSION
+            own = partial(trees, loss=loss)
+            assert task_of(pb.fit_bagging(own, X, y, members=2, rng=0)) == REGRESSION
+            assert task_of(pb.fit_bagging(trees, X, y, members=2, loss=loss)) == REGRESSION
+            assert pb.cross_validate(own, X, y, folds=2, rng=0).task == REGRESSION
+    assert pb.cross_validate(partial(forest, task=REGRESSION), X, many, folds=2).task == REGRESSION
+    with pytest.raises(ValueError, match="y: expected labels, got 66 different numbers"):
+        pb.fit_cart(X, floats, criterion="gini")
+    with pytest.raises(ValueError, match="criterion: expected one of 'squared'"):
+        pb.fit_cart(X, few, task=REGRESSION, criterion="gini")
+
+
+def test_a_builder_without_a_regression_decides_first():
+    many = TARGETS["21 integers"][0]
+    samme = partial(pb.fit_samme, rounds=1)
+    with pytest.warns(UserWarning, match="fewer than the 4 folds"):
+        assert pb.cross_validate(samme, X, many, folds=4, rng=0).task == CLASSES
+    assert len(pb.fit_bagging(samme, X, many, members=1, rng=0).labels) == 21
+    rest = partial(pb.fit_one_vs_rest, partial(pb.fit_cart, max_depth=1))
+    assert len(pb.fit_bagging(rest, X, many, members=1, rng=0).labels) == 21
+    assert len(pb.fit_samme(X, many, base=pb.fit_cart, rounds=1).labels) == 21
+    forest = partial(pb.fit_forest, members=2, max_depth=2, rng=0)
+    assert len(pb.calibrate(forest, X, many, folds=2, rng=0).labels) == 21
+
+
+def test_probabilities_of_classes_are_a_classification():
+    share = np.linspace(0, 1, N)
+    for name in ("cart", "forest", "stagewise", "bagging"):
+        assert task_of(BUILDERS[name](X, y_proba=share)) == CLASSES
+    own = partial(pb.fit_stagewise, steps=1, loss="squared")
+    assert task_of(own(X, y_proba=share)) == CLASSES
+
+
+def test_missing_and_infinite_targets_are_refused_as_what_they_are():
+    for value in (np.nan, np.inf):
+        y = TARGETS["floats"][0].copy()
+        y[3] = value
+        with pytest.raises(ValueError, match=f"y: expected finite numbers .* got {value} in row 3"):
+            pb.fit_cart(X, y)
+        y = TARGETS["two floats"][0].copy()
+        y[3] = value
+        with pytest.raises(ValueError, match=r"y: (missing label|expected labels, .*) in row 3"):
+            pb.fit_cart(X, y)
