@@ -88,7 +88,8 @@ def _order(values: FloatArray) -> IntArray:
     n = len(values)
     order, missing = np.empty((1, n), dtype=np.int32), np.zeros(1, dtype=np.int32)
     items, spare = np.empty((2, n), dtype=np.uint64)
-    sort.sort_columns(values[None], order, items, spare, missing)
+    if sort.sort_columns(values[None], order, items, spare, missing) >= 0:
+        raise ValueError("X: expected finite numbers, or missing ones, got an infinite one")
     found: IntArray = order[0, : n - int(missing[0])] & ROW_MASK
     return found
 

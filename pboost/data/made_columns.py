@@ -375,7 +375,12 @@ def _sort_blocks(
             gather(rows, start, block)
             check_stop()
             missing = None if n_missing is None else n_missing[start : start + len(block)]
-            sort.sort_columns(block, order, items, spare, missing)
+            wrong = sort.sort_columns(block, order, items, spare, missing)
+            if wrong >= 0:  # of a table in memory it is found before
+                raise ValueError(
+                    f"X: expected finite numbers{'' if missing is None else ', or missing ones'}, "
+                    f"got others in column {start + wrong}; values may have changed on disk"
+                )
             if keep is not None:
                 keep(start, order, block)
 

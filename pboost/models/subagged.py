@@ -450,7 +450,9 @@ class SubaggedProbitTrees(Model):
         at = Equations(trees, leaf, self.coefficient, self.taken, means_of(self))
         of_trees = np.empty((len(values), last - first, self.coefficient.shape[1]))
         tile = np.empty(trees.tile_width * tree_walk.TILE_ROWS)
-        at.walk(values, in_sums(values, self.table), 0, len(values), tile, of_trees)
+        added = in_sums(values, self.table)
+        if at.walk(values, added, 0, len(values), tile, of_trees) < len(values):
+            raise ValueError("X: expected finite numbers, got an infinite or a missing one")
         return self._said_of(of_trees, slice(member, member + 1))[:, 0]
 
     def _said(

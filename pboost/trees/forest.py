@@ -251,5 +251,10 @@ def nodes_of_rows(tree: Tree, problem: Problem, rows: NDArray[np.intp]) -> NDArr
     tile = np.empty(tree.tile_width * tree_walk.TILE_ROWS)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = problem.values(rows[start : start + BLOCK_ROWS])
-        tree.walk_leaves(block, 0, len(block), tile, node[start : start + BLOCK_ROWS])
+        at = tree.walk_leaves(block, 0, len(block), tile, node[start : start + BLOCK_ROWS])
+        if at < len(block):  # of a table in memory it is found before
+            raise ValueError(
+                "X: expected finite numbers, or missing ones where the tree takes them, got others "
+                f"in row {rows[start + at]} or near it; values may have changed on disk"
+            )
     return node[:, 0]
