@@ -38,7 +38,7 @@ from pboost.models.new_rows import table_for
 from pboost.models.priced import read_by_members
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.said import VOTES, Vote
-from pboost.models.stored import Models, OutOfBag, Parts, check_sum
+from pboost.models.stored import Models, OutOfBag, Parts, check_shares, check_sum
 from pboost.models.table_field import table_field
 from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import FloatArray, IntArray, as_generator, check_position
@@ -403,6 +403,7 @@ class WeightedVote(Ensemble):
     def check_whole(self) -> None:
         """Check that votes have finite sums, and that the members go together."""
         check_sum("alpha, bias", self.alpha, float(np.abs(self.bias).max()))
+        check_shares("error", self.error)
         check_members(self.models, self.labels)
 
     def decision_function(self, X: Any) -> FloatArray:

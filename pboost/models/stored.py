@@ -21,6 +21,8 @@ from pboost.values import INT32_MAX, FloatArray, IntArray, freeze
 
 #: The largest sum of absolute values: the largest number, less what rounding can add to it.
 MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
+#: The largest share, with what rounding can add to a sum of them.
+MOST_SHARE = 1 + 1e-6
 #: The fields of a file's header, and its arrays by their names.
 Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -544,6 +546,14 @@ def check_offsets(name: str, start: NDArray[Any], end: int) -> None:
         raise ValueError(f"{name}: expected numbers that increase from 0 to {end}")
 
 
+def check_shares(name: str, shares: Any, are_whole: bool = False) -> None:
+    """Check that numbers, where they are known, are in [0, 1]; whole, that rows of them sum to 1."""
+    if (np.less(shares, 0) | np.greater(shares, MOST_SHARE)).any():
+        raise ValueError(f"{name}: expected numbers from 0 to 1, or NaN")
+    if are_whole and (np.abs(shares.sum(axis=1) - 1) > MOST_SHARE - 1).any():
+        raise ValueError(f"{name}: expected shares that sum to 1 in each row, or NaN")
+
+
 def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> None:
     """Check that a sum of numbers is finite, whatever their signs and order.
 
@@ -664,7 +674,7 @@ class OutOfBag(Stored):
         checked=check_error,
         to_file=lambda value: None if np.isnan(value) else float(value),
         from_file=lambda value: np.nan if value is None else value,
-        keep=lambda value: float(value) if isinstance(value, np.floating) else value,
+        keep=lambda value: float(value) if is_number(value) else value,
     )
 
     def check_whole(self) -> None:
@@ -681,3 +691,6 @@ class OutOfBag(Stored):
             raise ValueError(
                 f"oob: expected predictions of shape (n, *{shape}), got {self.prediction.shape}"
             )
+        if labels is not None:
+            check_shares("oob.error", self.error)
+            check_shares("oob.prediction", self.prediction, are_whole=True)

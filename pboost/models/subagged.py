@@ -55,6 +55,7 @@ from pboost.models.stored import (
     OutOfBag,
     Parts,
     check_offsets,
+    check_shares,
     check_sum,
 )
 from pboost.models.text import counted, headline, of_bags
@@ -191,8 +192,7 @@ class SubaggedProbitTrees(Model):
         rounds = np.isfinite(self.error).sum(axis=1)
         if self.error.shape[:1] != (len(self),) or (rounds < np.diff(self.start)).any():
             raise ValueError("error: expected one for each round")
-        if (self.error < 0).any() or np.isinf(self.error).any():
-            raise ValueError("error: expected numbers >= 0, or NaN")
+        check_shares("error", self.error)
         if self.oob is not None:
             self.oob.check(self.labels)
 

@@ -36,7 +36,7 @@ from pboost.models.sides import (
     steps_of,
     words_of,
 )
-from pboost.models.stored import Arrays, Header, Parts
+from pboost.models.stored import Arrays, Header, Parts, check_shares
 from pboost.models.table_field import table_field
 from pboost.models.text import MOST, counted, headline, sides_of
 from pboost.values import FloatArray, IntArray, freeze, shown
@@ -455,6 +455,12 @@ class Tree(Trees):
     }
     no_graph, file_kind = "whose nodes have no votes", "tree"
     of_classes, of_numbers = "a tree", "a regression tree has"
+
+    def check_whole(self) -> None:
+        """Check the nodes, and the errors of the table of pruning."""
+        Trees.check_whole(self)
+        if self.pruning is not None and self.labels is not None:
+            check_shares("pruning.error", self.pruning.error)
 
     def __repr__(self) -> str:
         kind = self.settings.get("builder", "Tree")

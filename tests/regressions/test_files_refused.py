@@ -94,6 +94,9 @@ HEADERS = {
         ({"oob_error": [1]}, "oob.error: expected a number >= 0"),
         ({"oob_error": "0.5"}, "oob.error: expected a number >= 0"),
         ({"oob_error": True}, "oob.error: expected a number >= 0"),
+        ({"oob_error": 10**30}, "oob.error: expected numbers from 0 to 1"),
+        ({"oob_error": 1.5}, "oob.error: expected numbers from 0 to 1"),
+        ({"oob_error": 10**400}, "oob.error: expected a number >= 0"),
     ],
     "stagewise": [
         ({"loss": "mine"}, "loss: expected one of"),
@@ -195,6 +198,7 @@ ARRAYS = {
         (reshaped("certificate", -1, 1), "certificate: expected 1 dimensions"),
     ],
     "tree": [
+        (fill("pruning_error", 1.5), r"pruning\.error: expected numbers from 0 to 1"),
         (fill("pruning_error", np.nan), r"pruning\.error: expected numbers >= 0"),
         (fill("pruning_lam", -1.0), r"pruning\.lam: expected numbers >= 0"),
         (fill("pruning_n_leaves", 0), r"pruning\.n_leaves: expected positive"),
@@ -206,6 +210,8 @@ ARRAYS = {
         ),
         (reshaped("root", 1, -1), "root: expected numbers"),
         (fill("oob_members", -1), r"oob\.members: expected numbers >= 0"),
+        (fill("oob_prediction", 0.7), r"oob\.prediction: expected shares that sum to 1"),
+        (fill("oob_prediction", 1e300), r"oob\.prediction: expected numbers from 0 to 1"),
         (fill("oob_prediction", np.inf), r"oob\.prediction: expected finite"),
         (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, :2]}, "oob: expected pred"),
     ],

@@ -51,7 +51,7 @@ def stored(tmp_path):
     ids=["probit-tree", "sbpmt", "affine", "feature"],
 )
 def test_fits_refuse_them(stored, fit):
-    with pytest.raises(ValueError, match="X: .*(finite|inf)"):
+    with pytest.raises(ValueError, match=r"X: .*(finite|inf)"):
         fit(*stored)
 
 
