@@ -49,6 +49,9 @@ WORDS = {
     "search": "Cuts that are tried: all (exact), edges of bins (binned), or by the size of the "
     "data (auto)",
     "shape": "Number of nodes of an inner tree, of such trees in the next, and so on, outwards",
+    "task": "Whether the target holds classes or numbers to predict. Without it text, truth "
+    "values and at most 20 different whole numbers are classes, numbers that are not all whole are "
+    "a regression, and more whole numbers need it",
     "votes": "Whether either side of a stump votes with its own log odds (domain) or both with "
     "the same size (symmetric)",
 }
@@ -188,7 +191,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         help=f"CSV with a header line, may be gzipped, or Parquet; {FROM_STDIN}",
     )
     _add_format(parser)
-    parser.add_argument("--target", required=True, metavar="COLUMN", help="column of the labels")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
     parser.add_argument(
         "--weight", "--weights", metavar="COLUMN", help="column of the sample weights"
     )

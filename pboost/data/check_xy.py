@@ -330,9 +330,12 @@ def as_classes(y: Any, n: int, two: str | None = None) -> tuple[Array, NDArray[n
     return values, codes_among(labels, values)
 
 
-def check_label_values(values: Array, two: str | None) -> None:
-    """Raise ValueError for label values that are not of so many classes."""
-    _refuse_continuous(values)
+def check_label_values(values: Array, two: str | None, of_numbers: str = OF_NUMBERS) -> None:
+    """Raise ValueError for label values that are not of so many classes.
+
+    `of_numbers` says what to call for a regression.
+    """
+    _refuse_continuous(values, of_numbers)
     if two is not None:
         refuse_many(values, two)
     if len(values) < 2:
@@ -366,11 +369,11 @@ def is_continuous(values: Array) -> bool:
     return len(values) > 2 and values.dtype.kind == "f" and bool((values != np.rint(values)).any())
 
 
-def _refuse_continuous(values: Array) -> None:
+def _refuse_continuous(values: Array, of_numbers: str) -> None:
     if is_continuous(values):
         raise ValueError(
             f"y: expected labels, got {len(values)} different numbers that are not all whole; "
-            f"{OF_NUMBERS}; numbers that are names of classes can be passed as strings"
+            f"{of_numbers}; numbers that are names of classes can be passed as strings"
         )
 
 

@@ -273,11 +273,14 @@ def level_counts(
     return counts
 
 
-def refuse_identifier(counts: NDArray[np.int64], n: int, label: str) -> None:
-    """Raise ValueError where more than half of n rows have a level of their own."""
+def refuse_identifier(counts: NDArray[np.int64], n: int, label: str, named: str = NAMED) -> None:
+    """Raise ValueError where more than half of n rows have a level of their own.
+
+    `named` says what to do with a category.
+    """
     single = int(np.count_nonzero(counts == 1))
     if single > MOST_SINGLE * n:
         raise ValueError(
             f"X: {label} holds text of which {single} of {n} rows have a value of their "
-            f"own, as names or numbers of rows do; leave the column out, or {NAMED}"
+            f"own, as names or numbers of rows do; leave the column out, or {named}"
         )

@@ -24,6 +24,7 @@ from pboost.data.exact_edges import (
     sorted_keys,
 )
 from pboost.data.made_columns import EDGES, all_binned
+from pboost.data.numbers import ENCODE, NAME_OR_ENCODE
 from pboost.data.part_levels import (
     PartLevels,
     has_categories,
@@ -179,7 +180,10 @@ def of_part(number: int, function: Callable[..., T], part: Any, *more: Any) -> T
     try:
         return function(part, *more)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"partition {number}: {error}") from None
+        message = str(error)
+        for hint in (NAME_OR_ENCODE, ENCODE):  # partitions are named no categories, nor encoded
+            message = message.replace(hint, "; make columns of categories by their type")
+        raise type(error)(f"partition {number}: {message}") from None
 
 
 def with_holes(features: Features) -> Features:

@@ -13,6 +13,9 @@ from pboost.data.levels import heaviest, level_counts, refuse_identifier
 from pboost.data.table import MOST_LEVELS, Table, column_label, kind_of
 from pboost.values import Array
 
+#: What to do with text that may be no category, in tables in parts, which have no `categorical`.
+DECLARED = "make it a column of categories by its type if it is meant as one"
+
 
 @dataclass(frozen=True, slots=True)
 class PartLevels:
@@ -80,7 +83,7 @@ def shared_levels(whole: PartLevels, names: tuple[str, ...] | None) -> Table:
         if found is None:
             continue
         if j in whole.undeclared:
-            refuse_identifier(counts, whole.n_rows, column_label(names, j))
+            refuse_identifier(counts, whole.n_rows, column_label(names, j), DECLARED)
         if len(found) > MOST_LEVELS:
             kept, rest = heaviest(whole.mass[j])
             levels[j], other[j] = found[kept], found[rest]

@@ -29,6 +29,7 @@ from pboost.data.row_digest import Digest
 from pboost.data.target_task import Targets, joined, known_task, targets_of
 from pboost.data.training import Problem, TrainingData
 from pboost.values import Array, FloatArray, IntArray
+from pboost.values.options import OF_NUMBERS_IN_PARTS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -345,7 +346,7 @@ def shared_labels(parts: Sequence[Array | None], two: str | None) -> Array:
                 f"partition {first} and {labels.dtype} in partition {k}"
             )
     values = label_values(np.concatenate(list(found.values())))
-    check_label_values(values, two)
+    check_label_values(values, two, OF_NUMBERS_IN_PARTS)
     return values
 
 

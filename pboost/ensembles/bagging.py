@@ -157,11 +157,10 @@ def fit_bagging(
     """
     check_callback(callback, progress)
     members = check_integer("members", members, least=1)
-    check_choice("vote", vote, VOTES)
     y = labels_of_rows(y, y_proba, labels)
     check_fit(fit_bagging, "fit", fit, options, needs_of(y))
     task = task_of_fit(fit, options, y, task)
-    if vote == "majority" and task == REGRESSION:
+    if check_choice("vote", vote, VOTES) == "majority" and task == REGRESSION:
         raise ValueError('vote: expected "average" of a regression, whose numbers have no majority')
     bag, generator = check_bag(bag), as_generator(rng)
     with held(X, *given_validation(options)):

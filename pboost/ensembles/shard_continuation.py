@@ -131,7 +131,7 @@ def kind_in_parts(model: Any, given: Mapping[str, Any], rng: Seed) -> dict[str, 
     """Return the options of a kind of model of those given, where rows lie in partitions."""
     if isinstance(model, Forest):
         raise NotImplementedError(
-            "model: a Forest is not continued on partitions; pboost.continue_fit takes one table"
+            "model: a Forest is not continued on partitions; it needs the rows in one table"
         )
     _, own = kind_of(model, given)
     if rng is not None and isinstance(model, DecisionGraph):

@@ -95,7 +95,7 @@ def check_goes_on_parts(model: StagewiseModel, options: Mapping[str, Any]) -> No
         if options[name] is not None:
             raise NotImplementedError(
                 f"model: sums that were fitted with {name}= are not continued on partitions; "
-                "continue_fit takes them of one table"
+                "they need the rows in one table"
             )
     if options["search"] == "exact":
         raise ValueError(

@@ -400,9 +400,8 @@ def fit_pruned_cart(
     problem, weights = problem.sorted_once(n_threads), problem.weights
     # In a unit of their own, so that neither sums nor products of prices leave the numbers.
     weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
-    folds = check_integer("folds", folds, least=2)
     source, rows = _source(X, problem)
-    fold = _folds(problem, weights, folds, generator)
+    fold = _folds(problem, weights, check_integer("folds", folds, least=2), generator)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = prune_path(tree)
     # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.

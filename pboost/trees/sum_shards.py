@@ -192,8 +192,8 @@ def check_in_parts(loss: Loss, growth: str) -> None:
     """Raise NotImplementedError for losses and growths of which partitions have no sums."""
     if not is_of_package(loss) or loss.name not in LOSSES:
         raise NotImplementedError(
-            f"loss: expected one of {', '.join(LOSSES)} of partitions, got {loss}; fit_stagewise "
-            "takes it of one table"
+            f"loss: expected one of {', '.join(LOSSES)} of partitions, got {loss}; other losses "
+            "need the rows in one table"
         )
     if growth == "per-comparison":
         raise NotImplementedError(

@@ -25,6 +25,13 @@ OF_NUMBERS = (
     'a regression is task="regression" in fit_cart, fit_pruned_cart, fit_forest, fit_stagewise, '
     "fit_within, fit_bagging and cross_validate"
 )
+#: The same where rows lie in partitions, and the builders there that take any number of labels.
+OF_NUMBERS_IN_PARTS = 'a regression is task="regression" in fit_cart, fit_forest and fit_stagewise'
+ANY_CLASSES_IN_PARTS = "fit_cart, fit_forest and fit_sbpmt"
+#: Where builders of rows in partitions are public, by words in the names of their modules.
+PARTS = {"dask": "pboost.dask", "shard": "pb.shards"}
+#: The losses, by their names, that are of a regression unless `task` says otherwise.
+LOSSES_OF_NUMBERS = ("squared", "absolute", "huber", "quantile", "poisson")
 #: Parameters that are builders or their models: who has them is no builder of two-class models.
 OF_BUILDERS = {"fit", "base", "model"}
 #: How alike two names are, from 0 to 1, of which one can be the other mistyped.
@@ -114,7 +121,12 @@ def _refuse_call(
 
 def _say_what_to_call(fit: Callable[..., Any], error: ManyClassesError) -> None:
     """Complete the message of an error with the call that takes any number of classes."""
-    if OF_BUILDERS.isdisjoint(option_names(fit)):
+    home = next((home for word, home in PARTS.items() if word in fit.__module__), None)
+    if home is not None:
+        said, hint = str(error).partition(";")[0], OF_NUMBERS_IN_PARTS
+        message = f"{said}; in {home} {ANY_CLASSES_IN_PARTS} take any number of labels"
+        error.args = (f"{message}; {hint}" if error.may_be_numbers else message,)
+    elif OF_BUILDERS.isdisjoint(option_names(fit)):
         said = str(error).partition(": pb.")[0]
         call = f"pb.fit_one_vs_rest(pb.{fit.__name__}, X, y)"
         several = f"{', '.join(ANY_CLASSES[:-1])} and {ANY_CLASSES[-1]}"

@@ -328,3 +328,51 @@ def test_no_rows_of_numbers(client):
     columns, labels = arrays(X, TWO * 1.0, chunks=80)
     with pytest.raises(ValueError, match="y: expected at least one row, got no rows"):
         pb.dask.fit_cart(columns[:0], labels[:0], task="regression")
+
+
+#: Options that are of a regression only.
+DECIDED = {
+    "fit_cart": {"criterion": "squared"},
+    "fit_forest": {"criterion": "squared"},
+    "fit_stagewise": {"loss": "squared"},
+}
+
+
+def test_targets_say_the_task(client):
+    y = np.arange(N)
+    for name, options in (
+        ("fit_cart", {"max_depth": 2}), ("fit_forest", {"members": 2, "max_depth": 2, "rng": 0}),
+        ("fit_stagewise", {"steps": 2}),
+    ):  # fmt: skip
+        fit = getattr(pb.dask, name)
+        for target, task, n_classes in (
+            (TWO, None, 2), (TWO * 1.0, None, 2), (np.where(TWO, "a", "b"), None, 2),
+            (TWO + 0.5, None, 0), (y % 30 + (y == N - 1) / 2, None, 0), (y, "regression", 0),
+            (TWO, "regression", 0),
+        ):  # fmt: skip
+            columns, labels, _ = arrays(X, target, WEIGHT, chunks=80)
+            model = fit(columns, labels, task=task, **options)
+            assert (0 if model.labels is None else len(model.labels)) == n_classes
+        columns, labels, _ = arrays(X, y, WEIGHT, chunks=80)
+        with pytest.raises(ValueError, match=r"y: got more than 20 .*; pass task="):
+            fit(columns, labels, **options)
+        assert fit(columns, labels, **options, **DECIDED[name]).labels is None
+
+
+def test_only_what_takes_collections_is_recommended(client):
+    columns, labels, _ = arrays(X, np.arange(N) % 3, WEIGHT, chunks=80)
+    for name in ("fit_adaboost", "fit_boosted_tree", "fit_stagewise", "fit_matryoshka"):
+        options = {"shape": (2, 2)} if name == "fit_matryoshka" else {}
+        with pytest.raises(pb.ManyClassesError) as error:
+            getattr(pb.dask, name)(columns, labels, **options)
+        said = str(error.value)
+        assert said.endswith("in pboost.dask fit_cart, fit_forest and fit_sbpmt take any number of "
+                             "labels")  # fmt: skip
+        assert "softmax" not in said
+    columns, labels, _ = arrays(X, RNG.normal(size=N), WEIGHT, chunks=80)
+    for name in ("fit_adaboost", "fit_sbpmt"):
+        with pytest.raises(ValueError, match=r"task=.regression. in fit_cart, fit_forest and fit"):
+            getattr(pb.dask, name)(columns, labels)
+    columns = da.from_array(np.array([[f"r{k}"] for k in range(N)], dtype=object), chunks=(80, 1))
+    with pytest.raises(TypeError, match="not numeric; make columns of categories by their type"):
+        pb.dask.fit_cart(columns, labels)

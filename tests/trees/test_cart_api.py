@@ -222,7 +222,7 @@ def test_constant_targets_and_columns():
         ({"y": Z[1:], "task": "regression"}, "y: expected 200 numbers"),
         ({"task": "regression"}, "y: expected numbers"),
         ({"task": "ranking"}, "task: "),
-        ({"criterion": "squared"}, "criterion: "),
+        ({"task": "classification", "criterion": "squared"}, "criterion: "),
         ({"criterion": "kearns-mansour"}, "criterion: .* two classes, got 3"),
         ({"task": "regression", "criterion": "gini", "y": Z}, "criterion: "),
         ({"max_depth": 0}, "max_depth: "),

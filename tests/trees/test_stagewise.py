@@ -439,7 +439,7 @@ def test_targets_without_a_default_loss():
             pb.fit_stagewise(X, y)
         for said in ('task="classification"', 'task="regression"'):
             assert said in str(e.value)
-    assert pb.fit_one_vs_rest(pb.fit_stagewise, X, whole, steps=2).labels.tolist() == [0, 1, 2]
+    assert len(pb.fit_one_vs_rest(pb.fit_stagewise, X, whole, steps=2).labels) == 21
     assert pb.fit_stagewise(X, whole, loss="squared", steps=2).labels is None
     with pytest.raises(ValueError, match="y: missing label in row 1"):
         pb.fit_stagewise(X, [1.0, np.nan] * 20)
