@@ -103,7 +103,7 @@ def boosters_rows() -> Iterator[str]:
     cells = [["lightgbm", "xgboost", "here", "default, or who has it"]]
     for option, having in owners(BUILDERS).items():
         peers = PEERS[option]
-        theirs = peers._replace(sklearn="").names() - {""}
+        theirs = peers._replace(sklearn="", catboost="").names() - {""}
         if option in options and theirs:
             default = f"``{options[option].default!r}``".replace("'", '"')
         elif theirs - known:

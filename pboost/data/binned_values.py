@@ -14,7 +14,7 @@ from pboost.data.prebuilt_columns import check_source
 from pboost.values import Array, FloatArray, IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinnedValues(BinnedColumns):
     """BinnedColumns with the values of their rows. Made by ``bin_columns(X, values=True)``.
 

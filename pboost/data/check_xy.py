@@ -120,7 +120,8 @@ def features_as_trained(X: Any, trained: Trained) -> Features:
     """
     known = trained.table
     has_values = known is not None and bool(known.categories)
-    if isinstance(X, Features) or (type(X) is np.ndarray and not has_values):
+    is_numeric = type(X) is np.ndarray and X.dtype.kind in "biuf"
+    if isinstance(X, Features) or (is_numeric and not has_values):
         return _as_trained(X, as_features(X), trained)
     key = trained.names, trained.n_features, None if known is None else known.key
     return kept(X, key, lambda: _read_as_trained(X, trained))

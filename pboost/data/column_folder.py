@@ -88,6 +88,9 @@ class StoredColumns(NamedTuple):
     y: Array | RowLabels
     weight: FloatArray | None
 
+    def __repr__(self) -> str:
+        return f"<StoredColumns: {self.columns.n_rows} rows, {self.columns.n_features} features>"
+
 
 class Writer:
     """Writes the files of a folder, a context that removes them where it ends by an exception.

@@ -121,6 +121,9 @@ class _Columns:
 
     codes: NDArray[np.uint8]
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_rows} rows, {self.n_features} features>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, name) for name in self._given())
 
@@ -145,7 +148,7 @@ class _Columns:
         return self.codes.shape[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SortedColumns(_Columns):
     """Columns sorted once: orders, ties and rank bins. Made by `sort_columns`.
 
@@ -302,7 +305,7 @@ class SortedColumns(_Columns):
         return order
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProjectedColumns(SortedColumns):
     """Projections of the source, sorted; each is made anew where its values are needed."""
 
@@ -322,7 +325,7 @@ class ProjectedColumns(SortedColumns):
         return found.reshape(rows.shape)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinnedColumns(_Columns):
     """Columns as bin codes only, a fifth of the memory of sorted ones. Made by `bin_columns`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -143,7 +143,8 @@ def _read(
         return Features(values if values.dtype in PLAIN else matrix_to_float(values), None), []
     matrix = np.empty(values.shape, dtype=values.dtype if values.dtype in PLAIN else np.float64)
     sources = [of_array(values[:, j]) for j in range(d)]
-    return _filled(matrix, sources, None, named, ColumnReader(known, takes_text=False))
+    names = None if trained is None else trained.names
+    return _filled(matrix, sources, names, named, ColumnReader(known, takes_text=False))
 
 
 def _read_frame(
@@ -208,6 +209,13 @@ def _as_matrix(X: Any) -> Array:
         )
     if not is_matrix:
         refuse_masked("X", X)
+    first = X[0] if is_sequence and X else X
+    if isinstance(first, Mapping):
+        kind = "dict" if first is X else f"{type(X).__name__} of dicts"
+        raise TypeError(
+            f"X: expected a matrix or a data frame, got a {kind}; a row with names is "
+            "pandas.DataFrame([row]), and columns with names are pandas.DataFrame(columns)"
+        )
     try:
         is_hidden = type(X) is np.ma.MaskedArray and np.ma.is_masked(X)
         values = X if is_hidden else np.asarray(X)

@@ -58,6 +58,11 @@ def any_folds(
     """The fold that tests each row: the classes dealt out in turn, rows that weigh nothing last."""
     idle = np.zeros(len(code), bool) if weight is None else weight == 0
     n_rows = len(code) - int(np.count_nonzero(idle))
+    if n_rows < 2:
+        raise ValueError(
+            "X: expected at least two rows of positive weight for a cross-validation, got one "
+            "sample"
+        )
     if folds > n_rows:
         raise ValueError(
             f"folds: expected at most {n_rows}, the number of rows of positive weight, got {folds}"
@@ -77,7 +82,15 @@ def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generato
 def hold_out(
     classes: Sequence[NDArray[np.intp]], share: float, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return a random part of the rows of every class, in ascending order."""
+    """Return a random part of the rows of every class, in ascending order.
+
+    Rows of a regression are of one class.
+    """
+    if len(classes) == 1 and len(classes[0]) < 2:
+        raise ValueError(
+            "validation: expected at least two rows of positive weight, one to train and one to "
+            "hold out, got one sample; or give validation data"
+        )
     return np.sort(np.concatenate([_draw(rows, share, generator) for rows in classes]))
 
 

@@ -30,6 +30,7 @@ from pboost.models.nodes import BELOW
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.text import answer as answer_in_words
 from pboost.models.text import input_names, signed
+from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import LEAF, Tree, tree_only
 from pboost.values import FloatArray, IntArray, freeze
 
@@ -387,19 +388,19 @@ def _check_one(n_rows: int) -> None:
         raise ValueError(f"x: expected one row, got {n_rows}")
 
 
-def apply(tree: Tree | Forest | ProbitTree, X: Any) -> IntArray:
+def apply(tree: Tree | Forest | StagewiseModel | ProbitTree, X: Any) -> IntArray:
     """Return the leaf that each row reaches.
 
     Parameters
     ----------
-    tree : Tree, ProbitTree or Forest
-        A fitted tree, or forest.
+    tree : Tree, ProbitTree, Forest or StagewiseModel
+        A fitted tree, or forest or sum of trees.
     X : array_like of shape (n, d), or data frame
         Rows with the columns of training; infinities are refused.
 
     Returns
     -------
-    ndarray of int32, shape (n,); of a forest (n, n_trees)
+    ndarray of int32, shape (n,); of a forest or a sum of trees (n, n_trees)
         Numbers of leaves, from 0 on, from left to right; ``tree.leaf`` has them by node,
         of a ProbitTree ``tree.partition.leaf``.
 
@@ -410,6 +411,8 @@ def apply(tree: Tree | Forest | ProbitTree, X: Any) -> IntArray:
     >>> pb.apply(tree, [[0.5], [2.2], [9.0]]).tolist()
     [0, 1, 2]
     """
+    if isinstance(tree, StagewiseModel):
+        tree = tree.trees
     if isinstance(tree, Forest):
         return tree.leaves_of(X)
     if isinstance(tree, ProbitTree):

@@ -15,6 +15,7 @@ from pboost.losses.numbers import Absolute, Huber, Poisson, Quantile, Squared
 from pboost.losses.pointers import CompiledLoss, compiled
 from pboost.losses.softmax import Softmax
 from pboost.values import shown
+from pboost.values.peers import value_here
 
 __all__ = [
     "Absolute", "Exponential", "Hinge", "Huber", "Logistic", "Loss", "Poisson", "Probit",
@@ -70,7 +71,8 @@ def check_loss(loss: Any) -> Loss:
     if isinstance(loss, str):
         if loss not in LOSSES:
             names = ", ".join(map(repr, LOSSES))
-            raise ValueError(f"loss: expected one of {names} or a Loss, got {loss!r}")
+            hint = value_here(loss, LOSSES)
+            raise ValueError(f"loss: expected one of {names} or a Loss, got {loss!r}{hint}")
         return LOSSES[loss]
     if not isinstance(loss, Loss):
         raise TypeError(f"loss: expected a name or a pboost.losses.Loss, got {shown(loss)}")

@@ -78,7 +78,8 @@ def match_columns(model: Model, X: Any) -> Features:
     What is missing is NaN, as are values of categories that were not seen in training.
     """
     table = model.row_table
-    if type(X) is np.ndarray and table is None:  # at once: for one row the rest takes longer
+    # At once: for one row the rest takes longer.
+    if type(X) is np.ndarray and table is None and X.dtype.kind in "biuf":
         features = as_features(X)
         if features.n_features == model.n_features:
             return features

@@ -123,7 +123,7 @@ class StagewiseModel(Model):
 
     no_graph = "whose trees have no votes"
     instead: ClassVar = {
-        "reach": "apply(model.trees, X) tells the leaf of each row in each tree",
+        "reach": "apply(model, X) returns the leaf of each row in each tree",
         "plot_graph": "plot_tree draws its trees",
     }
     file_kind = "stagewise"

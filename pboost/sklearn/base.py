@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from inspect import signature
 from typing import Any, ClassVar, Self
@@ -32,9 +33,10 @@ from pboost.sklearn.parameters import (
     options_of,
     owners,
     parameters_of,
+    refusing,
     storing,
 )
-from pboost.values import FloatArray, refuse_masked
+from pboost.values import FloatArray, refuse_masked, shown
 
 #: Types of X that are not converted; the first stands for all others.
 DTYPES = (np.float64, np.float32)
@@ -75,6 +77,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             if cls.__doc__ is not None:  # python -OO
                 cls.__doc__ = filled(cls.__doc__, cls.builder, defaults)
 
+    @refusing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -134,6 +137,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Return the model that is fitted with these options."""
         return fitted(type(self).builder, X, y, options)
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        brief = copy(self)
+        vars(brief).update({name: _brief(value) for name, value in self.get_params(False).items()})
+        return BaseEstimator.__repr__(brief, N_CHAR_MAX)
+
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of the builder that the parameters mean."""
         return meant(type(self).builder, {**vars(self), **given})
@@ -141,7 +149,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _rows(self, X: Any) -> Any:
         """Return rows to be predicted."""
         check_is_fitted(self)
-        if self._reads_tables(X):
+        # Of text scikit-learn makes numbers; what has names is read by pboost, which tells which.
+        has_names = hasattr(self, "feature_names_in_") and _may_hold_text(X)
+        if has_names or self._reads_tables(X):
             return validate_data(self, X, reset=False, skip_check_array=True)
         return validate_data(self, X, reset=False, **self._checks())
 
@@ -221,6 +231,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     own: ClassVar = {"class_weight": None}
 
+    @refusing
     def fit(
         self,
         X: Any,
@@ -401,6 +412,26 @@ def given_labels(y: Any, y_proba: Any, labels: Any) -> Any:
     soft = labels_of_rows(None, y_proba, labels)
     class_codes(soft.labels, y, len(soft.share))
     return soft
+
+
+class _Brief(str):
+    """A text that is shown as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _brief(value: Any) -> Any:
+    """Return a parameter as `repr` of an estimator shows it: data by their type and shape."""
+    if type(value) in (list, tuple) and len(value) <= 3:
+        return type(value)(map(_brief, value))
+    text = shown(value)
+    return _Brief(f"<{text.partition(' ')[2]}>") if text.startswith(("a ", "an ")) else value
+
+
+def _may_hold_text(X: Any) -> bool:
+    """Return whether this is a matrix of objects or text, or nested sequences."""
+    return X.dtype.kind in "OUT" if isinstance(X, np.ndarray) else isinstance(X, list | tuple)
 
 
 def _of_classes(score: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score
 
 import pboost as pb
 from pboost.sklearn.base import StagedScores, given_labels
+from pboost.sklearn.parameters import refusing
 from pboost.values import FloatArray, check_choice
 
 ROUTES = ("hard", "expected")
@@ -20,6 +21,7 @@ class GraphClassifier(StagedScores):
 
     own: ClassVar = {"route": "hard"}
 
+    @refusing
     def fit(
         self,
         X: Any,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache, wraps
+from typing import Any, NamedTuple, TypeVar
 
 import pboost as pb
 from pboost.values import shown
 from pboost.values.options import option_names, parameters_in, refuse_unknown
+from pboost.values.peers import said_here
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Arguments of builders that are no parameters: they are data, or said by the estimator.
 LEFT_OUT = ("X", "y", "y_proba", "labels", "sample_weight", "task", "callback", "progress")
 #: Those that have another name in scikit-learn.
@@ -121,6 +123,40 @@ def storing(name: str, defaults: Mapping[str, Any]) -> Callable[..., None]:
     store.__signature__ = signature  # type: ignore[attr-defined]
     store.__name__, store.__qualname__ = "__init__", f"{name}.__init__"
     return store
+
+
+def refusing(fit: Fit) -> Fit:
+    """Let `fit` of an estimator answer for arguments that it does not have; a decorator.
+
+    Nothing is looked at unless a call fails.
+    """
+
+    @wraps(fit)
+    def answering(self: Any, *args: Any, **given: Any) -> Any:
+        try:
+            return fit(self, *args, **given)
+        except TypeError as error:
+            at = error.__traceback__
+            if at is not None and at.tb_next is not None:
+                raise  # from within
+        _refuse_arguments(type(self), option_names(fit), given)
+        return fit(self, *args, **given)  # something else is wrong, as Python says
+
+    return answering  # type: ignore[return-value]
+
+
+def _refuse_arguments(cls: type, known: Collection[str], given: Iterable[str]) -> None:
+    """Raise TypeError for an argument of `fit` that is a parameter of the estimator."""
+    parameters = option_names(cls.__init__)  # type: ignore[misc]
+    for name in given:
+        if name in known:
+            continue
+        said = f"`{name}`" if name in parameters else said_here(name, {cls.__name__: parameters})
+        if said:
+            raise TypeError(
+                f"{name}: {cls.__name__}.fit has no such argument: {said.removeprefix('here ')}; "
+                f"parameters are passed to {cls.__name__}(...)"
+            )
 
 
 @cache

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import pboost as pb
 from pboost.sklearn.base import Estimator, Regressor, Scored
+from pboost.sklearn.parameters import refusing
 from pboost.values import FloatArray, shown
 
 #: Comparisons per row where nothing else is given.
@@ -85,6 +86,7 @@ class BudgetClassifier(Within, Scored):
     left_out: ClassVar = ("class_weight",)
     class_weight = None
 
+    @refusing
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Fit the model.
 
@@ -135,6 +137,7 @@ class BudgetRegressor(Within, Regressor):
     builder = staticmethod(pb.fit_within)
     said: ClassVar = {"task": "regression"}
 
+    @refusing
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Fit the model.
 

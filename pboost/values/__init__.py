@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from pboost._core.votes import NO_VOTE as NO_VOTE
 from pboost._core.votes import VOTES, VoteRule
 from pboost._core.votes import half_log_odds as half_log_odds
+from pboost.values.peers import value_here
 
 C = TypeVar("C", bound="Choice")
 Array: TypeAlias = NDArray[Any]
@@ -139,7 +140,8 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         expected = ", ".join(map(repr, choices))
-        raise ValueError(f"{name}: expected one of {expected}, got {shown(value)}")
+        hint = value_here(value, choices)
+        raise ValueError(f"{name}: expected one of {expected}, got {shown(value)}{hint}")
     return value
 
 

@@ -1,9 +1,9 @@
-"""Every option of every builder: what scikit-learn, lightgbm, xgboost and earlier versions say."""
+"""Names of options and values in scikit-learn, lightgbm, xgboost, catboost and version 0.1."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: What options of version 0.1 are called since 0.2.
 RENAMED = {
@@ -19,14 +19,18 @@ class Peers(NamedTuple):
     lightgbm: str = ""
     xgboost: str = ""
     note: str = ""
+    catboost: str = ""
 
     def names(self) -> set[str]:
         """Return all names."""
-        return {name for names in self[:3] for name in names.split(", ")}
+        return {name for names in (*self[:3], self.catboost) for name in names.split(", ")}
 
 
 _ROUNDS = "num_iterations, num_boost_round, n_estimators"
-_BOOSTED = Peers("n_estimators, max_iter", _ROUNDS, "num_boost_round, n_estimators")
+_OF_CATBOOST = "iterations, num_trees"
+_BOOSTED = Peers(
+    "n_estimators, max_iter", _ROUNDS, "num_boost_round, n_estimators", catboost=_OF_CATBOOST
+)
 _LEAVES = Peers("max_leaf_nodes", "num_leaves, max_leaves", "max_leaves")
 _NODES = _LEAVES._replace(note="one less than leaves")
 _ESTIMATOR = "estimator, base_estimator"
@@ -35,7 +39,9 @@ NONE = Peers()
 #: By their names here. Where a builder has several for one name of a peer, the first is meant.
 PEERS = {
     # how large
-    "members": Peers("n_estimators", _ROUNDS, "n_estimators, num_parallel_tree"),
+    "members": Peers(
+        "n_estimators", _ROUNDS, "n_estimators, num_parallel_tree", catboost=_OF_CATBOOST
+    ),
     "rounds": _BOOSTED,
     "steps": _BOOSTED,
     "trees": Peers("", "", "multi_strategy"),
@@ -60,25 +66,25 @@ PEERS = {
         "a number of rows",
     ),
     "min_split": Peers("min_samples_split"),
-    "missing": Peers("", "use_missing"),
+    "missing": Peers("", "use_missing", catboost="nan_mode"),
     "level_smoothing": Peers("", "cat_smooth"),
     "categorical": Peers(
         "categorical_features", "categorical_feature, cat_feature", "enable_categorical",
-        "besides the columns of a frame that hold text",
+        "besides the columns of a frame that hold text", "cat_features",
     ),
     "growth": Peers("", "", "grow_policy"),
     "tree_comparisons": NONE,
     "criterion": Peers("criterion"),
     "impurity": Peers("criterion"),
     "search": Peers("", "", "tree_method"),
-    "max_bins": Peers("max_bins", "max_bin", "max_bin"),
+    "max_bins": Peers("max_bins", "max_bin", "max_bin", catboost="border_count"),
     "sums": NONE,
     "features_per_tree": Peers(
         "", "feature_fraction, colsample_bytree", "colsample_bytree", "drawn anew for each tree",
     ),
     "features_per_split": Peers(
         "max_features", "feature_fraction_bynode, feature_fraction, colsample_bytree",
-        "colsample_bynode, colsample_bytree", "drawn anew for each split",
+        "colsample_bynode, colsample_bytree", "drawn anew for each split", "rsm, colsample_bylevel",
     ),
     "monotone": Peers(
         "monotonic_cst", "monotone_constraints, mc", "monotone_constraints", "columns and 1 or -1"
@@ -98,13 +104,13 @@ PEERS = {
     "weak": Peers(_ESTIMATOR, note="one of pb.weak, such as from_estimator"),
     "observation": NONE,
     "task": NONE,
-    "loss": Peers("loss", "objective", "objective"),
+    "loss": Peers("loss", "objective", "objective", catboost="loss_function"),
     "learning_rate": Peers(
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
     "step": Peers("learning_rate"),
-    "leaf_step": NONE,
-    "l2": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda"),
+    "leaf_step": Peers(catboost="leaf_estimation_method"),
+    "l2": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
     "max_step": Peers("", "max_delta_step", "max_delta_step"),
     "start": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,
@@ -121,7 +127,7 @@ PEERS = {
     "labels": NONE,
     "sample_weight": Peers(
         "sample_weight, class_weight", "weight, class_weight, is_unbalance, scale_pos_weight",
-        "weight, scale_pos_weight", "a number for each row",
+        "weight, scale_pos_weight", "a number for each row", "class_weights, auto_class_weights",
     ),
     "bag": Peers(
         "max_samples, subsample", "bagging_fraction, subsample", "subsample",
@@ -135,7 +141,7 @@ PEERS = {
     ),
     "patience": Peers(
         "n_iter_no_change, early_stopping", "early_stopping_round, early_stopping_rounds",
-        "early_stopping_rounds", "with `validation`",
+        "early_stopping_rounds", "with `validation`", "od_wait",
     ),
     "folds": _FOLDS,
     "comparisons": NONE,
@@ -144,13 +150,14 @@ PEERS = {
     "price": NONE,
     "rule": NONE,
     # how it runs
-    "rng": Peers("random_state", "seed, random_state", "seed, random_state"),
-    "n_threads": Peers("n_jobs", "num_threads, n_jobs", "nthread, n_jobs"),
+    "rng": Peers("random_state", "seed, random_state", "seed, random_state", "", "random_seed"),
+    "n_threads": Peers("n_jobs", "num_threads, n_jobs", "nthread, n_jobs", "", "thread_count"),
     "callback": Peers(
         "monitor", "callbacks", "callbacks", "a function that is called after each step"
     ),
     "progress": Peers(
-        "verbose", "verbose, verbosity", "verbose, verbosity, verbose_eval", "a bar, or none"
+        "verbose", "verbose, verbosity", "verbose, verbosity, verbose_eval", "a bar, or none",
+        "logging_level, silent",
     ),
     # a model to go on with
     "model": Peers("", "init_model", "xgb_model"),
@@ -164,7 +171,7 @@ PEERS = {
     "constant": NONE,
     "train": NONE,
     "h_max": NONE,
-    "seed": Peers("random_state", "seed, random_state", "seed, random_state"),
+    "seed": Peers("random_state", "seed, random_state", "seed, random_state", "", "random_seed"),
     # how sure answers are, and estimators as weak classifiers
     "rate": NONE,
     "strength": NONE,
@@ -181,6 +188,7 @@ OF_STUMPS = (
     "min_weight", "min_leaf", "criterion", "search", "max_bins", "missing", "level_smoothing",
 )  # fmt: skip
 _GO_ON = "here pb.continue_fit(model, X, y)"
+_RANKING = "groups of rows are for ranking, which is not implemented"
 #: What is no option here.
 ELSEWHERE = {
     "ccp_alpha": "here pb.prune(tree, lam), or fit_pruned_cart, which finds lam",
@@ -190,9 +198,58 @@ ELSEWHERE = {
     ),
     "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     **dict.fromkeys(("booster", "boosting", "boosting_type"), "here each kind has its builder"),
+    **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),
 }
-#: Names of yet others, by those in the table.
-SAME = {"iterations": "n_estimators"}
+_LOGISTIC = ("logistic", "two labels"), ("softmax", "more labels"), ("entropy", "")
+#: Values of options here, with what each is for, by the names of others in small letters.
+VALUES: dict[str, tuple[tuple[str, str], ...]] = {
+    **dict.fromkeys(
+        ("squared_error", "mse", "rmse", "l2", "ls", "l2_root", "mean_squared_error", "regression",
+         "regression_l2", "reg:squarederror", "reg:linear", "friedman_mse"),
+        (("squared", ""),),
+    ),
+    **dict.fromkeys(
+        ("absolute_error", "mae", "l1", "lad", "mean_absolute_error", "regression_l1",
+         "reg:absoluteerror"),
+        (("absolute", ""),),
+    ),
+    **dict.fromkeys(("reg:pseudohubererror", "huberloss"), (("huber", ""),)),
+    **dict.fromkeys(("pinball", "reg:quantileerror", "multiquantile"), (("quantile", ""),)),
+    "count:poisson": (("poisson", ""),),
+    **dict.fromkeys(
+        ("log_loss", "logloss", "log", "deviance", "crossentropy", "cross_entropy"), _LOGISTIC
+    ),
+    **dict.fromkeys(
+        ("binary", "binary:logistic", "binary:logitraw", "binary_logloss", "bce",
+         "binary_crossentropy"),
+        (("logistic", ""),),
+    ),
+    **dict.fromkeys(
+        ("multiclass", "multi:softmax", "multi:softprob", "multi_logloss", "multinomial",
+         "categorical_crossentropy"),
+        (("softmax", ""),),
+    ),
+    "binary:hinge": (("hinge", ""),),
+    "depthwise": (("free", ""), ("depth-first", "")),
+    "lossguide": (("best-first", ""),),
+    "symmetrictree": (("symmetric", ""),),
+    "hist": (("binned", ""),),
+    "soft": (("average", ""),),
+    "hard": (("majority", ""),),
+}  # fmt: skip
+
+
+def value_here(value: Any, choices: Collection[str]) -> str:
+    """Return what is said of a value by another library's name, "" if none of the choices is meant.
+
+    It begins with "; " and ends a message.
+    """
+    known = VALUES.get(value.lower(), ()) if isinstance(value, str) else ()
+    meant = [(ours, use) for ours, use in known if ours in choices]
+    if isinstance(value, str) and not meant and value.lower() in choices:
+        meant = [(value.lower(), "")]
+    said = [f"{ours!r}" + f" for {use}" * bool(use and len(meant) > 1) for ours, use in meant]
+    return f"; here it is {' or '.join(said)}" if said else ""
 
 
 def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
@@ -205,7 +262,6 @@ def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
     takers : mapping
         For each function that it may be meant for, the options of that.
     """
-    name = SAME.get(name, name)
     new = RENAMED.get(name, "")
     if any(new in options for options in takers.values()) and name not in PEERS[new].names():
         return f"is now `{new}`"

@@ -148,6 +148,15 @@ ANSWERS = {
         "n_estimators": here("steps"), "max_iter": here("steps"), "objective": here("loss"),
         "max_delta_step": here("max_step"), "max_samples": here("bag", ROWS),
         "init": here("start", '"constant" or "zero"'),
+        "iterations": here("steps"), "num_trees": here("steps"), "l2_leaf_reg": here("l2"),
+        "rsm": here("features_per_split", "drawn anew for each split"),
+        "border_count": here("max_bins"), "od_wait": here("patience", "with `validation`"),
+        "thread_count": here("n_threads"), "depth": "is now `max_depth`",
+        "cat_features": here("categorical", "besides the columns of a frame that hold text"),
+        "random_seed": here("rng"), "loss_function": here("loss"), "nan_mode": here("missing"),
+        "auto_class_weights": here("sample_weight", "a number for each row"),
+        "group": "groups of rows are for ranking, which is not implemented",
+        "qid": "groups of rows are for ranking, which is not implemented",
     },
     "fit_sbpmt": {"n_estimators": here("members"), "learning_rate": here("step")},
     "fit_samme": {"estimator": here("base", "a builder"), "n_estimators": here("rounds")},
@@ -391,6 +400,12 @@ def test_names_of_lightgbm_are_those():
     kind = lightgbm.LGBMClassifier
     known |= parameters(lightgbm.train, lightgbm.cv, lightgbm.Dataset, kind, kind.fit)
     assert names(1) <= known
+
+
+def test_names_of_catboost_are_those():
+    catboost = pytest.importorskip("catboost")
+    found = {name for row in peers.PEERS.values() for name in row.catboost.split(", ")} - {""}
+    assert found <= parameters(catboost.CatBoostClassifier.__init__)
 
 
 def test_names_of_xgboost_are_those():

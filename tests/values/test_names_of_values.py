@@ -1,0 +1,58 @@
+"""What losses, criteria and other values are called by other libraries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+Y = (X[:, 0] > 0).astype(int)
+LOSSES = {
+    "mae": "'absolute'", "MAE": "'absolute'", "mse": "'squared'", "RMSE": "'squared'",
+    "squared_error": "'squared'", "reg:squarederror": "'squared'", "absolute_error": "'absolute'",
+    "l1": "'absolute'", "l2": "'squared'", "pinball": "'quantile'", "Poisson": "'poisson'",
+    "count:poisson": "'poisson'", "binary": "'logistic'", "binary:logistic": "'logistic'",
+    "multiclass": "'softmax'", "multi:softprob": "'softmax'",
+    "log_loss": "'logistic' for two labels or 'softmax' for more labels",
+    "Logloss": "'logistic' for two labels or 'softmax' for more labels",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name):
+    for call in (pb.losses.check_loss, lambda loss: pb.fit_stagewise(X, Y, loss=loss)):
+        with pytest.raises(ValueError, match=r"^loss: expected one of") as caught:
+            call(name)
+        assert str(caught.value).endswith(f"or a Loss, got {name!r}; here it is {LOSSES[name]}")
+
+
+@pytest.mark.parametrize(
+    ("fit", "options", "ours"),
+    [
+        (pb.fit_cart, {"criterion": "log_loss"}, "'entropy'"),
+        (pb.fit_cart, {"criterion": "squared_error", "task": "regression"}, "'squared'"),
+        (pb.fit_forest, {"criterion": "friedman_mse", "task": "regression"}, "'squared'"),
+        (pb.fit_cart, {"criterion": "Gini"}, "'gini'"),
+        (pb.fit_stagewise, {"search": "hist"}, "'binned'"),
+        (pb.fit_stagewise, {"growth": "depthwise"}, "'free'"),
+        (pb.fit_stagewise, {"growth": "SymmetricTree"}, "'symmetric'"),
+        (pb.fit_cart, {"growth": "lossguide"}, "'best-first'"),
+        (pb.fit_sbpmt, {"vote": "soft"}, "'average'"),
+    ],
+    ids=str,
+)
+def test_other_values(fit, options, ours):
+    name, value = next(iter(options.items()))
+    with pytest.raises(ValueError, match=f"^{name}: expected one of") as caught:
+        fit(X, Y, **options)
+    assert str(caught.value).endswith(f"got {value!r}; here it is {ours}")
+
+
+def test_other_names_get_no_hint():
+    for name in ("nonsense", "tweedie"):
+        with pytest.raises(ValueError, match=f"or a Loss, got {name!r}$"):
+            pb.losses.check_loss(name)
+    with pytest.raises(ValueError, match=r"got 'mae'$"):
+        pb.fit_cart(X, Y, criterion="mae")  # there is none for classes
