@@ -354,9 +354,11 @@ def refuse_many(values: Array, why: str = "") -> None:
 
 
 def label_values(labels: Array | RowLabels) -> Array:
-    """Return the sorted different labels, of which there is one or more."""
+    """Return the sorted different labels."""
     if isinstance(labels, RowLabels):
         return distinct(labels)
+    if not len(labels):
+        return labels
     is_other = labels != labels[0]
     if not is_other.any():
         return labels[:1]

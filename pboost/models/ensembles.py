@@ -441,8 +441,10 @@ class WeightedVote(Ensemble):
         """Number of members, and 1 where there is none."""
         return max(1, len(self.models))
 
-    def proven(self) -> Exits:
-        """Return when labels cannot change any more at the members."""
+    def proven(self) -> Exits | None:
+        """Return when labels cannot change any more at the members; None if there are none."""
+        if not self.models:
+            return None
         alpha = np.repeat(self.alpha[:, None], len(self.labels), axis=1)
         rest = rest_of(np.minimum(alpha, 0.0), np.maximum(alpha, 0.0), self.bias)
         # The label is that of the largest softmax, which has rounding errors of its own.

@@ -201,7 +201,9 @@ class DecisionGraph(Graph):
         return None if asks_functions(self) else of_nodes(self, exits)
 
     def proven(self) -> Exits | None:
-        """Return when labels cannot change any more at the joints."""
+        """Return when labels cannot change any more at the joints; None if there are no nodes."""
+        if not self.n_nodes:
+            return None
         at, rest = np.append(0, joints_of(self.next)), rest_of_nodes(self)
         return proven_exits(rest._replace(least=rest.least[at], most=rest.most[at]))
 

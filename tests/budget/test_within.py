@@ -388,3 +388,9 @@ def test_of_many_labels_what_adds_up_column_by_column_is_learned():
     y = np.sign(np.log(X).sum(axis=1) - 2 * np.log(X[:, :2]).sum(axis=1)).astype(int)
     model = pb.fit_within(X[:600], y[:600], comparisons=50, rng=0)
     assert np.mean(pb.predict(model, X[600:]) != y[600:]) < 0.04
+
+
+@pytest.mark.parametrize("y", [[], np.empty(0), np.empty(0, int), np.empty(0, str)])
+def test_no_rows_are_refused(y):
+    with pytest.raises(ValueError, match="y: expected at least one row"):
+        pb.fit_within(np.empty((0, 2)), y, comparisons=4.0)

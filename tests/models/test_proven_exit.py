@@ -207,3 +207,14 @@ def test_exits_of_a_calibrated_model():
         np.testing.assert_array_equal(
             pb.evaluation_cost(model, ROWS, exit=how), pb.evaluation_cost(whole, ROWS, exit=how)
         )
+
+
+@pytest.mark.parametrize("fit", [
+    pb.fit_adaboost, pb.fit_boosted_tree, pb.fit_matryoshka, pb.fit_oblique_tree,
+    pb.fit_adaboost_real, partial(pb.fit_samme, base=pb.fit_cart),
+])  # fmt: skip
+def test_models_without_nodes_cost_nothing(fit):
+    model = fit(np.zeros((6, 2)), [0, 1] * 3)
+    assert model.n_nodes == 0
+    for exit_ in ("none", "proven"):
+        assert pb.evaluation_cost(model, X[:3, :2], exit=exit_).tolist() == [0.0] * 3
