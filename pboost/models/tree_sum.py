@@ -27,6 +27,8 @@ from pboost.values import FloatArray, check_integer
 
 #: How the stop reason of a model begins that was cut.
 CUT = "cut to the first"
+#: Probabilities of the first label below this are not 1 - p, whose bits are lost.
+LEAST_DIFFERENCE = 1 / 64
 
 
 class NamedLoss(Kind):
@@ -277,7 +279,11 @@ class StagewiseModel(Model):
         second = self.loss.probability(score)
         if _is_softmax(self):
             return settled(second, np.argmax(score, axis=1))
-        return settled(np.column_stack([1 - second, second]), score > 0)
+        first = 1 - second
+        if is_of_package(self.loss):  # the probability of the first label is that of -score
+            small = first < LEAST_DIFFERENCE
+            first[small] = self.loss.probability(-score[small])
+        return settled(np.column_stack([first, second]), score > 0)
 
     def prefix(self, n_trees: int) -> StagewiseModel:
         """Return the model with its first trees only, of softmax with its first rounds."""
