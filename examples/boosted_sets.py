@@ -85,7 +85,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "l2=1, min_weight=1": {"l2": 1.0, "min_weight": 1.0},
         **GROWTHS,
     },
-    NUMBERS: {OURS: {}, "l2=2": {"l2": 2.0}, **GROWTHS},
+    NUMBERS: {OURS: {}, "l2=1": {"l2": 1.0}, **GROWTHS},
     MANY: {OURS: {}, NEWTON: {"leaf_step": "newton"}, "l2=0": {"l2": 0.0}, **GROWTHS},
 }
 

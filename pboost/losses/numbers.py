@@ -157,8 +157,7 @@ class Huber(Loss):
     """(y - f)**2 / 2 of residuals up to delta, delta (abs(y - f) - delta / 2) else.
 
     Near 0 it is the squared loss, far away delta times the absolute one. Trees are fitted to its
-    gradient, the
-    residual cut at delta; leaves add the step of least loss.
+    gradient, the residual cut at delta, with a curvature of 1; leaves add the step of least loss.
 
     Parameters
     ----------

@@ -76,9 +76,7 @@ def l2_of(option: float | str, rows: float, of_row: float) -> float:
     return rows * of_row if rows else 0.0
 
 
-def in_units(
-    options: dict[str, Any], settings: Mapping[str, Any], loss: Loss
-) -> dict[str, Any]:
+def in_units(options: dict[str, Any], settings: Mapping[str, Any], loss: Loss) -> dict[str, Any]:
     """Return the options of a model with `l2`, `min_weight` and `min_gain` in the units of today.
 
     Settings of earlier versions do not contain "units". In those versions the squared loss had the

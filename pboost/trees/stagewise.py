@@ -194,22 +194,26 @@ def fit_stagewise(
         (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
         "auto" is "best".
     l2 : float or "auto"
-        Number >= 0 that is added to the weighted curvature of each side of a split and of each
-        leaf, which so becomes smaller; with a binned search. "auto" is, where labels are told apart
-        by a named loss with a curvature, the weight of two rows, with softmax of one, else 0. That
-        of a row is 1 without weights; with them, the weight of which all are multiples, or their
-        mean if there is none. A number that you give is in the unit of the weights, as are
-        `min_weight` and `min_gain`. What leaves of a loss of your own add does not depend on it,
-        unless `leaf_step` is "newton".
+        Number >= 0 that is added to the sum of Hessians of each side of a split and of each leaf,
+        so that leaf values become smaller. The Hessian of a row is its weight times the second
+        derivative of the loss: p (1 - p) with the log loss, 1 with the squared loss and with losses
+        without a second derivative. "auto" is, for classes and a named loss with a second
+        derivative, the weight of two rows (softmax, the squared loss: of one row), else 0. The
+        weight of a row is 1 without weights; with them, the weight of which all are multiples, or
+        their mean if there is none. A number is in the unit of the weights, as are `min_weight` and
+        `min_gain`. With a loss of your own, leaf values do not depend on `l2`, unless `leaf_step`
+        is "newton". With a binned search.
     min_weight : float
-        Number >= 0: the least sum of weighted curvatures on each side of a split, as others have it
-        too. That of a row is its weight times the second derivative of the loss: p (1 - p) of
-        the log loss, 2 of the squared loss, 1 of losses without curvature. With a binned search.
+        Number >= 0: the least sum of Hessians on each side of a split, as `min_child_weight` of
+        xgboost and `min_sum_hessian_in_leaf` of lightgbm. With a binned search.
     min_gain : float
-        Number >= 0: what a split has to take from the weighted sum of losses at least, as their
-        second-order expansion has it, (G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2)) / 2
-        of gradients G and curvatures H of the sides and of the node; of a tree for all labels the
-        sum over the labels. With a binned search.
+        Number >= 0: the least gain of a split, G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H +
+        l2), where G and H are the sums of gradients and Hessians of the two sides and of the node.
+        It is `gamma` of xgboost and `min_split_gain` of lightgbm. A split takes about half of its
+        gain from the sum of the losses; with the squared loss, all of it from the sum of squared
+        errors. With one tree for all classes, the gains of the classes are added. With 0, splits
+        are made even if `l2` makes their gain negative; xgboost and lightgbm do not make them, nor
+        does ``min_gain=1e-6``. With a binned search.
     features_per_tree : int, float, "sqrt", "log2" or None
         Number of columns that a tree is grown on, drawn anew for each tree: how many, a share in
         (0, 1], the root or the logarithm of the number of columns; None: all. With a binned search.
@@ -237,11 +241,12 @@ def fit_stagewise(
         What a comparison costs beside, > 0: the larger it is the less prices matter. Default: 1
         percent of the mean price of a column.
     price_tradeoff : float, optional
-        Number >= 0: what a unit of price that a row pays has to take from the sum of losses. A
-        split is then chosen by what it takes less this times what the rows at the node have to pay,
-        `comparison_price` included, and made only where that is above 0; with `max_leaves` the node
-        where it is largest is split next. The larger the number, the less is paid. Default: splits
-        are chosen by the ratio, and all are made.
+        Number >= 0: what a unit of price that a row pays has to take from the sum of losses, with
+        the squared loss from the sum of squared errors. A split is then chosen by what it takes
+        less this times what the rows at the node have to pay, `comparison_price` included, and made
+        only where that is above 0; with `max_leaves` the node where it is largest is split next.
+        The larger the number, the less is paid. Default: splits are chosen by the ratio, and all
+        are made.
     max_step : float, None or "auto"
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of

@@ -55,12 +55,9 @@ PEERS = {
     "max_leaves": _LEAVES,
     "min_weight": Peers(
         "min_weight_fraction_leaf", "min_sum_hessian_in_leaf, min_child_weight",
-        "min_child_weight", "a share of the weight at the node, or a sum of curvatures",
+        "min_child_weight", "a share of the weight at the node, or a sum of Hessians",
     ),
-    "min_gain": Peers(
-        "", "min_gain_to_split, min_split_gain", "gamma",
-        "half of what it is there",
-    ),
+    "min_gain": Peers("", "min_gain_to_split, min_split_gain", "gamma"),
     "min_leaf": Peers(
         "min_samples_leaf", "min_data_in_leaf, min_child_samples, min_data", "min_child_weight",
         "a number of rows",

@@ -76,6 +76,10 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
         "forest_regression": of("forest: regression", "numbers"),
         "stagewise": of("stagewise: logistic"),
         "stagewise_regression": of("stagewise: squared", "numbers"),
+        # Made when the squared loss had the curvature 2, by l2=3 and min_weight=8.
+        "stagewise_held_back": ("numbers", lambda: pb.fit_stagewise(
+            fits.X, fits.NUMBERS, loss="squared", steps=5, max_depth=4, l2=1.5, min_weight=4.0,
+            min_gain=0.5)),
         "stagewise_softmax": of("stagewise: softmax", "three"),
         "stagewise_validation": ("two", lambda: pb.fit_stagewise(
             fits.X, fits.TWO, loss="probit", steps=6, validation=(fits.X[:99], fits.TWO[:99]))),

@@ -1,0 +1,190 @@
+"""The units of `l2`, `min_weight`, `min_gain` and `price_tradeoff`: those of other libraries."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.losses import LOSSES, Poisson
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+sys.path.insert(0, str(GOLDEN))
+import fits  # noqa: E402
+
+ONE = {"steps": 1, "learning_rate": 1.0, "start": "zero", "max_step": None}
+HALVES = np.repeat([[0.0], [1.0]], 5, axis=0)
+NUMBERS = np.repeat([-1.0, 1.0], 5)
+
+
+def has_split(X, y, **options):
+    model = pb.fit_stagewise(X, y, **{**ONE, "l2": 0.0, "max_depth": 1, **options})
+    return len(model.trees.feature) > 1
+
+
+def test_derivatives_of_the_squared_loss():
+    y, f = np.array([0.0, 3.0]), np.array([2.0, -1.0])
+    loss = LOSSES["squared"]
+    assert loss.gradient(y, f).tolist() == [2.0, -4.0]
+    assert loss.curvature(y, f).tolist() == [1.0, 1.0]
+    assert loss.value(y, f).tolist() == [2.0, 8.0]
+    assert loss.reported == 2.0
+
+
+@pytest.mark.parametrize("leaf_step", ["best", "newton"])
+@pytest.mark.parametrize("times", [1.0, 1e-3, 1e6])
+def test_l2_is_a_number_of_rows(leaf_step, times):
+    y = np.ones(5)
+    weight = {} if times == 1 else {"sample_weight": np.full(5, times)}
+    model = pb.fit_stagewise(
+        np.zeros((5, 1)), y, task="regression", l2=times, leaf_step=leaf_step, **ONE, **weight
+    )
+    assert pb.predict(model, [[0.0]])[0] == pytest.approx(5 / 6, rel=1e-12)
+
+
+@pytest.mark.parametrize("sums", ["packed", "wide"])
+def test_min_weight_is_a_number_of_rows(sums):
+    of = {"task": "regression", "sums": sums}
+    found = [has_split(HALVES, NUMBERS, min_weight=least, **of) for least in (5, 5.1)]
+    assert found == [True, False]
+    twice = {"sample_weight": np.full(10, 2.0), **of}
+    found = [has_split(HALVES, NUMBERS, min_weight=least, **twice) for least in (10, 10.1)]
+    assert found == [True, False]
+
+
+def newton_gain(loss, y, above, f=0.0):
+    """Return G**2 / H of both sides less that of the node."""
+    f = np.full(len(y), f)
+    g, h = loss.gradient(y, f), loss.curvature(y, f)
+    parts = (np.ones(len(y), dtype=bool), ~above, above)
+    whole, *sides = (g[rows].sum() ** 2 / h[rows].sum() for rows in parts)
+    return sum(sides) - whole
+
+
+SIGNS = np.repeat([-1.0, 1.0, -1.0, 1.0], [6, 1, 2, 6])
+COUNTS = np.repeat([0.0, 1.0, 2.0, 5.0], [6, 1, 2, 6])
+CASES = {
+    "squared": (SIGNS, "regression"), "logistic": (SIGNS, "classification"),
+    "exponential": (SIGNS, "classification"), "probit": (SIGNS, "classification"),
+    "poisson": (COUNTS, "regression"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("search", ["free", "pooled", "best first"])
+@pytest.mark.parametrize("name", CASES)
+def test_min_gain_is_the_whole_newton_gain(name, search):
+    """Halves of it, the old unit, would make the split at twice the number."""
+    (y, task), above = CASES[name], np.arange(15) >= 7
+    more = {"growth": search} if search != "best first" else {"max_leaves": 2}
+    gain = newton_gain(LOSSES[name], y, above)
+    found = [
+        has_split(above[:, None] * 1.0, y, loss=name, task=task, min_gain=gain * times, **more)
+        for times in (0.999, 1.001)
+    ]
+    assert found == [True, False]
+
+
+@pytest.mark.parametrize("trees", ["per-class", "one"])
+def test_min_gain_of_softmax_is_that_of_each_class_or_of_all(trees):
+    y, x = np.repeat([0, 1, 2], 6), np.repeat([0.0, 1.0], [6, 12])
+    g, h = 1 / 3 - (y[:, None] == np.arange(3)), 2 / 9
+
+    def score(rows):
+        return g[rows].sum(axis=0) ** 2 / (h * rows.sum())
+
+    gains = score(x == 0) + score(x == 1) - score(x >= 0)
+    assert gains.tolist() == pytest.approx([18.0, 4.5, 4.5])
+    gain = gains.sum() if trees == "one" else gains.max()
+    options = {"loss": "softmax", "trees": trees, "l2": 0.0, "max_depth": 1, **ONE}
+    splits = [
+        np.count_nonzero(
+            pb.fit_stagewise(x[:, None], y, min_gain=gain * times, **options).trees.feature == 0
+        )
+        for times in (0.999, 1.001)
+    ]
+    assert splits == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_price_tradeoff_is_in_units_of_the_losses_that_are_reported(name):
+    """The split takes 10 from the sum of squared errors; of log losses half of its gain."""
+    y = NUMBERS if name == "squared" else (NUMBERS > 0).astype(int)
+    taken = 10.0 if name == "squared" else newton_gain(LOSSES[name], NUMBERS, NUMBERS > 0) / 2
+    prices = {"prices": [0.75], "comparison_price": 0.25, "loss": name}  # 1 for each row
+    found = [
+        has_split(HALVES, y, price_tradeoff=times * taken / 10, **prices)
+        for times in (0.999, 1.001)
+    ]
+    assert found == [True, False]
+    if name == "squared":
+        model = pb.fit_stagewise(HALVES, y, loss=name, task="regression", l2=0.0, **ONE)
+        assert model.training_loss.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("search", ["binned", "exact"])
+def test_reported_losses_of_numbers_are_mean_squared_errors(search):
+    r = np.random.default_rng(0)
+    X, weight = r.normal(size=(90, 2)), r.uniform(0.5, 2.0, 90)
+    y, held = X[:, 0] * X[:, 1], np.arange(90) % 3 == 0
+    model = pb.fit_stagewise(
+        X[~held], y[~held], steps=4, sample_weight=weight[~held], search=search,
+        validation=(X[held], y[held], weight[held]),
+    )  # fmt: skip
+    for rows, losses in ((~held, model.training_loss), (held, model.validation_loss)):
+        stages = [np.full(90, model.bias), *pb.staged_predict(model, X)]
+        errors = [np.average((y - f)[rows] ** 2, weights=weight[rows]) for f in stages]
+        np.testing.assert_allclose(losses[: len(errors)], errors, rtol=1e-9)
+
+
+def test_auto_l2_of_labels_with_the_squared_loss_is_one_row():
+    options = {"loss": "squared", "task": "classification", "steps": 8}
+    X, y = fits.X, fits.TWO
+    auto = pb.fit_stagewise(X, y, **options)
+    one = pb.fit_stagewise(X, y, l2=1.0, **options)
+    assert np.array_equal(auto.trees.value, one.trees.value)
+
+
+def as_before(model, **said):
+    """Return a model whose settings are those of a version without "units"."""
+    settings = {name: value for name, value in model.settings.items() if name != "units"}
+    return replace(model, settings={**settings, **said})
+
+
+def test_a_stored_model_of_the_squared_loss_goes_on_by_converted_options():
+    path = GOLDEN / "models" / "stagewise_held_back.numbers.npz"
+    old = pb.load(path)
+    assert [old.settings[name] for name in ("l2", "min_weight", "min_gain")] == [3.0, 8.0, 0.5]
+    more = pb.continue_fit(old, fits.X, fits.NUMBERS, steps=5)
+    options = {"loss": "squared", "max_depth": 4}
+    held = {"l2": 1.5, "min_weight": 4.0, "min_gain": 0.5}
+    whole = pb.fit_stagewise(fits.X, fits.NUMBERS, steps=10, **options, **held)
+    assert np.array_equal(more.trees.value, whole.trees.value)
+    assert more.settings == whole.settings
+    for name in held:
+        other = pb.fit_stagewise(fits.X, fits.NUMBERS, steps=10, **options, **{**held, name: 0.0})
+        assert not np.array_equal(other.trees.value, whole.trees.value)
+    again = pb.continue_fit(more, fits.X, fits.NUMBERS, steps=2)  # nothing is converted twice
+    assert again.settings["l2"] == 1.5
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax", Poisson()])
+def test_min_gain_of_earlier_models_counts_twice_with_other_losses(loss):
+    X, y = fits.X, {"logistic": fits.TWO, "softmax": fits.THREE}.get(loss)
+    y = np.round(np.abs(fits.NUMBERS)) if y is None else y
+    held = {"l2": 2.0, "min_weight": 3.0, "loss": loss, "learning_rate": 0.5}
+    whole = pb.fit_stagewise(X, y, steps=6, min_gain=6.0, **held)
+    first = pb.fit_stagewise(X, y, steps=3, min_gain=6.0, **held)
+    more = pb.continue_fit(as_before(first, min_gain=3.0), X, y, steps=3)
+    assert np.array_equal(more.trees.value, whole.trees.value)
+    assert more.settings == whole.settings
+    free = pb.fit_stagewise(X, y, steps=6, **held)
+    assert not np.array_equal(more.trees.feature, free.trees.feature)
+
+
+def test_settings_of_squared_trees_name_the_units():
+    model = pb.fit_stagewise(HALVES, NUMBERS, task="regression", steps=1)
+    assert model.settings["units"] == 2
