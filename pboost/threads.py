@@ -19,17 +19,19 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.team import Team
 from pboost.values import INT32_MAX, check_integer, shown
+
+if TYPE_CHECKING:  # not at import: it is slow
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 Flag = NDArray[np.int32]
@@ -293,6 +295,8 @@ class Workers:
         others = []
         if self.n_threads > 1:
             if self._pool is None:
+                from concurrent.futures import ThreadPoolExecutor
+
                 self._pool = ThreadPoolExecutor(self.n_threads - 1)
             flag = self.stop
             helpers = min(self.n_threads, len(ranges)) - 1

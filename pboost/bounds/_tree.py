@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import polynomial
 from numpy.typing import NDArray
 
 from pboost.values import FloatArray
@@ -51,7 +50,7 @@ def log_ratio(T: FloatArray, rho: FloatArray, rest: FloatArray) -> FloatArray:
         total += term * far**power * np.expm1(power * shrink)
     for k in range(1, SHIFT):
         total -= np.log1p(-rest / (T + (1 + k)))
-    return total + polynomial.polyval(rest, terms_at_2()[0])
+    return total + np.polynomial.polynomial.polyval(rest, terms_at_2()[0])
 
 
 def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -102,7 +101,7 @@ def digamma_difference(T: FloatArray, rho: FloatArray, rest: FloatArray) -> Floa
 
 def digamma_at_2(rest: FloatArray) -> FloatArray:
     """Return psi(2 - rest) - psi(2) for `rest` in [0, 1]: all terms of the sum have one sign."""
-    return np.asarray(polynomial.polyval(rest, terms_at_2()[1]), dtype=np.float64)
+    return np.asarray(np.polynomial.polynomial.polyval(rest, terms_at_2()[1]), dtype=np.float64)
 
 
 def best_sizes(T: int, rho: float) -> tuple[int, ...]:

@@ -14,14 +14,16 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.connection import Connection, wait
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pboost.data.columns import BinnedColumns
 from pboost.data.engines import RELEASE, Engine, Serial
 from pboost.threads import Workers
 from pboost.values import check_integer
+
+if TYPE_CHECKING:  # not at import: it is slow
+    from multiprocessing.connection import Connection
 
 #: Seconds for which a process is waited for, to take what it is told, and for its answer.
 PATIENCE = 600.0
@@ -204,6 +206,8 @@ class _Process:
             write(self._here, (what, arguments))
 
     def _read(self) -> list[Any]:
+        from multiprocessing.connection import wait
+
         with self._limit():
             # A process that ends before it has opened its end of the pipe does not close it.
             ready = wait([self._here, self._process.sentinel])
