@@ -7,11 +7,14 @@ examples of the gallery run in a browser: ``lite.py`` makes the folder ``lite`` 
 import os
 import subprocess
 import sys
+from inspect import isclass, isfunction
 from pathlib import Path
 
 from sphinx_gallery.sorting import FunctionSortKey
 
 import pboost
+from pboost.models.base import Model, public_names
+from pboost.models.stored import Stored
 
 project = "pboost"
 author = "The pboost developers"
@@ -46,6 +49,26 @@ html_show_sourcelink = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings state types and shapes
 autosummary_generate = True
+
+
+def shown_of(found):
+    """Return the members on the page of a class, and internals that are left out of it.
+
+    Of a model these are the methods and properties that users can rely on, inherited ones, too.
+    """
+    if issubclass(found, Model):
+        values = ((name, getattr(found, name)) for name in public_names(found))
+        return [n for n, v in values if isfunction(v) or isinstance(v, property)], []
+    return [], sorted(name for name in {*vars(Stored), "check"} if not name.startswith("_"))
+
+
+#: Of the classes that are kept in files; others have all their members on their pages.
+SHOWN = {
+    f"pboost.{name}": shown_of(found)
+    for name, found in ((name, getattr(pboost, name)) for name in pboost.__all__)
+    if isclass(found) and issubclass(found, Stored)
+}
+autosummary_context = {"shown": SHOWN}
 # On some systems file names that differ in case alone are one file.
 autosummary_filename_map = {
     f"pboost.{name}": f"pboost.{name}-class"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,7 @@ class CalibratedModel(Model):
     takes_missing: bool = stored.of_part("model", "takes_missing")
 
     most_half = MOST_HALF
+    _public: ClassVar = ("models",)
     no_graph = "which gives the values of one probabilities; model.model is the model itself"
     file_kind, file_stop = "calibrated", "probabilities are calibrated"
 

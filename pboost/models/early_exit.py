@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +110,7 @@ class EarlyExitModel(Model):
         lambda own: own.model.node_exits(own.exits) if own.item is None else None
     )
 
+    _public: ClassVar = ("models",)
     no_graph = "whose rows leave early; model.model is the whole model"
     file_kind, file_stop = "early-exit", "thresholds are set"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +101,7 @@ class DecisionGraph(Graph):
     #: Of a graph without joins the tree as which rows walk through it, what those with missing
     #: values compare there and in a chain, and when labels are settled; made when they are needed.
     __slots__ = ("_made", "_narrow", "_proven", "_steps", "_tree")
+    _public: ClassVar = ("is_chain",)
     file_kind = "decision-graph"
     file_order = (
         *(*COLUMNS, "answer", "missing", "sigma", "stages"),

@@ -197,6 +197,7 @@ class LinearModel(AdditiveModel):
     takes_missing: bool = stored.flag()
     table: Table | None = table_field()
 
+    _public: ClassVar = ("coefficient", "intercept", "weights")
     file_kind = "linear"
     adds_up = True
 

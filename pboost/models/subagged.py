@@ -159,6 +159,7 @@ class SubaggedProbitTrees(Model):
     leaf: IntArray = stored.made(lambda model: model._leaf_places(), late=False)
     n_leaves: int = stored.made(lambda model: int(model.leaf[-1]) + 1, late=False)
 
+    _public: ClassVar = ("n_rounds", "stop_reasons", "tree", "trees_per_round")
     no_graph = "whose members, model[i], are models by themselves"
     instead: ClassVar = {
         "prefix": "model[:k] has the first k members",

@@ -123,6 +123,7 @@ class StagewiseModel(Model):
     table: Table | None = stored.of_part("trees", "table")
     takes_missing: bool = stored.of_part("trees", "takes_missing")
 
+    _public: ClassVar = ("n_trees",)
     no_graph = "whose trees have no votes"
     instead: ClassVar = {
         "reach": "apply(model, X) returns the leaf of each row in each tree",

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pboost as pb
+from pboost.models.base import Model
+from pboost.models.base import public_names as model_names
 
 RECORD = Path(__file__).with_name("public_names.json")
 SPACES = {
@@ -21,15 +23,8 @@ SPACES = {
     "pb.weak": pb.weak,
 }
 
-#: What models bring for the functions of a model; users call those.
-UNRECORDED = {
-    *("certificate_note", "check_route", "contributions", "decision_function", "describe"),
-    *("equations", "explained", "importances", "mean_parts", "vote_parts"),
-    *("evaluation_cost", "file_kind", "file_members", "file_optional", "from_members", "inputs"),
-    *("instead", "is_estimated", "is_exact", "labels_of", "members", "n_inputs", "no_graph"),
-    *("predict", "predict_proba", "probabilities", "sigma", "staged_decision_function"),
-    *("found_ranked", "ranked", "takes"),
-}
+#: What is for the package alone, of records and choices.
+UNRECORDED = {"file_kind", "file_optional", "file_prefix", "from_parts", "parts", "takes"}
 
 
 def call(value):
@@ -43,9 +38,10 @@ def described(value):
     """Return what a name stands for: a call, a class with its public attributes, or a type."""
     if inspect.isclass(value):
         names = {n for n in dir(value) if not n.startswith("_") and not hasattr(tuple, n)}
+        names = {*model_names(value)} if issubclass(value, Model) else names - UNRECORDED
         if issubclass(value, BaseException):
             return {"bases": [base.__name__ for base in value.__bases__]}
-        methods = {n: getattr(value, n) for n in sorted(names - UNRECORDED)}
+        methods = {n: getattr(value, n) for n in sorted(names)}
         return {
             "call": call(value),
             "attributes": {n: call(m) if inspect.isfunction(m) else "" for n, m in methods.items()},
