@@ -17,6 +17,7 @@ from pboost.export.c_making import Making, scores_of
 from pboost.export.c_parts import Leaving, Walk
 from pboost.export.c_parts_of import part_of
 from pboost.export.c_program import text_of
+from pboost.export.c_self_test import MOST_TESTED
 from pboost.export.c_size import fixed_size
 from pboost.export.c_text import check_prefix
 from pboost.models._safe_files import check_path, replace_file
@@ -110,7 +111,7 @@ def export_c(
     trees and forests of more than two. A graph stays the graph that it is: where exits join there
     is one node. Rows leave an `EarlyExitModel`, such as one of `fit_within`, where they do here.
     Compiled with ``-D<PREFIX>_SELF_TEST`` the file is a program that evaluates 20 rows
-    and compares the scores.
+    and compares the scores, unless the model has more than 65,536 columns.
 
     Parameters
     ----------
@@ -150,8 +151,9 @@ def export_c(
         If the model holds functions (oracles, hypotheses, other packages); if it is an
         `EarlyExitModel` within a price, or of other than graphs, forests and sums of trees
         (``model.model`` can be exported).
-        If `dtype` is "int16" and nodes compare sums of columns, or the model consists of others; or
-        if it is a calibration of more than two labels, or of early exits.
+        If `dtype` is "int16" and nodes compare sums of columns, the model consists of others or has
+        more than 65,536 columns; or if it is a calibration of more than two labels, or of early
+        exits.
     ValueError
         If an argument is not as described, or ``dtype="int16"`` comes without `X` and `ranges`.
     OSError
@@ -235,6 +237,11 @@ def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:
         raise ValueError(
             'X: expected rows with dtype="int16", or ranges=, the least and the largest value of '
             "each column; a model does not know how far its columns reach"
+        )
+    if model.n_features > MOST_TESTED:
+        raise NotImplementedError(
+            f'dtype="int16": is for models of at most {MOST_TESTED} columns, got '
+            f"{model.n_features}; fit the model to the columns that it reads"
         )
     is_level = np.zeros(model.n_features, dtype=np.bool_)
     is_level[tests.column[tests.set_number >= 0]] = True

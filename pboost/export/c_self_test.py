@@ -15,13 +15,20 @@ from pboost.values import FloatArray
 
 #: Rows of the self-test, and how often a value in it is missing.
 TEST_ROWS, HOLES = 20, 0.1
+#: The most columns of rows that are written into a file.
+MOST_TESTED = 1 << 16
 #: By how much what is made of exponentials may differ.
 TOLERANCE = 1e-14
 
 
 def self_test(made: Making) -> str:
-    """Return the program."""
+    """Return the program; of many columns a line that there is none."""
     p, n, upper = made.prefix, made.part.n_scores, made.prefix.upper()
+    if made.model.n_features > MOST_TESTED:
+        return (
+            f"#ifdef {upper}_SELF_TEST\n"
+            f'#error "models of more than {MOST_TESTED} columns have no self-test"\n#endif'
+        )
     given, expected = _test_rows(made)
     call = f"{p}_scores(x, h)" if n > 1 else f"h[0] = {p}_score(x)"
     differs = "h[k] != known[k]"

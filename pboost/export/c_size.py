@@ -45,7 +45,7 @@ def c_size(model: Model) -> int:
     part = folded(model, part_of(model))
     compared(part)
     # Where thresholds lie makes no difference to their room.
-    grid = Grid(np.zeros(model.n_features), np.ones(model.n_features))
+    grid = Grid(*np.broadcast_to([[0.0], [1.0]], (2, model.n_features)))
     return fixed_size(model, fixed_part(part, grid).part)
 
 

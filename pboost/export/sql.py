@@ -55,11 +55,13 @@ def to_sql(model: Model | TreeSum, table: str, *, max_nodes: int = 100_000) -> s
     FROM "measured"
     """
     trees = as_trees(model, None, max_nodes)
-    names = trees.feature_names or tuple(f"x{j}" for j in range(trees.n_features))
+    names = trees.feature_names or ()
     if len(set(names)) < len(names):
         twice = next(name for j, name in enumerate(names) if name in names[:j])
         raise ValueError(f"model: expected different names of columns for SQL, got {twice!r} twice")
-    columns, value = [_quoted(name, "a name") for name in names], values_of_sum(trees)
+    read = np.unique(trees.feature[trees.feature != LEAF]).tolist()
+    columns = {j: _quoted(names[j] if names else f"x{j}", "a name") for j in read}
+    value = values_of_sum(trees)
     called = ["value"]
     if trees.n_values > 1:
         known = range(trees.n_values) if trees.labels is None else trees.labels.tolist()
@@ -78,7 +80,7 @@ def _quoted(name: Any, what: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _sum(trees: TreeSum, columns: list[str], value: Any, column: int) -> str:
+def _sum(trees: TreeSum, columns: dict[int, str], value: Any, column: int) -> str:
     """Return one of the values of rows: a sum whose brackets make it no deeper than need be."""
     bias = float(trees.bias[column])
     terms = [_number(bias)] if bias else []
@@ -91,7 +93,7 @@ def _sum(trees: TreeSum, columns: list[str], value: Any, column: int) -> str:
     return terms[0]
 
 
-def _tree(trees: TreeSum, columns: list[str], tree: int, value: Any) -> str:
+def _tree(trees: TreeSum, columns: dict[int, str], tree: int, value: Any) -> str:
     """Return the value of one tree."""
     root, stop = trees.root[tree : tree + 2].tolist()
     said: dict[int, str] = {}
@@ -105,7 +107,7 @@ def _tree(trees: TreeSum, columns: list[str], tree: int, value: Any) -> str:
     return said[root]
 
 
-def _question(trees: TreeSum, columns: list[str], node: int) -> tuple[str, int]:
+def _question(trees: TreeSum, columns: dict[int, str], node: int) -> tuple[str, int]:
     """Return what is true of rows that have a value and go to a child, and which: not the missing.
 
     What is NULL makes it unknown, which is as false as a level that is not known.

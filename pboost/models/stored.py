@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.table import Table
-from pboost.values import INT32_MAX, FloatArray, IntArray, freeze
+from pboost.values import FloatArray, IntArray, freeze, shown
 
 #: The largest sum of absolute values: the largest number, less what rounding can add to it.
 MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
+#: The most columns of a model, of which a tile of 64 rows is read at a time. Two rows of so many
+#: numbers take half a gigabyte; a header can say it in eight bytes.
+MOST_FEATURES = 2**25 - 1
 #: The largest share, with what rounding can add to a sum of them.
 MOST_SHARE = 1 + 1e-6
 #: The fields of a file's header, and its arrays by their names.
@@ -170,7 +173,8 @@ class Labels(Column):
                 raise ValueError("labels: expected strings, got numbers that are no characters")
         if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
             expected = "sorted values, two or more" if count is None else "two sorted values"
-            raise ValueError(f"labels: expected {expected}, got {labels.tolist()}")
+            found = labels.tolist() if labels.size <= 10 else labels
+            raise ValueError(f"labels: expected {expected}, got {shown(found)}")
 
     check_array = Kind.check_array
 
@@ -207,7 +211,7 @@ class Field(Kind):
         if not self.is_right(value):
             if self.refusal:
                 raise ValueError(self.refusal.format(value))
-            raise ModelFileError(f"header: bad value of {name!r}: {value!r}")
+            raise ModelFileError(f"header: bad value of {name!r}: {shown(value)}")
         return value if self.from_file is None else self.from_file(value)
 
 
@@ -455,13 +459,13 @@ def header(is_right: Callable[[Any], bool], **options: Any) -> Any:
 def check_text(record: Any, name: str, called: str = "") -> None:
     """Raise ValueError if a field is no string."""
     if not isinstance(getattr(record, name), str):
-        raise ValueError(f"{called}{name}: expected a string, got {getattr(record, name)!r}")
+        raise ValueError(f"{called}{name}: expected a string, got {shown(getattr(record, name))}")
 
 
 def check_number(record: Any, name: str) -> None:
     """Raise ValueError if a field is no finite number."""
     if not is_number(getattr(record, name)):
-        raise ValueError(f"{name}: expected a finite number, got {getattr(record, name)}")
+        raise ValueError(f"{name}: expected a finite number, got {shown(getattr(record, name))}")
 
 
 def number(refusal: str = "") -> Any:
@@ -526,12 +530,14 @@ def is_number(value: Any) -> bool:
 def check_columns(record: Any, name: str) -> None:
     """Check the number of the columns of a model and their names, if there are any."""
     n_features, names = record.n_features, getattr(record, name)
-    if not (is_integer(n_features) and 1 <= n_features <= INT32_MAX):
-        raise ValueError(f"n_features: expected an integer from 1 to {INT32_MAX}, got {n_features}")
+    if not (is_integer(n_features) and 1 <= n_features <= MOST_FEATURES):
+        raise ValueError(
+            f"n_features: expected an integer from 1 to {MOST_FEATURES}, got {shown(n_features)}"
+        )
     if names is None:
         return
     if not (isinstance(names, tuple) and all(isinstance(name, str) for name in names)):
-        raise ValueError(f"feature_names: expected a tuple of strings or None, got {names!r}")
+        raise ValueError(f"feature_names: expected a tuple of strings or None, got {shown(names)}")
     if len(names) != n_features:
         raise ValueError(f"feature_names: expected {n_features} names, got {len(names)}")
 
@@ -588,7 +594,9 @@ def check_settings(settings: Mapping[str, Any], *names: str) -> None:
     for name in names or _SETTINGS:
         expected, is_right = _SETTINGS[name]
         if name in settings and not is_right(settings[name]):
-            raise ValueError(f"settings[{name!r}]: expected {expected}, got {settings[name]!r}")
+            raise ValueError(
+                f"settings[{name!r}]: expected {expected}, got {shown(settings[name])}"
+            )
 
 
 def check_error(record: Any, name: str) -> None:
@@ -596,7 +604,9 @@ def check_error(record: Any, name: str) -> None:
     error = getattr(record, name)
     is_unknown = isinstance(error, float) and math.isnan(error)
     if not (is_unknown or (is_number(error) and error >= 0)):
-        raise ValueError(f"{record.called}{name}: expected a number >= 0, or NaN, got {error!r}")
+        raise ValueError(
+            f"{record.called}{name}: expected a number >= 0, or NaN, got {shown(error)}"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

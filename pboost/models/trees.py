@@ -27,7 +27,6 @@ from pboost.models.sides import (
     HALF,
     LEVELS,
     MISSING,
-    MOST_COLUMNS,
     WORDS,
     columns_with_holes,
     heavier_child,
@@ -159,8 +158,6 @@ class Trees(Averaged):
         if (sizes % 2 == 0).any():
             size = int(sizes[sizes % 2 == 0][0])
             raise ValueError(f"feature: expected an odd number of nodes, got {size}")
-        if not 1 <= self.n_features <= MOST_COLUMNS:
-            raise ValueError(f"n_features: expected 1 to {MOST_COLUMNS}, got {self.n_features}")
         if self.labels is not None and not (
             ((self.value >= 0) & (self.value <= 1)).all()
             and (np.abs(self.value.sum(axis=1) - 1) < 1e-9).all()

@@ -1,22 +1,25 @@
 """Models of many more columns than their files have bytes.
 
 `n_features` is a number in the header: a file of a few kilobytes can say 2**31 - 1. `describe` and
-the command line then made a name for each column. Only columns that are read are named.
+the command line then made a name for each column, and so did `to_sql` and `export_c`. Only columns
+that are read are named, and a model has 2**25 - 1 at most.
 """
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 
 import numpy as np
 import pytest
+from measured import peak
 from model_files import forge, members_of, tree, zip_up
 
 import pboost as pb
 from pboost.data.node_inputs import ColumnNames
 from pboost.models.text import input_names
 
-COLUMNS, OF_TREES = 2**31 - 1, 2**25 - 1
+COLUMNS = 2**25 - 1
 X, Y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
 
 
@@ -35,9 +38,9 @@ def widened(tmp_path, model, n_features, **fields):
         (tree(feature_names=None), COLUMNS),
         (pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine()), COLUMNS),
         (pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.separator()), COLUMNS),
-        (pb.fit_cart(X, Y), OF_TREES),
-        (pb.fit_forest(X, Y, members=2, rng=0), OF_TREES),
-        (pb.fit_stagewise(X, Y, steps=2, loss="logistic"), OF_TREES),
+        (pb.fit_cart(X, Y), COLUMNS),
+        (pb.fit_forest(X, Y, members=2, rng=0), COLUMNS),
+        (pb.fit_stagewise(X, Y, steps=2, loss="logistic"), COLUMNS),
     ],
     ids=["graph", "affine", "separator", "tree", "forest", "stagewise"],
 )
@@ -100,3 +103,38 @@ def test_importances_of_a_forest_are_added_up(tmp_path):
     each = [pb.feature_importances(one) for one in forest]
     assert found[:1].tolist() == np.mean(each, axis=0).tolist()
     assert not found[1:].any()
+
+
+WIDE = {
+    "graph": tree(feature_names=None),
+    "affine": pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine()),
+    "cart": pb.fit_cart(X, Y),
+    "forest": pb.fit_forest(X, Y, members=2, rng=0),
+    "stagewise": pb.fit_stagewise(X, Y, steps=2, loss="logistic"),
+}
+
+
+@pytest.mark.parametrize("kind", WIDE)
+@pytest.mark.parametrize("n_features", [2**31 - 1, 2**25, 10**30])
+def test_more_columns_than_a_model_has(tmp_path, kind, n_features):
+    with pytest.raises(pb.ModelFileError, match="n_features: expected an integer from 1 to 335544"):
+        widened(tmp_path, WIDE[kind], n_features, projection_fill=None)
+    text = pb.to_json(WIDE["cart"]).replace('"n_features": 1', f'"n_features": {n_features}')
+    with pytest.raises(pb.ModelFileError, match="n_features: expected an integer from 1 to 335544"):
+        pb.from_json(text)
+
+
+@pytest.mark.parametrize("kind", ["graph", "cart", "forest", "stagewise"])
+def test_exports_name_the_columns_that_are_read(tmp_path, kind):
+    model = widened(tmp_path, WIDE[kind], COLUMNS)
+    start = time.process_time()
+    most = peak(lambda: (pb.to_sql(model, "t"), pb.from_json(pb.to_json(model)).depths))
+    assert most < 10_000_000
+    file = tmp_path / "model.c"
+    assert peak(lambda: pb.export_c(model, file)) < 2 * COLUMNS  # a byte: is it read?
+    assert time.process_time() - start < 2
+    assert "models of more than 65536 columns have no self-test" in file.read_text()
+    assert file.stat().st_size < 10_000
+    assert pb.to_sql(model, "t") == pb.to_sql(WIDE[kind], "t")
+    with pytest.raises(NotImplementedError, match="models of at most 65536 columns"):
+        pb.export_c(model, file, "int16", ranges=[[0.0], [1.0]])

@@ -67,7 +67,8 @@ def test_they_load_as_they_are(path, kind):
 HEADERS = {
     "graph": [
         ({"n_features": 0}, "n_features: expected an integer from 1"),
-        ({"n_features": 2**31}, "n_features: expected an integer from 1"),
+        ({"n_features": 2**25}, "n_features: expected an integer from 1 to 33554431"),
+        ({"n_features": 2**31 - 1}, "n_features: expected an integer from 1"),
         ({"feature_names": ["a", "b"]}, "feature_names: expected 3 names"),
         ({"bias": 1}, "bad value of 'bias'"),
         ({"settings": {"observation": 1.5}}, r"settings\['observation'\]: expected a table"),
@@ -87,7 +88,7 @@ HEADERS = {
         ({"chosen": 10**30}, "pruning.chosen: expected a place"),
         ({"chosen": 1.0}, "pruning: the table is not complete"),
         ({"settings": {"criterion": 3}}, r"settings\['criterion'\]: expected a string"),
-        ({"n_features": 2**25}, "n_features: expected 1 to"),
+        ({"n_features": 2**25}, "n_features: expected an integer from 1 to 33554431"),
     ],
     "forest": [
         ({"oob_error": -0.5}, "oob.error: expected a number >= 0"),
@@ -241,7 +242,8 @@ ARRAYS = {
         (fill("risk", -0.5), "risk: expected numbers >= 0"),
         (fill("spread", -1.0), "spread: expected numbers >= 0"),
         (fill("class_rows", -1), "class_rows: expected numbers >= 0"),
-        (fill("error", -1.0), "error: expected numbers >= 0"),
+        (fill("error", -1.0), "error: expected numbers from 0 to 1"),
+        (fill("error", 1.5), "error: expected numbers from 0 to 1"),
         (fill("error", np.inf), "error: expected"),
         (fill("alpha", 1.7e308), "alpha: .*finite sum"),
         (fill("weight", 0.0), "weight: expected those of the roots"),
@@ -252,6 +254,7 @@ ARRAYS = {
     "samme": [
         (fill("alpha", 1.7e308), "alpha, bias: .*finite sum"),
         (fill("error", -1.0), "error: expected numbers >= 0"),
+        (fill("error", 1.5), "error: expected numbers from 0 to 1"),
         (reshaped("error", 1, -1), "error: expected 1 dimensions"),
     ],
 }
