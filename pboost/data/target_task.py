@@ -52,11 +52,16 @@ NOTHING = Targets(True, True, NO_VALUES)
 
 
 def targets_of(y: Any) -> Targets:
-    """Return what the rule reads of targets; missing and infinite ones are refused later."""
+    """Return what the rule reads of targets.
+
+    Missing and infinite ones, and those of other dimensions, are refused later.
+    """
     found = target_array(y)
+    if found.ndim != 1:
+        return NOTHING
     found = found[np.isfinite(found)] if found.dtype.kind == "f" else label_array(y)
     are_numbers = found.dtype.kind in "iuf"
-    if found.ndim != 1 or not len(found):
+    if not len(found):
         return NOTHING
     if not are_numbers or (found.dtype.kind == "f" and (found != np.rint(found)).any()):
         return Targets(are_numbers, not are_numbers, NO_VALUES)

@@ -326,8 +326,9 @@ def test_what_takes_no_soft_labels():
     for fit in (pb.fit_cart, pb.fit_forest, partial(pb.fit_bagging, pb.fit_cart)):
         with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
             fit(X, y_proba=SHARE[2], task="regression")
-    with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
-        pb.fit_stagewise(X, y_proba=SHARE[2], loss="squared")
+    for options in ({"loss": "poisson"}, {"loss": "squared", "task": "regression"}):
+        with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
+            pb.fit_stagewise(X, y_proba=SHARE[2], **options)
     with pytest.raises(TypeError, match="takes y_proba"):
         pb.fit_samme(X, y_proba=SHARE[2], base=lambda X, y, sample_weight: None)
     with pytest.raises(pb.ManyClassesError, match=r"two columns.*fit_one_vs_rest"):

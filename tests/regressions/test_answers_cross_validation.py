@@ -78,12 +78,13 @@ def test_a_generator_of_the_fit_is_its_own():
 
 def test_models_of_the_other_task():
     numbers, target = Y.astype(float), X[:, 0]
-    cart, regression = pb.fit_cart, partial(pb.fit_cart, task="regression")
+    regression = partial(pb.fit_cart, task="regression")
     with pytest.raises(ValueError, match=r"^task: .*got 'regression' and models of a classific"):
-        pb.cross_validate(cart, X, numbers, task="regression", folds=2)
+        pb.cross_validate(lambda X, y: pb.fit_cart(X, y), X, numbers, task="regression", folds=2)
     for fit in (regression, partial(pb.fit_stagewise, loss="squared", steps=2)):
         with pytest.raises(ValueError, match=r"^task: .*got 'classification' and models of a regr"):
-            pb.cross_validate(fit, X, numbers, folds=2)
+            pb.cross_validate(fit, X, numbers, task="classification", folds=2)
+    assert pb.cross_validate(pb.fit_cart, X, numbers, task="regression", folds=2).r2 is not None
     assert pb.cross_validate(regression, X, target, task="regression", folds=2).error.mean() < 0.5
 
 

@@ -82,7 +82,9 @@ def test_estimators_are_no_models():
 
 def test_few_of_many_labels_are_listed():
     many = np.arange(60)
-    forest = pb.describe(pb.fit_forest(X, many, members=1, rng=0)).splitlines()[0]
+    forest = pb.describe(
+        pb.fit_forest(X, many, members=1, task="classification", rng=0)
+    ).splitlines()[0]
     first = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (60 labels)]"
     assert forest.endswith(f"labels {first}")
     votes = pb.describe(pb.fit_samme(X, many % 12, rounds=1)).splitlines()[0]

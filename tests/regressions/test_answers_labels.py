@@ -1,6 +1,6 @@
 """Labels that are missing, mixed, too large, or numbers of a regression were taken as classes.
 
-Each is named, with its row; numbers that are not all whole are a regression if there are many.
+Each is named, with its row; numbers that are not all whole are a regression, for what takes both.
 """
 
 import numpy as np
@@ -30,6 +30,9 @@ SEVERAL = {
 }
 EVERY = BUILDERS | SEVERAL
 every = pytest.mark.parametrize("fit", EVERY.values(), ids=EVERY)
+#: What takes a regression, too.
+OF_BOTH = ("cart", "pruned", "forest", "bagging", "folds")
+CLASSIFIERS = {kind: fit for kind, fit in EVERY.items() if kind not in OF_BOTH}
 
 
 def with_label(value, row=7):
@@ -102,14 +105,14 @@ def test_objects_that_are_all_numbers():
 # Numbers of a regression
 
 
-@every
+@pytest.mark.parametrize("fit", CLASSIFIERS.values(), ids=CLASSIFIERS)
 def test_a_continuous_target(fit):
     for y in (X[:, 0], X[:, 0].astype(np.float32), np.round(X[:, 0], 1), X[:, 0].astype(object)):
         with pytest.raises(ValueError, match=r'^y: .*not all whole.*task="regression".*strings'):
             fit(y)
 
 
-@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_two_numbers_are_two_labels(kind):
     model = EVERY[kind](np.where(TWO == "ash", 0.5, 1.5))
     if hasattr(model, "labels"):
@@ -124,9 +127,11 @@ def test_whole_numbers_are_labels(kind):
         assert model.labels.tolist() == [-1.0, 0.0, 1.0]
 
 
-def test_a_regression_is_one():
-    for fit in (pb.fit_cart, pb.fit_forest):
-        assert fit(X, X[:, 0], task="regression").labels is None
+@pytest.mark.parametrize("kind", OF_BOTH)
+def test_a_regression_is_one(kind):
+    for y in (X[:, 0], X[:, 0].astype(object), np.where(TWO == "ash", 0.5, 1.5)):
+        found = EVERY[kind](y)
+        assert getattr(found, "task", None) == "regression" or found.labels is None
 
 
 # Encoded columns
