@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import pboost as pb
 from pboost.cli.columns import described, pick_columns, split_table, texts_of
-from pboost.cli.errors import CommandError, progress, require, told_warnings
+from pboost.cli.errors import CommandError, progress, require
 from pboost.cli.options import (
     DECLARED,
     KINDS,
@@ -32,6 +32,7 @@ from pboost.cli.streams import (
     save_model,
 )
 from pboost.cli.table import Format, check_output, read_table, write_table, write_text
+from pboost.cli.wording import told_warnings
 from pboost.data.check_xy import MOST_CLASSES, is_continuous
 from pboost.data.target_task import CLASSIFICATION, REGRESSION, targets_of, task_of_options
 from pboost.models.base import Model, TwoClassModel

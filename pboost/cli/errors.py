@@ -1,12 +1,9 @@
-"""What is told on standard error: what went wrong, warnings, progress; and missing extras."""
+"""What is told on standard error: what went wrong, progress; and missing extras."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -31,19 +28,6 @@ def require(module: str, extra: str) -> Any:
         raise CommandError(
             f"this command needs {package}: {install_hint(extra, package)} ({error})"
         ) from error
-
-
-@contextmanager
-def told_warnings() -> Iterator[None]:
-    """Write each warning for users as one line on standard error."""
-
-    def tell(message: Warning | str, category: Any, *where: Any, **more: Any) -> None:
-        sys.stderr.write(f"pboost: warning: {' '.join(str(message).split())}\n")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = tell
-        yield
 
 
 def progress() -> Progress:

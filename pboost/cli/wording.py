@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from pboost.cli.options import OWNERS, flag
 from pboost.data.levels import NAMED
@@ -49,3 +54,16 @@ def _part(match: re.Match[str]) -> str:
     if match["argument"]:
         return f"{flag(name)}:"
     return f"{flag(name)} {match['value'] or match['word']}"
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Write each warning for users as one line on standard error."""
+
+    def tell(message: Warning | str, category: Any, *where: Any, **more: Any) -> None:
+        sys.stderr.write(f"pboost: warning: {' '.join(worded(str(message)).split())}\n")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = tell
+        yield

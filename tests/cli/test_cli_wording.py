@@ -113,3 +113,12 @@ def test_models_that_only_classify_name_those_of_numbers(tmp_path, pboost_main):
 def test_help_says_the_rule(pboost_main):
     _, out, _ = pboost_main("fit", "--help")
     assert "at most 20 different whole numbers are classes" in " ".join(out.split())
+
+
+def test_warnings_of_the_library(tmp_path, pboost_main):
+    y = ["rare" if k < 2 else "ash" if value > 0 else "oak" for k, value in enumerate(X[:, 0])]
+    pd.DataFrame({"a": X[:, 1], "y": y}).to_csv(tmp_path / "t.csv", index=False)
+    given = tmp_path / "t.csv", "--target", "y", "--model", "cart", "--folds", 3
+    code, _, err = pboost_main("evaluate", *given)
+    assert code == 0
+    assert_one_line(err, "pboost: warning: --target: class 'rare' has 2 rows")
