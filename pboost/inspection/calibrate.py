@@ -20,6 +20,7 @@ from pboost.inspection.cross_validation import fold_fits
 from pboost.models.base import Model, check_model, two_probabilities
 from pboost.models.calibrated import CalibratedModel, as_values
 from pboost.models.new_rows import table_for
+from pboost.trees.weights import weight_of_copy
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer, shown
 from pboost.values.options import check_fit, takes_rng
 
@@ -98,7 +99,9 @@ def calibrate(
     Notes
     -----
     Platt's targets are ``(N+ + 1) / (N+ + 2)`` for the N+ rows of the label and ``1 / (N- + 2)``
-    for others, so that no probability is 0 or 1; the likelihood is maximised by Newton's method
+    for others, so that no probability is 0 or 1. Weights are counted as numbers of rows: in the
+    weight of which all are multiples, or in their mean if there is none, so that their unit does
+    not matter. The likelihood is maximised by Newton's method
     with halved steps [3]_. The isotonic function has the least squared error among those that do
     not fall; values between those of the rows are on straight lines, values beyond them have the
     probability of the last. Its probabilities can be 0 and 1; where they are 0 of all labels, all
@@ -107,7 +110,8 @@ def calibrate(
     With "platt" and a slope above 0 rows keep their order, and the AUC stays what it was;
     "isotonic" makes ties.
 
-    With `folds` it is what ``CalibratedClassifierCV(ensemble=False)`` of scikit-learn does.
+    With `folds` it is what ``CalibratedClassifierCV(ensemble=False)`` of scikit-learn does, whose
+    Platt's targets count weights as they are: give it weights of the mean 1.
 
     References
     ----------
@@ -232,6 +236,8 @@ def _mapped(
     values, code, weight = values[counts], code[counts], weight[counts]
     settings = {"builder": "calibrate", "method": method, "rows": len(code), **(more or {})}
     of = [1] if len(labels) == 2 else range(len(labels))
+    if method == "platt":
+        weight = weight / weight_of_copy(weight)  # Platt's targets count rows
     maps = [(values[:, k], code == label, weight) for k, label in enumerate(of)]
     if method == "platt":
         slope, intercept = np.array([platt(*each) for each in maps]).T

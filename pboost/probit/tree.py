@@ -256,7 +256,7 @@ def fit_probit_tree(
         Most steps of ProbitBoost in a leaf, at least 1.
     tol : float, optional
         A leaf is done where a step changes its deviance ``-2 sum(w ln Phi(Y f))`` by no more than
-        this. None: never.
+        this, w the weights as given: it is in their unit. None: never.
     safeguard : bool
         Whether steps are halved until the risk does not rise, as in `fit_probitboost`.
     criterion : {"gini", "entropy", "error", "kearns-mansour"}

@@ -46,6 +46,8 @@ RULES = ("min", "1se")
 TREE_OPTIONS = tuple(inspect.getfullargspec(fit_cart_problem).kwonlyargs)
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15
+#: Errors of subtrees that differ by less, as a share of the largest, are equal but for rounding.
+SAME_ERROR = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -419,9 +421,9 @@ def fit_pruned_cart(
     error = loss / weights.sum()
     spread = np.maximum(squares / weights.sum() - error**2, 0.0)
     standard_error = np.sqrt(spread / np.count_nonzero(weights[problem.first]))
-    best = len(error) - 1 - int(np.argmin(error[::-1]))
+    best = _last_within(error, error.min())
     if rule == "1se":
-        best = int(np.flatnonzero(error <= error[best] + standard_error[best])[-1])
+        best = _last_within(error, error[best] + standard_error[best])
     pruned = prune(tree, float(path.lam[best]))
     table = _table(path, error, standard_error, best, exponent, 2 * problem.exponent)
     said = {
@@ -432,6 +434,11 @@ def fit_pruned_cart(
         pruned, weight=np.ldexp(pruned.weight, exponent), pruning=table,
         settings={**pruned.settings, **said},
     )  # fmt: skip
+
+
+def _last_within(error: FloatArray, most: float) -> int:
+    """Return the smallest of the subtrees whose error is at most so large, but for rounding."""
+    return int(np.flatnonzero(error <= most + SAME_ERROR * error.max())[-1])
 
 
 def _source(X: Any, problem: Problem) -> tuple[NDArray[Any], IntArray]:
@@ -456,15 +463,16 @@ def _table(
     path: PruningPath, error: FloatArray, spread: FloatArray, best: int, price: int, unit: int
 ) -> PruningTable:
     """Return the table, of prices and errors that are in units of powers of two."""
+    is_error, least = error.any(), np.finfo(np.float64).tiny
     with np.errstate(over="ignore"):
         lam, error, spread = (
             np.ldexp(values, power)
             for values, power in ((path.lam, price), (error, unit), (spread, unit))
         )
-    if not np.isfinite([lam, error, spread]).all():
+    if not np.isfinite([lam, error, spread]).all() or (is_error and error.max() < least):
         raise ValueError(
-            "y: expected numbers whose squares times the weights are finite; give y or the weights "
-            "in other units"
+            "y: expected numbers whose squares times the weights are neither infinite nor rounded "
+            "to 0; give y or the weights in other units"
         )
     return PruningTable(lam, path.n_leaves, error, spread, best)
 
@@ -500,7 +508,7 @@ def _losses(
     gone = np.flatnonzero(ends)
     gone = gone[np.argsort(price[gone], kind="stable")]
     totals = np.concatenate([[full], full + np.cumsum(change[gone])])
-    found: FloatArray = totals[np.searchsorted(price[gone], lam, side="right")]
+    found: FloatArray = totals[np.searchsorted(price[gone], lam * (1 + SAME_PRICE), side="right")]
     return found
 
 

@@ -113,6 +113,24 @@ def test_weights_are_copies(method):
     assert found.settings["rows"] == np.count_nonzero(times)
 
 
+@pytest.mark.parametrize("kind", ["equal", "counts", "any"])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_unit_of_the_weights_does_not_matter(method, kind):
+    """Weights of sum 1 made all probabilities near 1/2."""
+    model, rng = inspected.made("chain"), np.random.default_rng(3)
+    y = model.labels[LABELS[2].astype(int)]
+    n = len(CAL)
+    weight = {"equal": np.ones(n), "counts": rng.integers(0, 4, n), "any": rng.exponential(size=n)}
+    own = weight[kind]
+    one = pb.predict_proba(pb.calibrate(model, CAL, y, method=method, sample_weight=own), CAL)
+    for factor in (1e-6, 1 / own.sum(), 0.1, 1e6):
+        other = pb.calibrate(model, CAL, y, method=method, sample_weight=own * factor)
+        np.testing.assert_allclose(pb.predict_proba(other, CAL), one, rtol=1e-7)
+    if kind == "equal":
+        plain = pb.predict_proba(pb.calibrate(model, CAL, y, method=method), CAL)
+        np.testing.assert_allclose(plain, one, rtol=1e-12)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_model_of_labels(kind, method):
@@ -344,6 +362,11 @@ def test_wrong_steps(fields, said):
         replace(made("chain", "isotonic"), **fields)
 
 
+def mean_1(weight):
+    """Return weights in the unit in which scikit-learn counts them as rows, as we do in any."""
+    return weight / weight.mean()
+
+
 SKLEARN = {"platt": "sigmoid", "isotonic": "isotonic"}
 
 
@@ -362,7 +385,7 @@ def test_equal_to_sklearn(name, labels, weighted, method):
     small |= {"Forest": {"members": 6, "random_state": 0}, "Stagewise": {"steps": 5}}
     estimator = getattr(pboost.sklearn, f"{name}Classifier")(**small[name])
     y = LABELS[labels]
-    weight = RNG.exponential(size=100) if weighted else None
+    weight = mean_1(RNG.exponential(size=100)) if weighted else None
     estimator.fit(CAL[:60], y[:60])
     other = CalibratedClassifierCV(FrozenEstimator(estimator), method=SKLEARN[method])
     with warnings.catch_warnings():  # that weights are not those of the frozen estimator's fit
@@ -403,7 +426,7 @@ def test_out_of_fold_is_that_of_sklearn(kind, labels, weighted, method):
     y, fit = LABELS[labels], FITS[kind]
     if kind == "sum":
         fit = partial(fit, loss="logistic" if labels == 2 else "softmax")
-    weight = RNG.exponential(size=len(CAL)) if weighted else None
+    weight = mean_1(RNG.exponential(size=len(CAL))) if weighted else None
     found = pb.calibrate(fit, CAL, y, folds=4, rng=5, method=method, sample_weight=weight)
     assert found.settings["folds"] == 4
     parts = PredefinedSplit(assign_folds(y, weight, 4, np.random.default_rng(5)))

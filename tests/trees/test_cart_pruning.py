@@ -207,3 +207,37 @@ def test_bad_input(call, message):
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
     with pytest.raises((ValueError, TypeError), match=message):
         call(pb.fit_cart(X, y), X, y)
+
+
+@pytest.mark.parametrize("size", [1e-155, 1e-161, 1e-180, 1e-250])
+def test_targets_whose_squares_are_rounded_to_0_are_refused(size):
+    """Their impurities were 0, so that the root was best."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = (X[:, 0] > 0) * size
+    with pytest.raises(ValueError, match=r"y: expected numbers whose squares.*other units"):
+        pb.fit_pruned_cart(X, y, task="regression", folds=4, rng=0)
+    tree = pb.fit_pruned_cart(X, y * 2.0**600, task="regression", folds=4, rng=0)
+    assert tree.n_leaves == 2
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-250, 1.0])
+def test_equal_targets_of_any_size_are_a_root(size):
+    X = np.arange(20.0).reshape(-1, 1)
+    tree = pb.fit_pruned_cart(X, np.full(20, size), task="regression", folds=4, rng=0)
+    assert tree.n_leaves == 1
+    assert pb.predict(tree, X)[0] == size
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.3, 1e-6, 7.0, 1e6])
+@pytest.mark.parametrize("seed", [6, 9])
+def test_ties_of_errors_do_not_depend_on_the_unit_of_weights(seed, factor):
+    """Of subtrees of equal error the smallest was another one by how sums were rounded."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, size=(150, 3)).astype(float)
+    y = (X[:, 0] + X[:, 1] + 2 * rng.normal(size=150) > 5).astype(int)
+    one, other = (
+        pb.fit_pruned_cart(X, y, sample_weight=np.full(150, w), folds=5, rng=0) for w in (1, factor)
+    )
+    assert one.n_leaves == other.n_leaves
+    np.testing.assert_array_equal(one.threshold, other.threshold)
