@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost._core.boost import exact_sum
 from pboost._core.reweight import scale_weights
 from pboost.data.blocks import as_codes
 from pboost.data.check_xy import (
@@ -28,6 +29,8 @@ from pboost.values.options import ManyClassesError, NoLabelsError
 
 #: By how much the probabilities of a row may miss 1.
 SLACK = 1e-6
+#: Weights are no numbers of copies if their mean is so many times what all are multiples of.
+MOST_COPIES = 1000.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -381,3 +384,21 @@ def weighed(
     else:
         exponent, scale = scale_weights(weights, rows, weight, fixed, in_any_order)
     return {"weight": weight, "fixed": fixed, "weight_exponent": exponent, "scale": scale}
+
+
+def weight_of_copy(weights: FloatArray | None) -> float:
+    """Return the weight of a row, as far as one can be told: that of which all are multiples, or
+    their mean if there is none. So the unit of the weights is no matter, nor are copies of rows.
+    """
+    if weights is None:
+        return 1.0
+    unit = float(weights.max())
+    some = weights[weights > 0] / unit
+    mean, found = exact_sum(some) / len(some), float(some.min())
+    while found * MOST_COPIES > mean:
+        parts = some / found
+        left = np.abs(parts - np.rint(parts))
+        if not (left > 1e-6).any():
+            return found * unit
+        found *= float(left[left > 1e-6].min())
+    return mean * unit

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.check_xy import as_classes, as_weights, check_has_rows
-from pboost.data.labels import fitted
+from pboost.data.labels import fitted, weight_of_copy
 from pboost.data.row_digest import digest
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import assign_folds
@@ -20,7 +20,6 @@ from pboost.inspection.cross_validation import fold_fits
 from pboost.models.base import Model, check_model, two_probabilities
 from pboost.models.calibrated import CalibratedModel, as_values
 from pboost.models.new_rows import table_for
-from pboost.trees.weights import weight_of_copy
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer, shown
 from pboost.values.options import check_fit, takes_rng
 

@@ -16,7 +16,7 @@ from pboost.data.check_xy import (
 )
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.convert import Features
-from pboost.data.labels import labels_of_rows
+from pboost.data.labels import labels_of_rows, weight_of_copy
 from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical
@@ -58,7 +58,7 @@ from pboost.trees.steps import Steps, has_curvature
 from pboost.trees.sum_growth import SumGrowth
 from pboost.trees.targets import loss_of, targets_of, task_of_loss
 from pboost.trees.vector_rounds import VectorRounds
-from pboost.trees.weights import Weights, weight_of_copy, weights_of
+from pboost.trees.weights import Weights, weights_of
 from pboost.values import (
     Bar,
     FloatArray,

@@ -9,8 +9,6 @@ import numpy as np
 from pboost._core import boost
 from pboost.values import FloatArray, IntArray
 
-#: Weights are no numbers of copies if their mean is so many times what all are multiples of.
-MOST_COPIES = 1000.0
 #: Copies of a row at most that words have room for; with more of them sums take longer.
 MOST_OF_ROW = 64
 
@@ -74,21 +72,3 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
             total, most = int(copies.sum()), int(copies.max())
             return Weights(copies, True, used, total, most, float(total))
     return Weights(weight, False, used, used, 1, boost.exact_sum(weight))
-
-
-def weight_of_copy(weights: FloatArray | None) -> float:
-    """Return the weight of a row, as far as one can be told: that of which all are multiples, or
-    their mean if there is none. So the unit of the weights is no matter, nor are copies of rows.
-    """
-    if weights is None:
-        return 1.0
-    unit = float(weights.max())
-    some = weights[weights > 0] / unit
-    mean, found = boost.exact_sum(some) / len(some), float(some.min())
-    while found * MOST_COPIES > mean:
-        parts = some / found
-        left = np.abs(parts - np.rint(parts))
-        if not (left > 1e-6).any():
-            return found * unit
-        found *= float(left[left > 1e-6].min())
-    return mean * unit

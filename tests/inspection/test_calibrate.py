@@ -113,24 +113,6 @@ def test_weights_are_copies(method):
     assert found.settings["rows"] == np.count_nonzero(times)
 
 
-@pytest.mark.parametrize("kind", ["equal", "counts", "any"])
-@pytest.mark.parametrize("method", METHODS)
-def test_the_unit_of_the_weights_does_not_matter(method, kind):
-    """Weights of sum 1 made all probabilities near 1/2."""
-    model, rng = inspected.made("chain"), np.random.default_rng(3)
-    y = model.labels[LABELS[2].astype(int)]
-    n = len(CAL)
-    weight = {"equal": np.ones(n), "counts": rng.integers(0, 4, n), "any": rng.exponential(size=n)}
-    own = weight[kind]
-    one = pb.predict_proba(pb.calibrate(model, CAL, y, method=method, sample_weight=own), CAL)
-    for factor in (1e-6, 1 / own.sum(), 0.1, 1e6):
-        other = pb.calibrate(model, CAL, y, method=method, sample_weight=own * factor)
-        np.testing.assert_allclose(pb.predict_proba(other, CAL), one, rtol=1e-7)
-    if kind == "equal":
-        plain = pb.predict_proba(pb.calibrate(model, CAL, y, method=method), CAL)
-        np.testing.assert_allclose(plain, one, rtol=1e-12)
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_model_of_labels(kind, method):

@@ -120,6 +120,8 @@ FITS = {
     "stagewise hinge": stagewise("hinge"),
 }  # fmt: skip
 
+CHAIN = pb.fit_adaboost(X[:20], TWO[:20], rounds=5)
+THREES = pb.fit_forest(X[:20], THREE[:20], members=3, rng=0)
 TREE = pb.fit_boosted_tree(X, TWO, nodes=9)
 SOFT = pb.fit_boosted_tree(X, TWO, nodes=6, observation=see.flip(0.1))
 CART, SQUARES = pb.fit_cart(X, TWO), pb.fit_cart(X, SCORE, task="regression")
@@ -132,7 +134,16 @@ def of_fold(w):
     ).error
 
 
+def calibrated(model, y, method):
+    """Weights of sum 1 made all probabilities near 1/2, since Platt's targets count rows."""
+    return lambda w: pb.predict_proba(
+        pb.calibrate(model, X[20:], y[20:], method=method, sample_weight=w[20:]), X
+    )
+
+
 MEASURES = {
+    **{f"calibrate {method}": calibrated(CHAIN, TWO, method) for method in ("platt", "isotonic")},
+    "calibrate three": calibrated(THREES, THREE, "platt"),
     "certificate": lambda w: np.array(pb.certificate(TREE, X, TWO, sample_weight=w)),
     "certificate soft": lambda w: np.array(pb.certificate(SOFT, X, TWO, sample_weight=w)),
     "margin error": lambda w: pb.margin_error(TREE, X, TWO, [0.0, 0.3], sample_weight=w),

@@ -25,10 +25,11 @@ from special_problems import draw
 
 import pboost as pb
 from pboost._core import boost
+from pboost.data.labels import weight_of_copy
 from pboost.losses import LOSSES
 from pboost.trees.restraints import RESTRAINTS
 from pboost.trees.steps import has_curvature
-from pboost.trees.weights import weight_of_copy, weights_of
+from pboost.trees.weights import weights_of
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case, priced_case])
