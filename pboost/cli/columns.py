@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pboost.cli.errors import CommandError, UsageError, require
 from pboost.cli.table import CSV, DataFrame, Format
 from pboost.data.check_xy import as_features
-from pboost.data.numbers import first_inexact
+from pboost.data.numbers import as_text, first_inexact
 from pboost.data.table import Table
 
 _INTEGER = re.compile(r"\s*(0|[+-]?[1-9][0-9]*)\s*")
@@ -108,10 +108,10 @@ def _as_labels(column: DataFrame, form: Format) -> NDArray[Any]:
     Numbers that are written with zeros in front are names: ``01`` is not ``1``.
     """
     if column.dtype.kind in "biuf":  # of a file that says so
-        found: NDArray[Any] = column.to_numpy()
-        return found
-    code, found = require("pandas", "cli").factorize(column)
-    texts = [str(text) for text in found]
+        numbers: NDArray[Any] = column.to_numpy()
+        return numbers
+    code, different = require("pandas", "cli").factorize(column)
+    texts = [str(text) for text in different]
     values: list[Any] = texts
     if all(text.lower() in _TRUTH for text in texts):
         values = [_TRUTH[text.lower()] for text in texts]
@@ -121,7 +121,8 @@ def _as_labels(column: DataFrame, form: Format) -> NDArray[Any]:
         if all(map(_INTEGER.fullmatch, texts)):
             values = [int(text) for text in texts]
             values = values if min(values) >= -(2**63) and max(values) < 2**63 else texts
-    return np.array(values)[code]
+    found = as_text(texts, "y: expected labels") if values is texts else np.array(values)
+    return found[code]
 
 
 def texts_of(model: Any) -> list[str]:

@@ -15,7 +15,15 @@ from pboost.data.blocks import codes_among, distinct
 from pboost.data.convert import Features, Trained, check_size, column_names, read_matrix
 from pboost.data.frames import of_array
 from pboost.data.levels import ColumnReader, lightest_joined, match_levels, without_absent
-from pboost.data.numbers import ENCODE, PLAIN, first_inexact, first_rounded, has_rounded, is_missing
+from pboost.data.numbers import (
+    ENCODE,
+    PLAIN,
+    as_text,
+    first_inexact,
+    first_rounded,
+    has_rounded,
+    is_missing,
+)
 from pboost.data.row_labels import RowLabels
 from pboost.data.shared_reads import kept, kept_before
 from pboost.data.table import (
@@ -434,15 +442,17 @@ def target_array(y: Any) -> Any:
     if isinstance(y, RowLabels):
         return y
     values = as_array("y", y)
-    if isinstance(y, list | tuple) and (
-        has_rounded(values) or (values.dtype.kind == "U" and not _are_strings(y))
-    ):
-        values = np.asarray(y, dtype=object)
-    return values
+    if isinstance(y, list | tuple):
+        is_kept = _are_kept(y) if values.dtype.kind == "U" else not has_rounded(values)
+    else:  # a series of polars is text of NumPy only if that is asked for
+        is_kept = values.dtype.kind != "U" or isinstance(y, np.ndarray)
+    return values if is_kept else np.asarray(y, dtype=object)
 
 
-def _are_strings(values: Sequence[Any]) -> bool:
-    return all(issubclass(kind, str) for kind in set(map(type, values)))
+def _are_kept(values: Sequence[Any]) -> bool:
+    """Return whether all values are strings that an array of strings stores as they are."""
+    is_text = all(issubclass(kind, str) for kind in set(map(type, values)))
+    return is_text and not any(value.endswith("\0") for value in values)
 
 
 def places_among(values: Array, found: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -538,7 +548,7 @@ def plain_values(values: Array, expected: str) -> Array:
     if values.dtype.kind == "O":
         flat = values.ravel().tolist()
         if all(isinstance(v, str) for v in flat):
-            return values.astype(np.str_)
+            return as_text(values, expected)
         if all(isinstance(v, bool | np.bool_) for v in flat):
             return values.astype(np.bool_)
         if all(isinstance(v, int | np.integer) for v in flat):

@@ -238,6 +238,8 @@ def _of_narwhals(series: Any, narwhals: Any) -> Source:
         values = series[start:stop]
         if as_text:
             values = values.cast(narwhals.String)
+        if as_text or name == "String":  # NumPy's own type of text drops NUL characters at the end
+            return np.array(values.to_list(), dtype=object)
         if not (is_number and values.null_count()):
             found: Array = values.to_numpy()
             return found

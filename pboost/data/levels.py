@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pboost.data.blocks import distinct
 from pboost.data.frames import Source
-from pboost.data.numbers import NAME_OR_ENCODE, is_missing, to_numbers
+from pboost.data.numbers import NAME_OR_ENCODE, as_text, is_missing, to_numbers
 from pboost.data.table import MOST_LEVELS, Table, kind_of
 from pboost.values import Array, FloatArray
 
@@ -149,7 +149,7 @@ def as_levels(values: Array, label: str) -> Array:
     if values.dtype.kind in "OT":
         kinds = set(map(type, values.tolist()))
         if all(issubclass(kind, str) for kind in kinds):
-            return values.astype(np.str_)
+            return as_text(values, f"X: expected text in {label}")
         if all(issubclass(kind, bool | np.bool_) for kind in kinds):
             return values.astype(np.bool_)
         if any(issubclass(kind, str) for kind in kinds):
@@ -210,7 +210,7 @@ def _place_values(
         if "U" in kinds and len(kinds) > 1:
             raise TypeError(f"X: {label} holds text beside other values; make it all text")
     if "U" in kinds:
-        given = np.array(list(place), dtype=np.str_)
+        given = as_text(list(place), f"X: expected text in {label}")
         levels, number = np.unique(given, return_inverse=True)
         _replace(out, number.astype(np.float64))
         return levels

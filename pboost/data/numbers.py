@@ -157,6 +157,25 @@ def _is_beyond(value: Any) -> bool:
     return False
 
 
+def as_text(values: Any, expected: str) -> Array:
+    """Return a list or an array of strings as an array that stores strings.
+
+    Such arrays drop NUL characters at the end of strings, so that two strings could become one.
+    """
+    refuse_nul(values, expected)
+    return np.asarray(values, dtype=np.str_)
+
+
+def refuse_nul(values: Any, expected: str) -> None:
+    """Raise ValueError, which begins with what was `expected`, for strings that end with NUL."""
+    for value in values.ravel().tolist() if isinstance(values, np.ndarray) else values:
+        if isinstance(value, str) and value.endswith("\0"):
+            raise ValueError(
+                f"{expected} without a NUL character at the end, which NumPy drops, got "
+                f"{str.__repr__(value)}; strip it: value.rstrip('\\0')"
+            )
+
+
 def is_missing(value: Any) -> bool:
     """Whether this stands for no value: None, NaN, or what pandas has for it."""
     if isinstance(value, float | np.floating):

@@ -231,7 +231,10 @@ def _array(said: dict[str, Any], most: int) -> Array:
     _items("values", values, *_TYPES[dtype.kind])
     if dtype.kind == "U" and len(values) * dtype.itemsize > most:
         raise ValueError(f"values: expected strings of about the same lengths, got dtype {dtype}")
-    return np.array(values, dtype=dtype)
+    found = np.array(values, dtype=dtype)
+    if found.tolist() != values:  # cut to the width of the dtype, or rounded
+        raise ValueError(f"values: expected values that fit into {said['dtype']!r}")
+    return found
 
 
 def _of_table(table: Table) -> dict[str, Any]:

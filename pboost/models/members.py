@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.check_xy import plain_values
 from pboost.models.attribution import among
 from pboost.models.base import Model, predict, predict_proba
 from pboost.values import FloatArray
@@ -34,7 +35,7 @@ def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.int
     if found.shape != (n,):
         raise ValueError(f"base: expected {n} predictions, got shape {found.shape}")
     if found.dtype.kind == "O":
-        found = found.astype(labels.dtype)
+        found = plain_values(found, "base: expected predictions")
     codes = np.searchsorted(labels, found).clip(0, len(labels) - 1)
     wrong = np.flatnonzero(labels[codes] != found)
     if len(wrong):
