@@ -553,7 +553,7 @@ def check_offsets(name: str, start: NDArray[Any], end: int) -> None:
 
 
 def check_shares(name: str, shares: Any, are_whole: bool = False) -> None:
-    """Check that numbers, where they are known, are in [0, 1]; whole, that rows of them sum to 1."""
+    """Check that known numbers are in [0, 1]; if whole, that rows of them sum to 1."""
     if (np.less(shares, 0) | np.greater(shares, MOST_SHARE)).any():
         raise ValueError(f"{name}: expected numbers from 0 to 1, or NaN")
     if are_whole and (np.abs(shares.sum(axis=1) - 1) > MOST_SHARE - 1).any():
