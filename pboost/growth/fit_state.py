@@ -142,5 +142,5 @@ def _digest(*arrays: Any) -> bytes:
     found = hashlib.blake2b(digest_size=16)
     for array in arrays:
         found.update(f"{array.dtype.str}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array))
+        found.update(np.ascontiguousarray(array).data)
     return found.digest()

@@ -142,7 +142,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         brief = copy(self)
-        vars(brief).update({name: _brief(value) for name, value in self.get_params(False).items()})
+        for name, value in self.get_params(False).items():
+            setattr(brief, name, _brief(value))
         return BaseEstimator.__repr__(brief, N_CHAR_MAX)
 
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:

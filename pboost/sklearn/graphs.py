@@ -64,7 +64,7 @@ class GraphClassifier(StagedScores):
 
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         options = super()._options(given)
-        observation = options.get("observation")
+        observation: Any = options.get("observation")
         if self.route == "expected" and getattr(observation, "needs_class", False):
             raise ValueError(
                 f"route: expected 'hard' with observation {observation.kind!r}, whose answers "

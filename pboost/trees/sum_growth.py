@@ -64,8 +64,9 @@ class SumGrowth:
             if self.end:
                 break
             record = self._add(step)
-            is_told = record is not None and callback is not None and step > told
-            if is_told and callback(step, record):
+            if record is None or callback is None or step <= told:
+                continue
+            if callback(step, record):
                 return STOPPED
         return self.end or "all trees are there"
 
