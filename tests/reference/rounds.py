@@ -229,8 +229,7 @@ class Grown:
     def worth(self, rows, cut, bounds, path):
         """Return what a cut is worth to rows that pay."""
         gain, price = self.gain(rows, cut, bounds), self.price(rows, path, cut.feature)
-        unit = 2.0 / self.reported * self.unit * self.scale[0]  # half of a gain is taken
-        weight = unit * np.cumsum(self.weight[rows])[-1]
+        weight = 2.0 / self.reported * self.unit * self.scale[0] * np.cumsum(self.weight[rows])[-1]
         return gain / price if self.tradeoff is None else gain - self.tradeoff * weight * price
 
     def best(self, rows, path, bounds, counted):
