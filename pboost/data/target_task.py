@@ -70,8 +70,9 @@ def targets_of(y: Any) -> Targets:
 
 def joined(parts: Iterable[Targets]) -> Targets:
     """Return what the rule reads of the targets of all parts."""
-    some = [NOTHING, *parts]
-    every = np.unique(np.concatenate([part.values for part in some]))
+    some = list(parts)
+    found = [part.values for part in some if len(part.values)]
+    every = np.unique(np.concatenate(found)) if found else NO_VALUES
     return Targets(
         all(part.are_numbers for part in some),
         all(part.are_whole for part in some),
