@@ -92,10 +92,13 @@ class Table:
     def __post_init__(self) -> None:
         for name in ("levels", "other", "order"):
             found = getattr(self, name)
-            if found is not None:
+            if found is None:
+                continue
+            if any(v is not None for v in found):
                 kept = tuple(None if v is None else _frozen(name, v) for v in found)
-                is_used = name == "levels" or any(v is not None for v in kept)
-                object.__setattr__(self, name, kept if is_used else None)
+                object.__setattr__(self, name, kept)
+            else:
+                object.__setattr__(self, name, tuple(found) if name == "levels" else None)
         object.__setattr__(self, "has_missing", freeze(self.has_missing, np.bool_))
         # Of strings no array: one long string would make all others as long.
         *arrays, text = self._listed()
@@ -221,7 +224,7 @@ class Table:
 
     def _listed(self) -> tuple[Array, Array, Array, Array, list[Array]]:
         """Return the members of a file, those that are strings as parts of one."""
-        kind = np.where(self.has_missing, _HOLES, 0).astype(np.uint8)
+        kind = self.has_missing.astype(np.uint8) * np.uint8(_HOLES)
         columns, sizes = [], [0]
         parts: dict[bool, list[Array]] = {True: [np.empty(0, "<U1")], False: [np.empty(0)]}
         for j in range(self.n_features):
@@ -280,11 +283,9 @@ class Table:
             name = "order" if kind[j] & _ORDERED else "levels"
             kept["other" if j in kept[name] else name][j] = values
         levels, other, order = (
-            tuple(map(found_.get, range(d))) if found_ or name == "levels" else None
-            for name, found_ in kept.items()
+            tuple(map(found_.get, range(d))) if found_ else None for found_ in kept.values()
         )
-        assert levels is not None
-        return cls(levels, kind & _HOLES > 0, other, order)
+        return cls(levels or (None,) * d, kind & _HOLES > 0, other, order)
 
     def validate(self, n_features: int) -> None:
         """Raise ValueError if this cannot be the table of a model with so many columns."""
@@ -464,17 +465,17 @@ def _check_members(kind: Array, column: Array, start: Array, number: Array, text
         raise ValueError("level_text: expected strings")
     if not kind.ndim == column.ndim == start.ndim == number.ndim == text.ndim == 1:
         raise ValueError("level_kind, level_column, level_start: expected one dimension")
-    if len(start) != len(column) + 1 or start[0] != 0 or (np.diff(start) < 0).any():
+    if len(start) != len(column) + 1 or start[0] != 0 or (start[:-1] > start[1:]).any():
         raise ValueError("level_start: expected numbers that increase from 0, and one more")
     if len(column) and not (column.min() >= 0 and column.max() < len(kind)):
         raise ValueError(f"level_column: expected values in [0, {len(kind)})")
-    if (len(column) and (np.diff(column) < 0).any()) or np.bincount(column, minlength=1).max() > 2:
+    if (len(column) and (np.diff(column) < 0).any()) or (column[2:] == column[:-2]).any():
         raise ValueError("level_column: expected each column once, or twice with others, in order")
-    of_column = np.bincount(column, minlength=len(kind))
-    what = kind & 3
-    if (kind > 15).any() or ((what == 0) != (of_column == 0)).any():
+    what, listed = kind & 3, np.unique(column)
+    if (kind > 15).any() or not np.array_equal(np.flatnonzero(what), listed):
         raise ValueError("level_kind: expected the kinds of the columns listed, and no others")
-    if ((kind & _ORDERED > 0) & (of_column != 1)).any():
+    twice = column[1:][np.diff(column) == 0]
+    if (kind[twice] & _ORDERED > 0).any() or (kind[what == 0] & _ORDERED > 0).any():
         raise ValueError("level_kind: expected levels of ordered columns")
     is_text, size = what[column] == _KINDS["U"], np.diff(start.astype(np.int64))
     if len(text) != size[is_text].sum() or len(number) != size[~is_text].sum():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import io
+import itertools
 import json
 import math
 import os
@@ -33,6 +34,8 @@ VERSION = (1, 1)
 #: How deep models can lie within models.
 MAX_DEPTH = 8
 
+#: The most members of a file.
+MOST_MEMBERS = 1000
 #: Arrays that a reader can do without.
 IGNORABLE = ("validation",)
 
@@ -205,6 +208,8 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
         members = list_members(archive, size)
         header = _read_header(archive, members)
         arrays = _read_columns(archive, members, header)
+    if depth:
+        file.close()  # the bytes within another file
     models = tuple(_unpack_models(arrays, depth + 1)) if "model_start" in arrays else ()
     TEXT.read("stop_reason", header, arrays)  # some models have none of their own
     try:
@@ -215,13 +220,15 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
         raise ModelFileError(f"not a valid model: {error}") from error
 
 
-def _unpack_models(arrays: Mapping[str, NDArray[Any]], depth: int) -> Iterator[Model]:
-    """The members of a model."""
+def _unpack_models(arrays: dict[str, NDArray[Any]], depth: int) -> Iterator[Model]:
+    """The members of a model, whose bytes are let go of one by one."""
     if depth > MAX_DEPTH:
         raise ModelFileError(f"models within models are read at most {MAX_DEPTH} deep")
-    for k, content in enumerate(split_files(arrays)):
+    contents = split_files(arrays)
+    for k in range(len(contents)):
+        size = len(contents[-1])
         try:
-            yield _unpack(io.BytesIO(content), len(content), depth)
+            yield _unpack(io.BytesIO(contents.pop()), size, depth)
         except ModelFileError as error:
             raise ModelFileError(f"model {k}: {error}") from error.__cause__
 
@@ -287,7 +294,7 @@ def _read_columns(
         array = from_npy(content, name)
         if not (_storable_labels(array.dtype) if dtype is None else _is_any(array.dtype, dtype)):
             raise ModelFileError(f"column {name!r}: unexpected dtype {array.dtype}")
-        arrays[name] = array.astype(array.dtype.newbyteorder("="))
+        arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
     return arrays
 
 
@@ -338,6 +345,8 @@ def to_npy(array: NDArray[Any]) -> bytes:
 def list_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
     """Members by name, none larger than the file itself."""
     members: dict[str, zipfile.ZipInfo] = {}
+    if len(archive.infolist()) > MOST_MEMBERS:
+        raise ModelFileError(f"expected at most {MOST_MEMBERS} members")
     # Where the end of a file is damaged, that of the last file within it would be found instead.
     if min((info.header_offset for info in archive.infolist()), default=0) != 0:
         raise ModelFileError("damaged zip archive: does not begin where the file begins")
@@ -379,14 +388,14 @@ def join_files(contents: Sequence[bytes]) -> dict[str, NDArray[Any]]:
     return {"models": np.frombuffer(b"".join(contents), np.uint8), "model_start": start}
 
 
-def split_files(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
-    """Yield the files that `join_files` has joined."""
-    joined, start = arrays["models"], arrays["model_start"]
+def split_files(arrays: dict[str, NDArray[Any]]) -> list[bytes]:
+    """Take the files that `join_files` has joined; the last is that of the first model."""
+    joined, start = arrays.pop("models"), arrays.pop("model_start")
     if joined.ndim != 1 or start.ndim != 1 or len(start) == 0:
         raise ModelFileError("column 'model_start': expected the first byte of each model")
     if start[0] != 0 or start[-1] != len(joined) or not (start[:-1] < start[1:]).all():
         raise ModelFileError(
             f"column 'model_start': expected increasing numbers from 0 to {len(joined)}"
         )
-    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
-        yield joined[first:last].tobytes()
+    places = start.tolist()
+    return [joined[a:b].tobytes() for a, b in itertools.pairwise(places)][::-1]

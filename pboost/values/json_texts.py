@@ -11,7 +11,7 @@ MAX_NESTING = 32
 #: How many times its length what the header of a file says may take.
 TIMES = 8
 #: What a text may say beyond so many times its length.
-FREE_BYTES = 12 << 20
+FREE_BYTES = 8 << 20
 #: What takes memory: strings, lists, tables, and numbers that Python does not keep at hand.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{\]}]|-[-+.\deE]+|\d[-+.\deE]{2,}', re.DOTALL)
 #: Bytes that a thing takes, and its place in a list or a table, by its first character.

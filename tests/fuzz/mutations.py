@@ -41,7 +41,7 @@ DTYPES = ("<f8", "<f4", "<i4", "<i8", "|i1", "|u1", "|b1", ">f8", ">i4", "<U1", 
 #: Shapes that a header claims without having them.
 CLAIMS = (b"(0, 9223372036854775808)", b"(-1,)", b"(9223372036854775807,)",
           b"(4, 4611686018427387904)",
-          b"()", b"(0,)", b"(1, 1, 1)", b"(2**3,)", b"(3.0,)", b"(None,)", b"(True,)", b"([1],)",
+          b"(10000000000000,)", b"[" * 9000, b"(" * 9000, b"()", b"(0,)", b"(1, 1, 1)", b"(2**3,)", b"(3.0,)", b"(None,)", b"(True,)", b"([1],)",
           b"(0, 0, 9223372036854775807)", b"(1,) * 9", b"(" + b"1, " * 70 + b")")  # fmt: skip
 
 #: Members that are put in, some of other kinds of models.
@@ -207,6 +207,23 @@ def retype(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
     draft.arrays[name] = found if rng.random() < 0.95 else array.astype(object)
 
 
+def enlarge(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
+    """Repeat what a member holds very often, or have one long string among others."""
+    if array.dtype.kind == "U" and array.size:
+        words = array.ravel().tolist()
+        words[int(rng.integers(len(words)))] = "z" * int(rng.choice([2000, 200_000]))
+        draft.arrays[name] = np.array(words).reshape(array.shape)
+    elif array.size:
+        draft.arrays[name] = np.resize(array, (200_000, *array.shape[1:]))
+
+
+def bloat(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
+    """Have the header say many small things."""
+    piece = ([[0]], [{}], [{"": 0}], ["ab"], [0.5], [[[]]])[int(rng.integers(6))]
+    names = (*FIELDS, "seen", "missing", "more")
+    draft.header[names[int(rng.integers(len(names)))]] = piece * int(rng.choice([3000, 100_000]))
+
+
 def swap(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
     other = any_name(rng, draft)
     draft.arrays[name], draft.arrays[other] = draft.arrays[other], array
@@ -339,7 +356,7 @@ Edit = Callable[[Generator, Draft, str, np.ndarray], None]
 #: Edits, those that get far more often.
 EDITS: tuple[Edit, ...] = (
     *(set_value,) * 8, *(step_value,) * 6, *(fill,) * 2, *(reorder,) * 3, *(reshape,) * 2,
-    *(resize_all,) * 2, *(retype,) * 2, *(swap,) * 3, *(copy_over,) * 3, *(drop,) * 2, claim,
+    *(resize_all,) * 2, *(retype,) * 2, enlarge, bloat, *(swap,) * 3, *(copy_over,) * 3, *(drop,) * 2, claim,
     garble, *(set_field,) * 6, *(set_setting,) * 5, deepen, set_entry, spoil_text, repeat_member,
     *(add_member,) * 2,
 )  # fmt: skip
