@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,15 @@ from fuzz import functions
 from fuzz.corpus import Parts, corpus
 from fuzz.draw import Generator
 from fuzz.functions import answers, call_some, check_alone, check_answers, check_same, check_threads
-from fuzz.mutations import damaged, mutated
+from fuzz.mutations import damaged, hostile, mutated
 from fuzz.relations import loaded, outcome
 from fuzz.report import Finding, place
 from pboost import ModelFileError
 
+#: One file of so many is made to take memory.
+EVERY, HOSTILE = 64, 9
+#: What a file that is refused may take: so many times its size, and these bytes.
+MULTIPLE, FREE = 10, 16_000_000
 #: Functions of a model that are called of each.
 FUNCTIONS_TRIED = 4
 #: Models of more columns are asked about rows that do not fit.
@@ -35,7 +40,11 @@ def case(seed: int, counts: Counter[str]) -> None:
     counts[parts.kind] += 1
     how, log = rng.random(), ["nothing"]
     content = parts.content
-    if how < 0.04:
+    is_hostile = seed % EVERY == HOSTILE
+    if is_hostile:
+        parts = files[int(rng.integers(len(files)))]
+        content, log = hostile(rng, parts)
+    elif how < 0.04:
         content, log = damaged(rng, content), ["bytes"]
     elif how < 0.97:
         content, log = mutated(rng, parts)
@@ -43,7 +52,7 @@ def case(seed: int, counts: Counter[str]) -> None:
     path.write_bytes(content)
     try:
         try:
-            model = pb.load(path)
+            model = load_within(path) if is_hostile else pb.load(path)
         except ModelFileError:
             counts["refused"] += 1
             if content == parts.content:
@@ -57,6 +66,21 @@ def case(seed: int, counts: Counter[str]) -> None:
     except Finding as finding:
         said = f"{finding.what} [{parts.kind}: {'; '.join(log)}]"
         raise Finding(finding.where, said) from finding
+
+
+def load_within(path: Path) -> Any:
+    """Return the model of a file; a refused one must not have taken much memory."""
+    most = MULTIPLE * path.stat().st_size + FREE
+    tracemalloc.start()
+    try:
+        return pb.load(path)
+    except ModelFileError as error:
+        if tracemalloc.get_traced_memory()[1] > most:
+            size, taken = path.stat().st_size, tracemalloc.get_traced_memory()[1]
+            raise Finding("load", f"a refused file of {size} bytes took {taken}: {error}") from None
+        raise
+    finally:
+        tracemalloc.stop()
 
 
 def look_at(rng: Generator, model: Any, parts: Parts, content: bytes) -> None:

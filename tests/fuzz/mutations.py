@@ -41,8 +41,11 @@ DTYPES = ("<f8", "<f4", "<i4", "<i8", "|i1", "|u1", "|b1", ">f8", ">i4", "<U1", 
 #: Shapes that a header claims without having them.
 CLAIMS = (b"(0, 9223372036854775808)", b"(-1,)", b"(9223372036854775807,)",
           b"(4, 4611686018427387904)",
-          b"(10000000000000,)", b"[" * 9000, b"(" * 9000, b"()", b"(0,)", b"(1, 1, 1)", b"(2**3,)", b"(3.0,)", b"(None,)", b"(True,)", b"([1],)",
+          b"()", b"(0,)", b"(1, 1, 1)", b"(2**3,)", b"(3.0,)", b"(None,)", b"(True,)", b"([1],)",
           b"(0, 0, 9223372036854775807)", b"(1,) * 9", b"(" + b"1, " * 70 + b")")  # fmt: skip
+
+#: The same, of more than any memory holds, and nested deep.
+LARGE = (b"(10000000000000,)", b"(4, 10000000000000)", b"[" * 9000, b"(" * 9000, b"[" * 60_000)
 
 #: Members that are put in, some of other kinds of models.
 NEW = ("answer", "sigma", "stages", "validation", "labels", "projection_start", "oob_members",
@@ -207,23 +210,6 @@ def retype(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
     draft.arrays[name] = found if rng.random() < 0.95 else array.astype(object)
 
 
-def enlarge(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
-    """Repeat what a member holds very often, or have one long string among others."""
-    if array.dtype.kind == "U" and array.size:
-        words = array.ravel().tolist()
-        words[int(rng.integers(len(words)))] = "z" * int(rng.choice([2000, 200_000]))
-        draft.arrays[name] = np.array(words).reshape(array.shape)
-    elif array.size:
-        draft.arrays[name] = np.resize(array, (200_000, *array.shape[1:]))
-
-
-def bloat(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
-    """Have the header say many small things."""
-    piece = ([[0]], [{}], [{"": 0}], ["ab"], [0.5], [[[]]])[int(rng.integers(6))]
-    names = (*FIELDS, "seen", "missing", "more")
-    draft.header[names[int(rng.integers(len(names)))]] = piece * int(rng.choice([3000, 100_000]))
-
-
 def swap(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
     other = any_name(rng, draft)
     draft.arrays[name], draft.arrays[other] = draft.arrays[other], array
@@ -239,11 +225,13 @@ def drop(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
     del draft.arrays[name]
 
 
-def claim(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
+def claim(
+    rng: Generator, draft: Draft, name: str, array: np.ndarray, claims: tuple[bytes, ...] = CLAIMS
+) -> None:
     """Say another shape in the member's own header, or damage it."""
     content = npy(array)
     start, stop = content.index(b"(", 60), content.index(b")", 60) + 1
-    said = CLAIMS[int(rng.integers(len(CLAIMS)))]
+    said = claims[int(rng.integers(len(claims)))]
     old = content[10 : content.index(b"\n") + 1]
     new = old[: start - 10] + said + old[stop - 10 :].rstrip()
     new = new + b" " * (-(len(new) + 11) % 64) + b"\n"
@@ -352,11 +340,54 @@ def inside(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
     draft.arrays["model_start"] = np.cumsum([0, *map(len, files)], dtype=np.int64)
 
 
+# What takes memory
+
 Edit = Callable[[Generator, Draft, str, np.ndarray], None]
+
+
+def claim_much(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
+    if name:
+        claim(rng, draft, name, array, LARGE)
+
+
+def enlarge(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
+    """Repeat what a member holds very often, or have one long string among others."""
+    if array.dtype.kind == "U" and array.size:
+        words = array.ravel().tolist()
+        words[int(rng.integers(len(words)))] = "z" * int(rng.choice([2000, 200_000]))
+        draft.arrays[name] = np.array(words).reshape(array.shape)
+    elif array.size and array.ndim:
+        draft.arrays[name] = np.resize(array, (200_000, *array.shape[1:]))
+
+
+def bloat(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
+    """Have the header say many small things, or of more columns than there are."""
+    if rng.random() < 0.2:
+        draft.header["n_features"] = int(rng.choice([2**20, 2**25 - 1, 2**25, 2**31 - 1]))
+        return
+    small: tuple[Any, ...] = ([0], {}, {"": 0}, "ab", 0.5, [[]], -9)
+    names = (*FIELDS, "seen", "missing", "more")
+    piece = small[int(rng.integers(len(small)))]
+    draft.header[names[int(rng.integers(len(names)))]] = [piece] * int(rng.choice([3000, 10**5]))
+
+
+HOSTILE: tuple[Edit, ...] = (claim_much, enlarge, enlarge, bloat, bloat)
+
+
+def hostile(rng: Generator, parts: Parts) -> tuple[bytes, list[str]]:
+    """Return a file, sealed, that was made to take memory, and what was changed."""
+    draft = Draft(copy.deepcopy(parts.header), dict(parts.arrays))
+    for edit in rng.permutation(len(HOSTILE))[: int(rng.integers(1, 3))]:
+        name = any_name(rng, draft)
+        draft.log.append(f"{HOSTILE[edit].__name__} {name}")
+        HOSTILE[edit](rng, draft, name, draft.arrays.get(name, np.zeros(1)))
+    return seal(draft), draft.log
+
+
 #: Edits, those that get far more often.
 EDITS: tuple[Edit, ...] = (
     *(set_value,) * 8, *(step_value,) * 6, *(fill,) * 2, *(reorder,) * 3, *(reshape,) * 2,
-    *(resize_all,) * 2, *(retype,) * 2, enlarge, bloat, *(swap,) * 3, *(copy_over,) * 3, *(drop,) * 2, claim,
+    *(resize_all,) * 2, *(retype,) * 2, *(swap,) * 3, *(copy_over,) * 3, *(drop,) * 2, claim,
     garble, *(set_field,) * 6, *(set_setting,) * 5, deepen, set_entry, spoil_text, repeat_member,
     *(add_member,) * 2,
 )  # fmt: skip
