@@ -150,7 +150,8 @@ def export_c(
     NotImplementedError
         If the model holds functions (oracles, hypotheses, other packages); if it is an
         `EarlyExitModel` within a price, or of other than graphs, forests and sums of trees
-        (``model.model`` can be exported).
+        (``model.model`` can be exported); if its members number the categories of a feature in
+        different ways, as those of an ensemble can do with more than 255 categories.
         If `dtype` is "int16" and nodes compare sums of columns, the model consists of others or has
         more than 65,536 columns; or if it is a calibration of more than two labels, or of early
         exits.
