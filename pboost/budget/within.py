@@ -67,7 +67,7 @@ def fit_within(
     rng: Seed = None,
     n_threads: int | None = None,
 ) -> Any:
-    """Fit the most accurate model that rows can go through within a budget of comparisons.
+    """Fit the model with the least cross-validated error within a budget of comparisons.
 
     Models of a few families are compared by cross-validation: chains of deep trees, sums of small
     trees by large and by small steps, these mixed with a forest, such of two labels that imitate
