@@ -1,9 +1,10 @@
-"""Arrays in files from anywhere: ``.npy`` files that are what they say, before they are read."""
+"""Arrays in files from anywhere: ``.npy`` files that are what they say, and archives of such."""
 
 from __future__ import annotations
 
 import io
 import math
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -38,3 +39,20 @@ def from_npy(content: bytes) -> NDArray[Any]:
         return np.frombuffer(content, dtype, offset=start).reshape(shape)
     except (TypeError, ValueError, OverflowError) as error:  # of lengths that no array has
         raise ValueError(f"bad array header: {error}") from error
+
+
+def from_npz(content: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an archive that ``numpy.savez`` has written; ValueError for others."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            # What is not compressed unfolds into no more than there is, unless twice.
+            if sum(one.file_size for one in members) > len(content) or any(
+                one.compress_type != zipfile.ZIP_STORED for one in members
+            ):
+                raise ValueError("expected members that are not compressed")
+            return {
+                one.filename.removesuffix(".npy"): from_npy(archive.read(one)) for one in members
+            }
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise ValueError(f"no archive of arrays: {error}") from error

@@ -172,12 +172,12 @@ def _goes_on(reader: Reader, writer: Writer, key: str, workers: Workers) -> bool
     state = writer.state(key)
     if state is None:
         return False
-    encoding = Encoding.of_state(state)
     weighs = reader.is_weighed()
     try:
+        encoding = Encoding.of_state(state)
         reader.go_on(encoding.bins, weighs)
         encoding.write(reader, writer, key, workers)
-    except (StaleError, UnreadLevelsError, ValueError, TypeError):
+    except (StaleError, UnreadLevelsError, LookupError, ValueError, TypeError):
         # Another table, which is read as one that is new.
         reader.forget()
         writer.forget()

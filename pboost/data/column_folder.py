@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost._version import __version__
-from pboost.data.array_files import from_npy
+from pboost.data.array_files import from_npy, from_npz
 from pboost.data.binned_values import valued
 from pboost.data.blocks import blocks
 from pboost.data.check_xy import MOST_TARGET
@@ -155,8 +155,7 @@ class Writer:
             digest, content = whole[:32], whole[32:]
             if hashlib.sha256(content).digest() != digest:
                 raise ValueError("damaged")
-            with np.load(io.BytesIO(content), allow_pickle=False) as found:
-                state = {name: found[name] for name in found.files}
+            state = from_npz(content)
             if state.pop("key").item() != key:
                 raise ValueError("of other options")
             shape = len(state["n_bins"]), int(state["count"].sum())
@@ -172,6 +171,7 @@ class Writer:
         """Keep what a writer must know to go on, once the codes so far are on disk."""
         buffer = io.BytesIO()
         every: dict[str, Any] = {"key": np.array(key), **state}
+        every = {name: np.asarray(array, order="C") for name, array in every.items()}
         np.savez(buffer, **every)
         content = buffer.getvalue()
         with _naming(self.folder / (STATE + UNFINISHED)) as path:

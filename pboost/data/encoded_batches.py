@@ -19,14 +19,38 @@ from pboost.data.blocks import codes_among
 from pboost.data.check_xy import as_targets
 from pboost.data.column_folder import CODES, VALUES, RowsFile, Writer
 from pboost.data.columns import BinnedColumns, made
+from pboost.data.prebuilt_columns import checked_names
 from pboost.data.sampled_bins import Ends, code_rows, hashed_rows, joined_ends, with_ends
+from pboost.data.special_columns import MAX_BINS
 from pboost.data.table import Table
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray
+from pboost.values.json_texts import TIMES, parse
 
 #: Seconds of encoding that an interrupted call loses at most, and a batch.
 SECONDS = 20.0
 _ENDS = ("ends_lower", "ends_upper", "ends_rows")
+
+
+def _check_state(state: Mapping[str, Array]) -> None:
+    """Raise ValueError for arrays that are not those of an interrupted call."""
+    n_bins, lower, count = state["n_bins"], state["lower"], state["count"]
+    d, bins, by_label = len(n_bins), lower.shape[-1], (len(state["labels"]),)
+    ends = dict(zip(_ENDS, joined_ends([], d), strict=True))
+    expected: dict[str, tuple[Any, tuple[int, ...]]] = {
+        "n_bins": (np.int32, (d,)), "lower": (np.float64, (d, bins)),
+        "upper": (np.float64, (d, bins)), "count": (np.int64, by_label),
+        "content": (np.uint64, by_label), "at": (np.int64, by_label), "done": (np.int64, (1,)),
+        **{name: (array.dtype, array.shape) for name, array in ends.items()},
+    }  # fmt: skip
+    for name, (dtype, shape) in expected.items():
+        if state[name].dtype != dtype or state[name].shape != shape:
+            raise ValueError(f"{name}: expected {dtype} of shape {shape}")
+    start, done = np.cumsum(count) - count, state["at"]
+    if (count < 1).any() or (done < start).any() or (done > start + count).any():
+        raise ValueError("count, at: expected how many rows there are, and have been written")
+    if not ((n_bins >= 1) & (n_bins <= min(bins, MAX_BINS))).all():
+        raise ValueError(f"n_bins: expected 1 to {bins} bins")
 
 
 class ChangedError(ValueError):
@@ -94,12 +118,14 @@ class Encoding:
 
     @classmethod
     def of_state(cls, state: dict[str, Array]) -> Encoding:
-        """Return codes of which some have been written."""
-        names = json.loads(state["names"].tobytes())
-        none = np.empty((len(state["n_bins"]), 0), dtype=np.uint8)
+        """Return codes of which some have been written; ValueError where no call has left that."""
+        _check_state(state)
+        n_bins = state["n_bins"]
+        names = checked_names(parse(state["names"].tobytes(), TIMES), len(n_bins))
+        none = np.empty((len(n_bins), 0), dtype=np.uint8)
         bins = made(
-            BinnedColumns, none, state["n_bins"], state["lower"], state["upper"],
-            None if names is None else tuple(names), None, Table.from_members(state), None,
+            BinnedColumns, none, n_bins, state["lower"], state["upper"], names, None,
+            Table.from_members(state), None,
         )  # fmt: skip
         found = cls(
             bins, state["labels"], state["count"], state["content"], state["value_dtype"].item()

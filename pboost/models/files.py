@@ -89,8 +89,12 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model from a file that `save` wrote.
 
-    Nothing in the file is executed, and everything that is read is checked: digests, shapes,
-    ranges and topology.
+    Nothing in the file is executed. Digests tell damage, but anyone can make them anew; so all that
+    functions of a model rely on is checked: names, types and shapes of what is there, ranges of
+    numbers, topology, that sums are finite, and that parts go together. Not checked, because a file
+    cannot tell, is whether the model is one that a builder has made: other votes, certificates,
+    errors or settings that are in range are taken as they are. A file is refused before more
+    memory is taken than ten times its size, and 16 MB.
 
     Parameters
     ----------
