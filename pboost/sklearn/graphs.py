@@ -66,8 +66,9 @@ class GraphClassifier(StagedScores):
         options = super()._options(given)
         observation: Any = options.get("observation")
         if self.route == "expected" and getattr(observation, "needs_class", False):
+            kind = getattr(observation, "kind", "")
             raise ValueError(
-                f"route: expected 'hard' with observation {observation.kind!r}, whose answers "
+                f"route: expected 'hard' with observation {kind!r}, whose answers "
                 "depend on the class of a row, which is not known in a prediction, got 'expected'"
             )
         return options

@@ -64,7 +64,7 @@ class SumGrowth:
             if self.end:
                 break
             record = self._add(step)
-            if record is None or callback is None or step <= told:
+            if callback is None or record is None or step <= told:
                 continue
             if callback(step, record):
                 return STOPPED
