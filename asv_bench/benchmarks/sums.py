@@ -32,6 +32,23 @@ class Stagewise:
         pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
 
 
+class ShortCalls:
+    """A hundred calls that add a tree each; the fit of all at once is that of `Stagewise`."""
+
+    params = (["squared", "logistic"],)
+    param_names = ("loss",)
+    setup_cache = Stagewise.setup_cache
+
+    def setup(self, data, loss):
+        self.X, self.y = data[10_000, N_FEATURES[0]]
+        self.model = pb.fit_stagewise(self.X, self.y, loss=loss, steps=1, n_threads=1)
+
+    def time_continue_fit(self, data, loss):
+        model, state = self.model, pb.FitState()
+        for _ in range(STEPS - 1):
+            model = pb.continue_fit(model, self.X, self.y, steps=1, state=state, n_threads=1)
+
+
 class SecondThread:
     params = ([100_000, 1_000_000], [1, 2])
     param_names = ("n_rows", "n_threads")
