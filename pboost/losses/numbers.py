@@ -241,12 +241,11 @@ class Poisson(Loss):
             )
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
-        """Return the log of the mean, whatever the order of rows."""
+        """Return the log of the mean, whatever the order of rows; -`limit` if that is 0."""
         total, wanted = _sum(weight), _sum(weight * y)
         if not total:
             return 0.0
-        step = math.log(wanted) - math.log(total) if wanted else -math.inf
-        return min(max(step, -self.limit), self.limit)
+        return math.log(wanted) - math.log(total) if wanted else -self.limit
 
     def leaf_value(
         self,

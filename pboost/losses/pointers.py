@@ -114,7 +114,8 @@ def compiled(
     Returns
     -------
     Loss
-        It keeps the objects that it was given, not what an address belongs to. Functions are
+        Derivatives beyond 1e150 in size are refused before the first tree, and end a fit later. It
+        keeps the objects that it was given, not what an address belongs to. Functions are
         called by one thread, without the lock of the interpreter; a Python function that `ctypes`
         has wrapped takes the lock itself, at the price of Python. Models with this loss cannot be
         saved or pickled.

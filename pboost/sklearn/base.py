@@ -24,6 +24,7 @@ import pboost as pb
 from pboost.data.check_xy import class_codes, is_continuous, label_array, label_values
 from pboost.data.convert import is_frame
 from pboost.data.labels import SoftLabels, fitted, labels_of_rows
+from pboost.data.numbers import refuse_nul
 from pboost.sklearn.callbacks import CallbackSupportMixin, told, with_callbacks
 from pboost.sklearn.class_weights import with_class_weights
 from pboost.sklearn.parameters import (
@@ -107,6 +108,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         checks, is_soft = self._checks(), isinstance(y, SoftLabels)
         targets = {} if is_soft else {"y": y, "y_numeric": isinstance(self, RegressorMixin)}
         refuse_masked("y", y)  # scikit-learn would take what a mask hides
+        if not (is_soft or isinstance(y, np.ndarray) or hasattr(y, "iloc")):
+            refuse_nul(np.asarray(y, dtype=object), "y: expected labels")  # it would drop these
         # Builders check arrays, too; small trees are fitted faster than scikit-learn does it.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and (is_soft or _is_array(y, 1))
         reads_tables = self._reads_tables(X)

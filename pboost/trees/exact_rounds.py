@@ -8,13 +8,13 @@ import numpy as np
 
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
-from pboost.losses import Loss
+from pboost.losses import Loss, is_of_package
 from pboost.losses.search import Counts
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
 from pboost.trees.cart import fit_tree
 from pboost.trees.forest import nodes_of_rows
-from pboost.trees.steps import Steps, slopes_of, working_response
+from pboost.trees.steps import Steps, are_too_large, slopes_of, working_response
 from pboost.values import FloatArray, IntArray
 
 
@@ -27,7 +27,7 @@ class ExactRounds:
     ) -> None:  # fmt: skip
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
-        self.used = np.flatnonzero(weight > 0)
+        self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)
         self.mean_loss, self.number = 0.0, 0  # of no use here
         #: Where the tree just grown has the rows.
         self.node = np.empty(0, dtype=np.int32)
@@ -58,8 +58,9 @@ class ExactRounds:
     def grown(self, rows: IntArray) -> Tree | None:
         """Return a tree that is grown on the listed rows; None where numbers end."""
         y, f, weight = self.y[rows], self.f[rows], self.weight[rows]
-        found = working_response(self.loss, y, f, weight, self.problem.given(rows))
-        if found is None:
+        given = self.problem.given(rows)
+        found = working_response(self.loss, y, f, weight, given)
+        if found is None or (self.is_own and are_too_large(self.loss, y, f, given)):
             return None
         target, of_target = np.zeros(len(self.y)), np.zeros(len(self.y))
         target[rows], of_target[rows] = found

@@ -24,7 +24,7 @@ from pboost.trees.lanes import lanes_of
 from pboost.trees.payments import Payments
 from pboost.trees.pooling import SHARES, Pooling, open_nodes, pooling_of
 from pboost.trees.restraints import Restraints
-from pboost.trees.steps import Steps, slopes_of
+from pboost.trees.steps import MOST_DERIVATIVE, Steps, slopes_of
 from pboost.trees.weights import Weights
 from pboost.values import FloatArray, IntArray
 
@@ -217,7 +217,8 @@ class Rounds:
 
     def grown(self, rows: IntArray) -> Grown | None:
         """Return a tree that is grown on the listed rows; None where derivatives are no numbers."""
-        if not (np.isfinite(self.steepest) and np.isfinite(self.most_curved)):
+        most = np.finfo(np.float64).max if self.loss_code >= 0 else MOST_DERIVATIVE
+        if not (self.steepest <= most and self.most_curved <= most):
             return None
         self.n_listed = len(rows)
         self.list_rows(rows)

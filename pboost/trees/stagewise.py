@@ -54,7 +54,7 @@ from pboost.trees.restraints import (
 from pboost.trees.rounds import Rounds
 from pboost.trees.sharded_rounds import RowParts, ShardedRounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.steps import Steps, has_curvature
+from pboost.trees.steps import Steps, check_size, has_curvature
 from pboost.trees.sum_growth import SumGrowth
 from pboost.trees.targets import loss_of, targets_of, task_of_loss
 from pboost.trees.vector_rounds import VectorRounds
@@ -588,6 +588,13 @@ class SumFit(SumGrowth):
         weight = np.broadcast_to(1.0, len(y)) if weights.of_rows is None else weights.of_rows
         return ExactRounds(self.problem, y, loss, weight, f, limits, steps, workers.n_threads)
 
+    def _refuse_first(self) -> None:
+        """Raise ValueError for derivatives to which no first tree can be fitted."""
+        rows = np.flatnonzero(self.watch.weight > 0)
+        y, f = self.rounds.y[rows], self.rounds.f[rows]
+        check_size(self.loss, y, f, self.problem.given(rows))
+        raise ValueError("loss: expected derivatives whose Newton steps are numbers, got others")
+
     def _next_tree(self, step: int) -> Any:
         """Return the tree of a step, that which is given or a new one; None where numbers end."""
         rounds = self.rounds
@@ -630,9 +637,10 @@ def _constant(
         return np.asarray(found)
     if not is_constant:
         return 0.0
-    used = weight > 0
-    if not used.all():
-        y, weight = y[used], weight[used]
+    used = np.flatnonzero(weight > 0)
+    y, weight = y[used], weight[used]
+    if not is_of_package(loss):
+        check_size(loss, y, np.zeros(len(y)), problem.given(used))
     return float(loss.constant(y, weight))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.losses import Loss
-from pboost.values import FloatArray
+from pboost.values import FloatArray, first_false
 
 
 class Steps(NamedTuple):
@@ -23,6 +23,36 @@ class Steps(NamedTuple):
     solved: bool
     l2: float
     sums: str = "auto"
+
+
+#: The largest derivative of a loss of one's own: sums of squares are then numbers.
+MOST_DERIVATIVE = 1e150
+
+
+def check_size(loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]) -> None:
+    """Raise ValueError for derivatives that no tree can be fitted to; `rows` as of `slopes_of`."""
+    for name, values in _derivatives(loss, y, f, rows).items():
+        if (k := first_false(np.abs(values) <= MOST_DERIVATIVE)) >= 0:
+            raise ValueError(
+                f"loss: {name}(y, f): expected a number of at most {MOST_DERIVATIVE:g} in size, "
+                f"got {values[k]} of row {rows[k]}, where y = {y[k]:g}, f = {f[k]:g}"
+            )
+
+
+def are_too_large(loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]) -> bool:
+    """Return whether derivatives are as `check_size` refuses them."""
+    found = _derivatives(loss, y, f, rows).values()
+    return any(not (np.abs(values) <= MOST_DERIVATIVE).all() for values in found)
+
+
+def _derivatives(
+    loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]
+) -> dict[str, FloatArray]:
+    with np.errstate(all="ignore"):
+        found = {"gradient": _numbers("gradient", loss.gradient(y, f), y, f, rows)}
+        if has_curvature(loss):
+            found["curvature"] = _numbers("curvature", loss.curvature(y, f), y, f, rows)
+    return found
 
 
 def has_curvature(loss: Loss) -> bool:

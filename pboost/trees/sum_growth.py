@@ -75,6 +75,8 @@ class SumGrowth:
         rounds = self.rounds
         tree = self._next_tree(step)
         if tree is None:
+            if not self.trees:
+                self._refuse_first()
             self.end = "the loss of a row is too large to go on"
             return None
         value = rounds.values(tree)
@@ -115,4 +117,8 @@ class SumGrowth:
 
     def _next_tree(self, step: int) -> Any:
         """Return the tree of a step; None if derivatives are no numbers any more."""
+        raise NotImplementedError
+
+    def _refuse_first(self) -> None:
+        """Raise ValueError for derivatives to which no first tree can be fitted."""
         raise NotImplementedError

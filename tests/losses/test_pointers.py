@@ -110,6 +110,23 @@ def test_derivatives_that_are_no_numbers_are_named():
         pb.fit_stagewise(X, y, loss=compiled(wrong), steps=30)
 
 
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e308])
+@pytest.mark.parametrize("options", [{}, {"search": "exact"}, {"start": "zero"}])
+@pytest.mark.parametrize("name", ["gradient", "curvature"])
+def test_derivatives_that_are_too_large_are_named(bad, options, name):
+    """No tree was grown, which raised IndexError, or trees had impurities that are no numbers."""
+
+    @SLOPES
+    def wrong(y, f, g, h):
+        is_wrong = y > 1.0
+        g[0] = bad if is_wrong and name == "gradient" else f - y
+        h[0] = abs(bad) if is_wrong and name == "curvature" else 1.0
+
+    X, y = data()
+    with pytest.raises(ValueError, match=rf"loss: {name}.* at most 1e\+150 .* got .* of row \d+"):
+        pb.fit_stagewise(X, y, loss=compiled(wrong), steps=30, **options)
+
+
 def test_what_is_compiled_is_neither_stored_nor_copied(tmp_path):
     X, y = data()
     loss = compiled(of("squared")[0], name="mine")

@@ -167,3 +167,16 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
     options = {"steps": 1, "learning_rate": 1.0, "start": "zero", "min_leaf": 3, "max_step": None}
     model = pb.fit_stagewise(X, y, loss="huber", search=search, **options)
     assert pb.predict(model, X) == pytest.approx([4.1] * 3, abs=1e-3)
+
+
+@pytest.mark.parametrize("search", ["binned", "exact"])
+@pytest.mark.parametrize("mean", [1e-100, 1e-20, 1e20, 1e100, 1e140])
+def test_counts_of_any_size_have_the_predictions_of_others(mean, search):
+    """The first decision value was no further than 36.04 from 0."""
+    X, y = numbers(Poisson())
+    fit = partial(pb.fit_stagewise, X, loss="poisson", steps=10, search=search)
+    one, other = fit(y), fit(y * mean)
+    assert other.bias == pytest.approx(np.log(y.mean()) + np.log(mean), rel=1e-14)
+    expected = pb.predict(one, X)
+    np.testing.assert_allclose(pb.predict(other, X) / mean, expected, rtol=1e-9)
+    assert expected.sum() == pytest.approx(y.sum(), rel=0.1)
