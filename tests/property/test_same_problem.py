@@ -1,0 +1,194 @@
+"""The same problem put in another way gives the same predictions, for every builder.
+
+Weights in another unit, rows in another order, every row twice in place of weights twice as large,
+and a feature recoded by an increasing function. What differs is listed in `DIFFERENCES`, with the
+words by which ``docs/user/guide/data.rst`` says so, and is shown to differ.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+N = 120
+r = np.random.default_rng(4)
+X = r.normal(size=(N, 4))
+SCORE = X[:, 0] - X[:, 1] + X[:, 2] * X[:, 3] + 0.7 * r.normal(size=N)
+TARGETS = {
+    "two": SCORE > 0,
+    "three": np.searchsorted([-1.0, 1.0], SCORE),
+    "numbers": SCORE,
+    "counts": np.exp(SCORE).round(),
+}
+WEIGHT = r.uniform(1.0, 2.0, N)
+UNITS = (1e-6, 0.1, 1e6)
+weak, see = pb.weak, pb.observation
+chain, tree = partial(pb.fit_adaboost, rounds=4), partial(pb.fit_boosted_tree, nodes=4)
+sums = partial(pb.fit_stagewise, steps=4)
+drawn = {"rng": 0}
+#: A fit of each builder, and what it is fitted to.
+FITS = {
+    "adaboost": (chain, "two"),
+    "adaboost of three": (chain, "three"),
+    "adaboost symmetric": (partial(chain, votes="symmetric"), "two"),
+    "adaboost binned": (partial(chain, weak=weak.stump(search="binned")), "two"),
+    "adaboost uniform": (partial(chain, observation=see.uniform()), "two"),
+    "adaboost gaussian": (partial(chain, observation=see.gaussian(0.3)), "two"),
+    "adaboost sampled": (partial(chain, observation=see.sampled(3), **drawn), "two"),
+    "adaboost affine": (partial(chain, weak=weak.affine(directions=20)), "two"),
+    "adaboost linear": (partial(chain, weak=weak.linear(pairs=3)), "two"),
+    "adaboost separator": (partial(chain, weak=weak.separator(stumps=3)), "two"),
+    "adaboost held out": (partial(chain, validation=0.3, **drawn), "two"),
+    "adaboost_real": (partial(pb.fit_adaboost_real, rounds=4), "two"),
+    "adaboost_real of columns": (
+        partial(pb.fit_adaboost_real, rounds=4, weak=weak.feature()), "two"
+    ),
+    "boosted_tree": (tree, "two"),
+    "boosted_tree of three": (tree, "three"),
+    "oblique_tree": (partial(pb.fit_oblique_tree, stumps=2, separators=2), "two"),
+    "topdown_tree": (partial(pb.fit_topdown_tree, nodes=4), "two"),
+    "matryoshka": (partial(pb.fit_matryoshka, shape=(2, 2)), "two"),
+    "matryoshka greedy": (partial(pb.fit_matryoshka, growth="greedy", nodes=5), "two"),
+    "cart": (pb.fit_cart, "three"),
+    "cart of numbers": (partial(pb.fit_cart, task="regression"), "numbers"),
+    "pruned_cart": (partial(pb.fit_pruned_cart, folds=4, **drawn), "two"),
+    "forest": (partial(pb.fit_forest, members=3, **drawn), "three"),
+    "forest of all rows": (
+        partial(pb.fit_forest, members=2, replace=False, features_per_split=None, **drawn), "two"
+    ),
+    "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, members=3, nodes=3, **drawn), "two"),
+    **{
+        f"stagewise {loss}": (partial(sums, loss=loss, task="classification"), "two")
+        for loss in ("logistic", "exponential", "probit", "hinge", "squared")
+    },
+    "stagewise softmax": (partial(sums, loss="softmax"), "three"),
+    "stagewise one tree": (partial(sums, loss="softmax", trees="one"), "three"),
+    "stagewise exact": (partial(sums, search="exact"), "two"),
+    **{
+        f"stagewise {loss} of numbers": (partial(sums, loss=loss, task="regression"), "numbers")
+        for loss in ("squared", "absolute", "huber", "quantile")
+    },
+    "stagewise poisson": (partial(sums, loss="poisson"), "counts"),
+    "stagewise l2": (partial(sums, l2=3.0), "two"),
+    "stagewise min_weight": (partial(sums, min_weight=4.0, l2=0), "two"),
+    "stagewise min_gain": (partial(sums, min_gain=1.0, l2=0), "two"),
+    "stagewise bag": (partial(sums, bag=0.5, **drawn), "two"),
+    "one_vs_rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3), "three"),
+    "samme": (partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3), "three"),
+    "probitboost": (partial(pb.fit_probitboost, steps=5), "two"),
+    "probitboost tol": (partial(pb.fit_probitboost, steps=99, tol=0.1), "two"),
+    "probit_tree": (partial(pb.fit_probit_tree, steps=3), "two"),
+    "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, **drawn), "two"),
+    "within": (partial(pb.fit_within, comparisons=3, **drawn), "two"),
+    "cart min_leaf": (partial(pb.fit_cart, min_leaf=9), "two"),
+}  # fmt: skip
+
+
+def scores(model, rows):
+    """Return what a model says of rows, as numbers."""
+    if getattr(model, "labels", None) is None:
+        return pb.predict(model, rows)
+    return (
+        pb.predict_proba(model, rows)
+        if "hinge" not in str(model)
+        else pb.decision_function(model, rows)
+    )
+
+
+def units(fit, y):
+    one = scores(fit(X, y, sample_weight=WEIGHT), X)
+    return [(one, scores(fit(X, y, sample_weight=WEIGHT * unit), X)) for unit in UNITS]
+
+
+def order(fit, y):
+    rows = np.random.default_rng(1).permutation(N)
+    one = scores(fit(X, y, sample_weight=WEIGHT), X)
+    return [(one, scores(fit(X[rows], y[rows], sample_weight=WEIGHT[rows]), X))]
+
+
+def copies(fit, y):
+    weight = np.random.default_rng(2).integers(1, 4, N).astype(float)
+    twice, doubled = np.r_[X, X], 2 * weight
+    one = scores(fit(X, y, sample_weight=doubled), X)
+    return [(one, scores(fit(twice, np.r_[y, y], sample_weight=np.r_[weight, weight]), X))]
+
+
+def recoded(fit, y):
+    Z = X.copy()
+    Z[:, 0] = np.exp(3 * X[:, 0])
+    one = scores(fit(X, y, sample_weight=WEIGHT), X)
+    return [(one, scores(fit(Z, y, sample_weight=WEIGHT), Z))]
+
+
+RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
+#: Words of the page that say why predictions differ, and of which fits they do.
+DRAWN = "since they are drawn by their numbers: in bags, in folds, and for ``validation``"
+COUNTED = "options: ``min_leaf``, ``min_split``, ``level_smoothing``, and a ``bag``"
+MULTIPLES = '``l2="auto"`` of ``fit_stagewise``, which counts in the weight of which all are'
+IN_UNIT = "numbers given as ``l2``, ``min_weight`` and ``min_gain`` of ``fit_stagewise``, and"
+BETWEEN = "as can the rows outside of a bag"
+VALUES = "What adds features up or compares them with an error depends on the values themselves"
+NOISE = "``weak.linear``, which looks for directions with more noise where fewer rows arrive"
+DIFFERENCES = {
+    ("units", IN_UNIT): (
+        "stagewise l2", "stagewise min_weight", "stagewise min_gain", "probitboost tol",
+    ),
+    ("order", DRAWN): (
+        "adaboost held out", "pruned_cart", "forest", "bagging", "stagewise bag", "sbpmt", "within",
+    ),
+    ("copies", DRAWN): ("pruned_cart", "forest", "bagging", "sbpmt", "within"),
+    ("copies", COUNTED): (
+        "adaboost held out", "stagewise bag", "probit_tree", "cart min_leaf",
+    ),
+    ("copies", MULTIPLES): (
+        "stagewise logistic", "stagewise exponential", "stagewise probit", "stagewise squared",
+        "stagewise softmax", "stagewise one tree",
+    ),
+    ("copies", NOISE): ("adaboost linear",),
+    ("recoded", BETWEEN): ("forest", "bagging"),
+    ("recoded", VALUES): (
+        "adaboost gaussian", "adaboost affine", "adaboost linear", "adaboost_real of columns",
+        "probitboost", "probitboost tol", "probit_tree", "sbpmt",
+    ),
+}  # fmt: skip
+PAGE = Path(__file__).parents[2] / "docs" / "user" / "guide" / "data.rst"
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", FITS)
+def test_the_same_problem_gives_the_same_predictions(name, relation):
+    fit, target = FITS[name]
+    pairs = RELATIONS[relation](fit, TARGETS[target])
+    same = all(np.allclose(one, other, rtol=1e-6, atol=1e-9) for one, other in pairs)
+    listed = any(name in names for (of, _), names in DIFFERENCES.items() if of == relation)
+    assert same != listed
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="no pages beside tests/")
+def test_every_difference_is_on_the_page():
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for _, words in DIFFERENCES:
+        assert words in text
+
+
+def test_every_builder_is_fitted():
+    """Also within others, by the functions that they are made of."""
+    built = {builder_of(fit) for fit, _ in FITS.values()}
+    names = {name for name in pb.__all__ if name.startswith("fit_")}
+    assert names - built == WITHOUT
+
+
+#: It makes columns, not a model.
+WITHOUT = {"fit_one_hot"}
+
+
+def builder_of(fit):
+    """Return the name of the builder of a fit."""
+    while isinstance(fit, partial):
+        fit = fit.func
+    return fit.__name__
