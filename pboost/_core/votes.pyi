@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 VOTES: tuple[str, ...]
 TIE: float
 NO_VOTE: float
+VOTE_LIMIT: float
 
 class SplitStep:
     votes: tuple[float, float]

@@ -14,6 +14,8 @@ VOTES = ("domain", "symmetric")
 TIE = 1e-12
 #: Votes below this change no weight.
 NO_VOTE = 1e-12
+#: The largest vote, before the learning rate.
+VOTE_LIMIT = _vote.VOTE_LIMIT
 
 
 def half_log_odds(double positive, double negative, double smoothing):

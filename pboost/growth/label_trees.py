@@ -18,19 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import labels as kernels
-from pboost._core.votes import NO_VOTE, VoteRule, half_log_odds
+from pboost._core.votes import NO_VOTE, VOTE_LIMIT, VoteRule, half_log_odds
 from pboost.data.special_columns import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst
 from pboost.growth.step import (
     PERFECT,
     STOPPED,
+    SURE,
     Callback,
     Edges,
     Growth,
     TreeLimits,
     asked_at,
     fixed_scale,
+    sure,
 )
 from pboost.models.graph import DecisionGraph
 from pboost.threads import MIN_CELLS
@@ -97,7 +99,10 @@ class LabelExit:
     mass : float
         Sum of their weights now, in fixed point.
     bound : float
-        The same as a share of all starting weight.
+        Sum of the real weights now, as a share of all starting weight.
+    settled : ndarray of bool, shape (J,)
+        Labels that some exit above has been voted for where it held no other rows, or none with
+        the label.
     reach, error : float
         Share of the starting weight that arrives, and that of all but its largest class.
     """
@@ -112,9 +117,10 @@ class LabelExit:
     for_it: FloatArray
     against: FloatArray
     mass: float
-    bound: float
     reach: float
     error: float
+    settled: NDArray[np.bool_]
+    bound: float = 0.0
     pair: Pair | None = None
     sums: Sums | None = None
     labels: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
@@ -232,7 +238,8 @@ class LabelTrees(Growth, BestFirst):
     def _enter(self, edges: Edges, masses: NDArray[np.int64]) -> None:
         """Open the entrance of a tree, where exits join."""
         ones = np.ones(self.n_labels)
-        root = self._exit(edges, 0, self._rows, masses, ones, ones)
+        settled = np.all([exit_.settled for exit_ in self.open.values()] or [ones < 1], axis=0)
+        root = self._exit(edges, 0, self._rows, masses, ones, ones, settled)
         self._delta = self.rule.smoothing * root.mass / self.n_labels
         self.open = {root.serial: root}
         self.heap, self._kept = [], 0
@@ -250,18 +257,38 @@ class LabelTrees(Growth, BestFirst):
 
     def _exit(
         self, edges: Edges, depth: int, rows: IntArray, masses: NDArray[np.int64],
-        for_it: FloatArray, against: FloatArray,
+        for_it: FloatArray, against: FloatArray, settled: NDArray[np.bool_],
     ) -> LabelExit:  # fmt: skip
-        """Return an exit, given the sums of its rows."""
+        """Return an exit, given the sums of its rows, and the labels settled above it."""
         whole, own, start = masses
-        mass = math.fsum([*(for_it * own).tolist(), *(against * (whole - own)).tolist()])
+        mass = _boosted(own, whole - own, for_it, against)
         arriving = int(start.sum())
         self._serial += 1
-        return LabelExit(
+        exit_ = LabelExit(
             self._serial, edges, depth, rows, whole, own, start, for_it, against, mass,
-            mass / self._scale / (self.n_labels * self._whole), arriving / self._total,
-            (arriving - int(start.max())) / self._total,
+            arriving / self._total, (arriving - int(start.max())) / self._total,
+            settled | (own == 0) | (own == whole) if depth else settled,
         )  # fmt: skip
+        exit_.bound = self._bound(exit_, self._scale)
+        return exit_
+
+    def _bound(self, exit_: LabelExit, scale: float) -> float:
+        """Return the part of the certificate that an exit carries."""
+        n_own = np.bincount(self.data.label[exit_.rows], minlength=self.n_labels)
+        for_it, against = exit_.for_it, exit_.against
+        rounding = 0.5 * float(n_own @ for_it + (len(exit_.rows) - n_own) @ against)
+        bound = exit_.mass / scale / (self.n_labels * self._whole)
+        if rounding <= SURE * exit_.mass:
+            return bound
+        is_own = self.data.label[exit_.rows, None] == np.arange(self.n_labels)
+        weights = self._real_weights(exit_) * np.where(is_own, for_it, against)
+        real = math.fsum(weights.ravel().tolist()) / (self.n_labels * self._whole)
+        return sure(bound, real)
+
+    def _real_weights(self, exit_: LabelExit) -> FloatArray:
+        """Return the weights (n, J) of the rows of an exit, but for its factors."""
+        weights: FloatArray = self._weight[exit_.rows, : self.n_labels]
+        return weights
 
     def push(self, exit_: LabelExit) -> bool:
         """Put an exit in its place, if its depth allows a split."""
@@ -298,26 +325,32 @@ class LabelTrees(Growth, BestFirst):
         masses = [self._add_up(rows[fewer])] * 2
         masses[1 - fewer] = exit_.masses - masses[fewer]
         for side in (0, 1):
-            part = self._exit(
-                (), exit_.depth + 1, rows[side], masses[side], exit_.for_it, exit_.against
-            )
+            whole, own, _ = masses[side]
             if votes is not None:
                 made[side] = votes[side]
             else:
-                own, other = exit_.for_it * part.own, exit_.against * (part.whole - part.own)
-                made[side] = self._votes(own, other, self._delta)
+                now = exit_.for_it * own, exit_.against * (whole - own)
+                made[side] = self._votes(*now, self._delta, exit_.settled)
             down, up = np.exp(-made[side]), np.exp(made[side])
-            part.for_it, part.against = exit_.for_it * down, exit_.against * up
-            weights = part.for_it * part.own, part.against * (part.whole - part.own)
-            part.mass = math.fsum(np.concatenate(weights).tolist())
-            part.bound = part.mass / self._scale / (self.n_labels * self._whole)
-            parts.append(part)
+            parts.append(
+                self._exit(
+                    (), exit_.depth + 1, rows[side], masses[side], exit_.for_it * down,
+                    exit_.against * up, exit_.settled,
+                )
+            )  # fmt: skip
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, parts)
 
-    def _votes(self, own: NDArray[Any], other: NDArray[Any], delta: float) -> FloatArray:
-        """Return the votes of an exit for each label, given the masses of its rows and others."""
-        odds = [half_log_odds(p, n, delta) for p, n in zip(own, other, strict=True)]
-        votes: FloatArray = self.rule.learning_rate * np.array(odds)
+    def _votes(
+        self, own: NDArray[Any], other: NDArray[Any], delta: float, settled: NDArray[np.bool_]
+    ) -> FloatArray:
+        """Return the votes of an exit for each label, given the masses of its rows and others.
+
+        A label that is settled has had the largest vote already and gets none, as long as all rows
+        or none have it; with smoothing it gets what smoothing leaves.
+        """
+        odds = np.array([half_log_odds(p, n, delta) for p, n in zip(own, other, strict=True)])
+        odds[settled & ((own == 0) | (other == 0)) & (np.abs(odds) == VOTE_LIMIT)] = 0.0
+        votes: FloatArray = self.rule.learning_rate * odds
         return votes
 
     def _fill(self, exit_: LabelExit) -> None:
@@ -418,6 +451,12 @@ class LabelTrees(Growth, BestFirst):
         """Return the votes of a model without nodes, and its certificate."""
         (root,) = self.open.values()
         other = root.whole - root.own
-        votes = self._votes(root.own, other, self._delta)
-        mass = math.fsum([*(root.own * np.exp(-votes)).tolist(), *(other * np.exp(votes)).tolist()])
-        return votes, mass / root.mass
+        votes = self._votes(root.own, other, self._delta, root.settled)
+        root.for_it, root.against = np.exp(-votes), np.exp(votes)
+        root.mass = _boosted(root.own, other, root.for_it, root.against)
+        return votes, self._bound(root, self._scale)
+
+
+def _boosted(own: NDArray[Any], other: NDArray[Any], for_it: Any, against: Any) -> float:
+    """Return the sum of the masses of each label's rows, and of the others, times their factors."""
+    return math.fsum([*(for_it * own).tolist(), *(against * other).tolist()])

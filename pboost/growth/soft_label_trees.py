@@ -87,17 +87,21 @@ class SoftLabelTrees(LabelTrees):
 
     def _exit(
         self, edges: Any, depth: int, rows: IntArray, masses: NDArray[np.int64],
-        for_it: FloatArray, against: FloatArray,
+        for_it: FloatArray, against: FloatArray, settled: NDArray[np.bool_],
     ) -> SoftLabelExit:  # fmt: skip
         """Return the entrance of a tree, where all rows arrive."""
-        root = LabelTrees._exit(self, edges, depth, rows, masses, for_it, against)
+        root = LabelTrees._exit(self, edges, depth, rows, masses, for_it, against, settled)
         values = {each.name: getattr(root, each.name) for each in fields(LabelExit)}
         return SoftLabelExit(**values, scale=self._scale)
 
-    def _probability(self, exit_: SoftLabelExit) -> FloatArray:
+    def _real_weights(self, exit_: LabelExit) -> FloatArray:
+        """Return the weights (n, J) of the rows of an exit, but for its factors."""
+        return LabelTrees._real_weights(self, exit_) * self._probability(exit_)[:, None]
+
+    def _probability(self, exit_: LabelExit) -> FloatArray:
         """Return the probability that each row arrives at an exit."""
         found = np.ones(self.data.n_rows)
-        for cut, table in exit_.turns:
+        for cut, table in exit_.turns if isinstance(exit_, SoftLabelExit) else ():
             side = self._labels.sides_of_rows(cut).astype(np.int32)
             found *= table.ravel().take(side * np.int32(self.n_labels) + self.data.label)
         return found
@@ -159,18 +163,20 @@ class SoftLabelTrees(LabelTrees):
             if votes is not None:
                 made[side] = votes[side]
             else:
-                made[side] = self._votes(own * exit_.for_it, other * exit_.against, delta)
+                now = own * exit_.for_it, other * exit_.against
+                made[side] = self._votes(*now, delta, exit_.settled)
             for_it, against = exit_.for_it * np.exp(-made[side]), exit_.against * np.exp(made[side])
             mass = math.fsum([*(for_it * own), *(against * other)])
             by_class = (reach * taken).sum(axis=0)
+            own_mass, other_mass = np.rint(own).astype(np.int64), np.rint(other).astype(np.int64)
             part = SoftLabelExit(
-                self._serial + 1 + side, (), exit_.depth + 1, exit_.rows,
-                np.rint(own).astype(np.int64) + np.rint(other).astype(np.int64),
-                np.rint(own).astype(np.int64), np.zeros(0, dtype=np.int64), for_it, against, mass,
-                mass / exit_.scale / (self.n_labels * self._whole), float(by_class.sum()),
-                float(by_class.sum() - by_class.max()), scale=exit_.scale,
+                self._serial + 1 + side, (), exit_.depth + 1, exit_.rows, own_mass + other_mass,
+                own_mass, np.zeros(0, dtype=np.int64), for_it, against, mass,
+                float(by_class.sum()), float(by_class.sum() - by_class.max()),
+                exit_.settled | (own_mass == 0) | (other_mass == 0), scale=exit_.scale,
                 turns=(*exit_.turns, (cut, taken)),
             )  # fmt: skip
+            part.bound = self._bound(part, exit_.scale)
             parts.append(part)
         self._serial += 2
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, [*parts], table)

@@ -29,6 +29,8 @@ from pboost.weak.priced_search import PricedSearch
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60
+#: Relative error up to which the certificate is taken from fixed-point masses.
+SURE = 1e-10
 
 #: Orders in which the open exits of a tree are split.
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
@@ -186,6 +188,15 @@ def cost_after(reach: NDArray[np.float64]) -> FloatArray:
 def fixed_scale(total: float) -> float:
     """Return the power of two that brings a sum of weights just below 2 to `FIXED_BITS`."""
     return math.ldexp(1.0, FIXED_BITS - math.frexp(total)[1])
+
+
+def sure(counted: float, exact: float) -> float:
+    """Return a sum of fixed-point masses if it is right, otherwise the sum of the real weights.
+
+    A row's fixed-point weight is off by up to half a unit, and is 0 if the row weighs less. Votes
+    can make that half a unit as heavy as all other rows.
+    """
+    return counted if abs(counted - exact) <= SURE * exact else exact
 
 
 def asked_at(model: DecisionGraph, node: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reference.adaboost import half_log_odds
+from reference.adaboost import VOTE_LIMIT, half_log_odds
 from reference.keys import decrease, first_largest, rounded
 
 TIE = 1e-12
@@ -37,6 +37,7 @@ class Exit(NamedTuple):
     rows: np.ndarray
     w: np.ndarray  # (n, J), weights
     p: np.ndarray  # (n,), probability of arriving
+    settled: np.ndarray  # (J,), labels voted for above where all rows or none had them
     cut: Any
 
 
@@ -138,7 +139,7 @@ def answer_table(observation, above, y, reach, J):
 
 
 def split(exit_, D, y, rule, observation):
-    """Return table and votes of the exits, and (rows, weights, reach) of either.
+    """Return table and votes of the exits, and (rows, weights, reach, settled) of either.
 
     Of the rule: what is added to masses, and the rate.
     """
@@ -149,10 +150,14 @@ def split(exit_, D, y, rule, observation):
     votes, after = [], []
     for q, side in ((1 - taken, ~above), (taken, above)):
         w, p = exit_.w * q[:, None], exit_.p * q
-        pairs = zip(*masses(w, y, exit_.rows), strict=True)
-        votes.append([rate * half_log_odds(own + delta, other + delta) for own, other in pairs])
         rows = exit_.rows & side if observation[0] == "exact" else exit_.rows
-        after.append((rows, w * np.exp(-sign * votes[-1]), p))
+        own, other = masses(w, y, rows)
+        pairs = zip(own + delta, other + delta, strict=True)
+        odds = np.array([half_log_odds(plus, minus) for plus, minus in pairs])
+        pure = (own == 0) | (other == 0)
+        odds[exit_.settled & pure & (np.abs(odds) == VOTE_LIMIT)] = 0.0
+        votes.append(rate * odds)
+        after.append((rows, w * np.exp(-sign * votes[-1]), p, exit_.settled | pure))
     return table, np.array(votes), after
 
 
@@ -167,7 +172,7 @@ def key(exit_, growth, D, y, rule, observation):
     if growth == "largest-error":
         return rounded(reach.sum() - max(reach[y == k].sum() for k in range(exit_.w.shape[1])))
     _, _, after = split(exit_, D, y, rule, observation)
-    return decrease(bound, bound - sum(w.sum() for _, w, _ in after))
+    return decrease(bound, bound - sum(w.sum() for _, w, _, _ in after))
 
 
 def fit(
@@ -183,16 +188,17 @@ def fit(
     values = [np.unique(x[~np.isnan(x)]) for x in X.T]
     made, serial = [], iter(range(10**9))
 
-    def opened(edges, depth, rows, w, p):
+    def opened(edges, depth, rows, w, p, settled):
         cut = None
         if depth < max_depth:
             cut = best_cut(X, y, w, rows, levels, level_smoothing, min_leaf, values)
-        return Exit(next(serial), edges, depth, rows, w, p, cut)
+        return Exit(next(serial), edges, depth, rows, w, p, settled, cut)
 
-    edges = ()
+    edges, settled = (), np.zeros(J, dtype=bool)
     for _ in range(rounds):
         rule = smoothing * w.sum() / J, learning_rate
-        leaves, size = [opened(edges, 0, np.ones(n, dtype=bool), w, np.ones(n))], 0
+        root = np.ones(n, dtype=bool), w, np.ones(n), settled
+        leaves, size = [opened(edges, 0, *root)], 0
         while size < nodes:
             able = [leaf for leaf in leaves if leaf.cut is not None]
             if not able:
@@ -218,5 +224,6 @@ def fit(
         if pure and smoothing == 0:
             break
         w = sum(leaf.w for leaf in leaves)
+        settled = np.all([leaf.settled for leaf in leaves], axis=0)
         edges = tuple(sorted(edge for leaf in leaves for edge in leaf.edges))
     return made

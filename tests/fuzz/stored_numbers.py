@@ -1,0 +1,230 @@
+"""Every number that a model stores, computed anew from the model and its training rows.
+
+``python tests/fuzz/stored_numbers.py --count 20000`` fits that many small random problems, each
+with the builder that its number chooses, and compares. Weights go over sixty decades.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+if __name__ == "__main__":
+    here = Path(__file__).resolve().parent
+    sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != here]
+    sys.path.insert(0, str(here.parent))
+
+import pboost as pb
+from fuzz import builders
+from fuzz.builders import GROWTHS, Fit
+from fuzz.draw import Generator, Problem
+from fuzz.learners import pick, some, table
+from fuzz.report import is_own
+
+#: Relative difference up to which two numbers are the same.
+CLOSE = 1e-9
+#: Certificates below this are not compared: kernels keep weights from becoming subnormal.
+LEAST = 1e-200
+#: Decades over which weights go.
+DECADES = 60
+#: What decision graphs of two classes are grown of, where answers can be computed anew.
+CERTAIN = ("stumps", "stumps", "stumps", "affine", "linear", "separators", "gaussian")
+
+
+def problem(rng: Generator, n_classes: int, *, holes: bool) -> Problem:
+    """Draw a few rows, many of them equal, of so many classes (0: a regression)."""
+    n = max(int(rng.integers(3, 13 if rng.random() < 0.8 else 40)), n_classes)
+    X = rng.integers(0, int(rng.integers(2, 9)), (n, int(rng.integers(1, 3)))).astype(float)
+    if n_classes:
+        y = rng.integers(0, n_classes, n)
+        y[rng.permutation(n)[:n_classes]] = np.arange(n_classes)
+    else:
+        y = rng.normal(size=n).round(2) * 10.0 ** rng.choice([0, 0, 9, -9])
+    if holes and rng.random() < 0.3:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    frame = as_categories(rng, X) if holes and rng.random() < 0.4 else X
+    return Problem(frame, y, weights(rng, n), n_classes)
+
+
+def as_categories(rng: Generator, X: np.ndarray) -> pd.DataFrame:
+    """Return the rows with a first column of categories."""
+    first = pd.Categorical(np.where(np.isnan(X[:, 0]), None, X[:, 0].astype("U")))
+    return pd.DataFrame({"a": first, **{str(j): X[:, j] for j in range(1, X.shape[1])}})
+
+
+def weights(rng: Generator, n: int) -> np.ndarray | None:
+    """Draw weights over sixty decades, or of a few sizes; or None."""
+    kind = rng.random()
+    if kind < 0.2:
+        return None
+    if kind < 0.3:
+        return rng.integers(1, 5, n).astype(float)
+    if kind < 0.6:
+        return 10.0 ** rng.uniform(-DECADES, 0, n)
+    sizes = 10.0 ** rng.uniform(-DECADES if kind < 0.8 else -20, 0, int(rng.integers(2, 4)))
+    return sizes[rng.integers(0, len(sizes), n)] * rng.uniform(1, 2, n)
+
+
+# Fits of decision graphs
+
+
+def voting(rng: Generator) -> dict[str, Any]:
+    chosen = {"smoothing": pick(rng, 0.0, 0.0, 0.0, 1e-300, 1e-12, 0.01, 1.0)}
+    return some(rng, {**chosen, "learning_rate": pick(rng, 1.0, 1.0, 1.0, 0.5, 0.1)}, 0.8)
+
+
+def graph(rng: Generator, p: Problem, draw: Callable[..., Fit]) -> Fit:
+    """Draw a graph of two classes."""
+    has_holes = not isinstance(p.X, np.ndarray) or np.isnan(p.X).any()
+    fit = draw(rng, p, "stumps" if has_holes else pick(rng, *CERTAIN))
+    fit.options = {k: v for k, v in fit.options.items() if k not in ("validation", "patience")}
+    return Fit(fit.row, fit.build, {**fit.options, **voting(rng)})
+
+
+def many(rng: Generator, p: Problem) -> Fit:
+    """Draw a graph of more classes than two."""
+    weak = pb.weak.stump(search=pick(rng, "exact", "binned"), min_leaf=pick(rng, 1, 1, 1, 2))
+    if isinstance(p.X, np.ndarray) and rng.random() < 0.2:
+        weak = pb.weak.affine(directions=int(rng.integers(1, 9)), seed=int(rng.integers(9)))
+    options = {**voting(rng), "weak": weak}
+    if rng.random() < 0.5:
+        options["observation"] = table(rng)
+    kind = int(rng.integers(3))
+    if kind == 0:
+        options["rounds"] = int(rng.integers(1, 9))
+        return Fit("adaboost, many", pb.fit_adaboost, options)
+    if kind == 1:
+        chosen = {"growth": pick(rng, *GROWTHS), "max_depth": int(rng.integers(1, 6))}
+        options |= {"nodes": int(rng.integers(1, 12)), **some(rng, chosen)}
+        return Fit("boosted_tree, many", pb.fit_boosted_tree, options)
+    shape = tuple(rng.integers(1, 6, int(rng.integers(1, 3))).tolist())
+    return Fit("matryoshka, many", pb.fit_matryoshka, {"shape": shape, "join": "all", **options})
+
+
+def real(rng: Generator, p: Problem) -> Fit:
+    fit = builders.real(rng, p)
+    return Fit(fit.row, fit.build, {**fit.options, **voting(rng)})
+
+
+def topdown(rng: Generator, p: Problem) -> Fit:
+    fit = builders.topdown(rng, p)
+    return Fit(fit.row, fit.build, {**fit.options, **voting(rng)})
+
+
+TWO, MANY = (2,), (3, 4, 5)
+GRAPHS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]] = {
+    "adaboost": (partial(graph, draw=builders.adaboost), TWO),
+    "boosted_tree": (partial(graph, draw=builders.boosted_tree), TWO),
+    "matryoshka": (partial(graph, draw=builders.matryoshka), TWO),
+    "matryoshka 2": (partial(graph, draw=builders.matryoshka), TWO),
+    "oblique_tree": (builders.oblique, TWO),
+    "topdown_tree": (topdown, TWO),
+    "adaboost_real": (real, TWO),
+    "many": (many, MANY),
+    "many 2": (many, MANY),
+    "many 3": (many, MANY),
+}
+
+
+#: Builders that take neither missing values nor categories.
+TAME = ("oblique_tree", "adaboost_real")
+
+# What is compared
+
+
+def differs(stored: float, found: float) -> bool:
+    if max(abs(stored), abs(found)) < LEAST:
+        return False
+    return not abs(stored - found) <= CLOSE * max(abs(stored), abs(found))
+
+
+def told(fit: Fit) -> dict[str, Any]:
+    """Return what is to be said of the rows beside their weights."""
+    observation = fit.options.get("observation")
+    return {"sigma": observation.sigma} if getattr(observation, "kind", "") == "gaussian" else {}
+
+
+def certificates(fit: Fit, p: Problem, model: Any) -> list[str]:
+    """Compare the certificate of each stage, and the training error with the last."""
+    found, more = [], told(fit)
+    record = model.record
+    stages = range(1, model.n_nodes + 1) if hasattr(model, "next") else [len(model.mu)]
+    if getattr(record, "stages", None) is not None:
+        stages = record.stages.tolist()
+    last = len(record.certificate) - 1
+    for k in [0] if not last else stages:
+        part = model if k == last else pb.prefix(model, k)
+        anew = pb.certificate(part, p.X, p.y, sample_weight=p.weight, **more)
+        stored = float(record.certificate[k])
+        if differs(stored, anew):
+            found.append(f"certificate {k} of {last}: stored {stored!r}, recomputed {anew!r}")
+    if getattr(model, "is_exact", True):
+        wrong = pb.predict(model, p.X) != p.y
+        error = float(np.average(wrong, weights=p.weight))
+        bound = float(record.certificate[-1]) * max(p.n_classes, 2) / 2
+        if error > bound * (1 + CLOSE) and error > LEAST:
+            found.append(f"training error {error!r} above the bound {bound!r}")
+    return found
+
+
+def check(seed: int, only: str = "") -> tuple[str, list[str]]:
+    """Return the row of a case, and what is wrong."""
+    rng = np.random.default_rng([seed, 2])
+    names = list(GRAPHS)
+    name = names[seed % len(names)]
+    if only and not name.startswith(only):
+        return "", []
+    draw, kinds = GRAPHS[name]
+    p = problem(rng, int(rng.choice(kinds)), holes=name not in TAME)
+    fit = draw(rng, p)
+    try:
+        model = fit(p.X, p.y, p.weight)
+    except (ValueError, NotImplementedError, TypeError) as error:
+        if not is_own(error):
+            raise
+        return f"refused: {str(error)[:60]}", []
+    return fit.row, certificates(fit, p, model)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=1000, help="how many cases")
+    parser.add_argument("--seed", type=int, default=0, help="the first case")
+    parser.add_argument("--only", default="", help="builders whose name begins so")
+    parser.add_argument("--show", type=int, default=2, help="findings shown of each kind")
+    options = parser.parse_args()
+    warnings.simplefilter("error")
+    counts: Counter[str] = Counter()
+    bad: Counter[str] = Counter()
+    began = time.process_time()
+    for seed in range(options.seed, options.seed + options.count):
+        try:
+            row, found = check(seed, options.only)
+        except Exception as error:
+            row = f"{type(error).__name__}"
+            found = [traceback.format_exc(limit=-3)]
+        counts[row] += 1
+        if found:
+            bad[row] += 1
+            if bad[row] <= options.show:
+                print(f"{seed} {row}:", *found[:3], sep="\n    ", flush=True)
+    took = time.process_time() - began
+    print(f"{sum(counts.values())} cases in {took:.0f} s of processor time, {sum(bad.values())} wrong")
+    for row, n in sorted(counts.items()):
+        print(f"{n:8d} {bad[row]:8d} {row}")
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
