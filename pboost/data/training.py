@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -423,6 +424,14 @@ class TrainingData:
             return np.ones(self.n_rows)
         # In a unit in which their sum is a number.
         return np.ldexp(given[self.rows], -self.weight_exponent)
+
+    def class_sums(self) -> tuple[float, float]:
+        """Return the sums of the starting weights of the classes, each rounded once."""
+        return self.sums_by_class(self.starting_weight())
+
+    def sums_by_class(self, weights: FloatArray) -> tuple[float, float]:
+        """Return the sums of weights of rows of class -1 and of class +1, each rounded once."""
+        return math.fsum(weights[: self.n_negative]), math.fsum(weights[self.n_negative :])
 
     def cuts_of_levels(
         self, feature: IntArray, threshold: FloatArray, members: Sequence[int]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from pboost._core import grow
 from pboost._core.votes import VoteRule
-from pboost.data.columns import SortedColumns, midpoint
+from pboost.data.columns import ROW_MASK, SortedColumns, midpoint
 from pboost.data.special_columns import LEVELS, has, is_heavier
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
-from pboost.growth.step import StepRecord, TreeLimits, constant_vote, cost_after
+from pboost.growth.step import SURE, StepRecord, TreeLimits, constant_vote, cost_after, sure
 from pboost.growth.tree import CartLimits, TreeArrays, thresholds_of
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT
@@ -126,6 +126,47 @@ class BoostedArrays(TreeArrays):
         side = self.node["missing"][split]
         return np.where(side >= 0, side, heavier).astype(np.float64)
 
+    def class_sums(self) -> tuple[float, float]:
+        """Return the sums of the weights of the classes, each rounded once."""
+        return self.data.class_sums()
+
+    def real_sums(self, node: int) -> tuple[float, float]:
+        """Return the sums of the weights of the classes at a node, each rounded once."""
+        start, stop = (int(self.node[name][node]) for name in ("start", "stop"))
+        if self.exact and node:
+            # The column by which the parent is split is always partitioned.
+            parent = int(self.node["parent"][node])
+            rows = self.order[int(self.node["feature"][parent]), start:stop] & ROW_MASK
+        else:
+            rows = self.order[0] & ROW_MASK if self.exact else self.rows[start:stop]
+        weight, second = self.weight[rows], self.label[rows] == 1
+        return math.fsum(weight[~second]), math.fsum(weight[second])
+
+    def sure(self, certificate: FloatArray, split: NDArray[np.int64]) -> FloatArray:
+        """Return certificates, from sums of the real weights where rounding may have changed them.
+
+        `split` are the nodes that were split, in their order.
+        """
+        n = 2 * len(split) + 1
+        nodes, gathered = self.node[:n], self.vote["gathered"][:n]
+        unit = np.ldexp(1.0, -nodes["shift"])
+        factor = np.exp(np.stack([gathered, -gathered], axis=1))
+        bound = (self.mass[:n] * unit[:, None] * factor).sum(axis=1)
+        rounding = 0.5 * (nodes["stop"] - nodes["start"]) * unit * factor.sum(axis=1)
+        unsure = np.flatnonzero(rounding > SURE * bound).tolist()
+        if not unsure:
+            return certificate
+        for node in unsure:
+            bound[node] = self.scale * float(factor[node] @ self.real_sums(node))
+        bound /= self.whole
+        found, total = certificate.copy(), (float(bound[0]), 0.0)
+        for k, node in enumerate(split.tolist(), 1):
+            child = int(nodes["child"][node])
+            changes = [*total, -bound[node], bound[child], bound[child + 1]]
+            total = (exact := math.fsum(changes)), math.fsum([*changes, -exact])
+            found[k] = sure(float(certificate[k]), exact)
+        return found
+
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         n, problem = self.n_splits, self.data.problem
@@ -136,7 +177,9 @@ class BoostedArrays(TreeArrays):
         opened = (~is_open).nonzero()[0]
         split = np.empty(n, dtype=np.int64)
         split[next_[opened]] = opened
-        bias, start = (0.0, 1.0) if n else constant_vote(self.data, self.rule)
+        bias, start = 0.0, 1.0
+        if not n:
+            bias, start = constant_vote(self.data, self.rule, self.class_sums())
         certificate = np.empty(n + 1)
         certificate[0], certificate[1:] = start, votes["certificate"][split]
         negative, positive = np.ldexp(self.mass[: 2 * n + 1].T, -nodes["shift"])
@@ -145,6 +188,7 @@ class BoostedArrays(TreeArrays):
             gathered = votes["gathered"]
             terms = negative * np.exp(gathered) + positive * np.exp(-gathered)
             certificate[-1] = math.fsum(terms[is_open].tolist()) / self.whole
+            certificate = self.sure(certificate, split)
         reach = (negative + positive)[split] * (1.0 / self.whole)
         missing = self._missing(split)
         inputs = self.data.model_columns(nodes["feature"][split])

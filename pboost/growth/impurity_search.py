@@ -196,7 +196,7 @@ class ImpurityTree(BestFirst):
         self.data, self.weak, self.rule, self.limits = data, weak, rule, limits
         self.arrays = BoostedArrays(data, weak, rule, limits)
         self.heap = []
-        self.certificate, self.reach = [1.0], list[float]()
+        self.certificate, self.reach, self.nodes = [1.0], list[float](), list[int]()
         #: Sum of the bounds of all open exits, and what rounding has left out of it.
         self.total = self.exit_at(0).bound, 0.0
 
@@ -212,7 +212,8 @@ class ImpurityTree(BestFirst):
         if not model.n_nodes:
             return model
         cost = cost_after(np.array(self.reach))
-        return replace(model, record=TrainingRecord(np.array(self.certificate), cost, stop_reason))
+        certificate = self.arrays.sure(np.array(self.certificate), np.array(self.nodes))
+        return replace(model, record=TrainingRecord(certificate, cost, stop_reason))
 
     def newest(self, bound: float) -> StepRecord:
         """Return the record of the node made just now of an exit of this bound."""
@@ -250,6 +251,7 @@ class ImpurityTree(BestFirst):
         self.total = certificate, math.fsum([*changes, -certificate])
         self.certificate.append(max(certificate, 0.0))
         self.reach.append(sum(exit_.mass) * exit_.unit)
+        self.nodes.append(exit_.serial)
 
     def find(self, exit_: Exit) -> Split | None:
         """Return the best legal cut of an exit, None where there is none."""

@@ -24,7 +24,7 @@ from pboost.models.nodes import ABOVE, BELOW, OUT
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
-from pboost.weak.port_shards import share_of
+from pboost.weak.port_shards import rest_of, share_of
 
 COLLECTS = ("additive", "sign")
 #: Fixed-point mass from which on rounding to integers is far below that of sums of real weights.
@@ -137,6 +137,20 @@ class PortGrowth(Growth):
         answers = self.observer.ask(cut, weights, lambda: self.side_reach(port, cut, weights))
         return Split(cut, answers, self.rule.step(answers.masses.tolist()))
 
+    def heavier(self, port: Any, split: Split) -> int:
+        """Return the exit of a split that more of the reach of a port takes."""
+        raise NotImplementedError
+
+    def placed(self, port: Any, split: Split) -> Split:
+        """Return a split as the model is going to have it.
+
+        Rows without a value, and of levels without mass, lie on the side of the heavier exit.
+        """
+        if not self.search.is_open(split.cut):
+            return split
+        cut = replace(split.cut, side=self.heavier(port, split))
+        return replace(split, cut=cut, answers=split.answers.placed(cut))
+
     def replay(self, model: DecisionGraph, tables: Tables) -> list[Any]:
         """Open the nodes of a graph as they are; returns its open exits."""
         entrances: list[list[tuple[int, int]]] = [[] for _ in range(model.n_nodes)]
@@ -237,6 +251,7 @@ class Matryoshka(PortGrowth):
 
     def open(self, port: Port, split: Split, outside: float) -> list[Port]:
         """Make a node at a port, and return its two exits."""
+        split = self.placed(port, split)
         if self.priced is not None:
             self.pay(port, split.cut)
         votes, answers, certificate = split.step.votes, split.answers, outside
@@ -255,6 +270,16 @@ class Matryoshka(PortGrowth):
             port.edges, split.cut, votes, answers.table, port.arrives, certificate, heavier
         )
         return ports
+
+    def heavier(self, port: Port, split: Split) -> int:
+        """Return the exit of a split that more of the reach of a port takes."""
+        below, above = (
+            self.class_sums(
+                self.sent(split.answers, only_exit(k, np.ones(2)), port.reach, port.arrives)
+            )
+            for k in (BELOW, ABOVE)
+        )
+        return int(is_heavier(sum(above), sum(below)))
 
     def sent(self, answers: Answers, coefficients: FloatArray, source: Any, most: float) -> Weights:
         """Return what answers make of weights whose sum is then at most `most`."""
@@ -279,7 +304,7 @@ class Matryoshka(PortGrowth):
     def collapse(self, ports: list[Port], root: Port, members: Iterable[int]) -> list[Port]:
         """Collect by sign: the nodes `members` become one classifier at `root` with two votes."""
         groups = by_sign(ports)
-        answers = self.shares(root.reach, [port.reach for port in groups[1]])
+        answers = self.shares(root.reach, *([port.reach for port in group] for group in groups))
         parts = [root.weight * answer for answer in answers]
         step = self.rule.step([self.class_sums(self.noted(part, root.bound)) for part in parts])
         self.drop_votes(members)
@@ -296,10 +321,10 @@ class Matryoshka(PortGrowth):
             collapsed.append(self.port(edges, weight, reach, vote))
         return collapsed
 
-    def shares(self, whole: Any, parts: list[Any]) -> tuple[Any, Any]:
-        """Return the probabilities of either exit of rows of some reach, given those of exit 1."""
-        above = share_of(whole, parts)
-        return 1 - above, above
+    def shares(self, whole: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
+        """Return the probabilities of either exit of rows of some reach, given their parts."""
+        share = share_of(whole, above)
+        return rest_of(share, share_of(whole, below)), share
 
     def boosted(self, weight: Any, negative: float, positive: float) -> Any:
         """Return weights multiplied by a factor of each class; the array may be the same."""

@@ -244,6 +244,7 @@ class StumpChain(Growth):
             cut = self.search.best(self.weights)
             if cut is None:
                 return "no split is left"
+            cut = self.placed(cut)
             answers = np.array(self.answers(cut))
             h_max = float(np.abs(answers).max())
             if h_max == 0.0:

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from pboost._core.votes import VoteRule
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import to_fixed_point
-from pboost.data.engines import Engine, check_size, merge, shared_scale
+from pboost.data.engines import Engine, check_size, exact_sum, merge, shared_scale
 from pboost.data.parts import Parts
 from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays, limits_of
 from pboost.growth.shard_trees import LEAST_MASS, Question, ShardedArrays, TreeShard
 from pboost.growth.step import TreeLimits
+from pboost.weak.shards import class_sums
 from pboost.weak.stump_search import ColumnLearner
 
 
@@ -88,6 +89,23 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         super().__init__(root.data, root.n, own, 0, engine, rule, root.told)
         self._keep(0, root.cells)
         self.given, self.given_missing = np.empty(0), None
+
+    def class_sums(self) -> tuple[float, float]:
+        """Return the sums of the weights of the classes, each rounded once."""
+        return class_sums(self._engine)
+
+    def real_sums(self, node: int) -> tuple[float, float]:
+        """Return the sums of the weights of the classes at a node, each rounded once."""
+        leaves, below = [], [node]
+        while below:
+            one = below.pop()
+            child = int(self.node["child"][one])
+            if child < 0:
+                leaves.append(one)
+            else:
+                below += child, child + 1
+        negative, positive = self._ask("weight_sums", node, *leaves).total
+        return exact_sum(negative), exact_sum(positive)
 
     def _measure(self, node: int) -> None:
         """Note what a node is like; its certificate is of its masses as they are.

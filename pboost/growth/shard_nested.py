@@ -37,10 +37,11 @@ class ShardedMatryoshka(Matryoshka):
         assert isinstance(self.search, PortSearch)
         return PathWeights(port.weight, self.fixed, scale, self.search.whole(edge), edge)
 
-    def shares(self, whole: Any, parts: list[Any]) -> tuple[Any, Any]:
+    def shares(self, whole: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
         """Return what stands for the probabilities of either exit."""
-        rest, above = (self._arrays.made([whole, *parts], what=what) for what in ("rest", "share"))
-        return rest, above
+        made = self._arrays.made
+        share, other = (made([whole, *parts], what="share") for parts in (above, below))
+        return made([share, other], what="rest"), share
 
     def boosted(self, weight: Any, negative: float, positive: float) -> Any:
         """Return what stands for weights multiplied by a factor of each class."""

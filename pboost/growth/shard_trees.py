@@ -18,7 +18,7 @@ from pboost._core import grow, node_sums, reweight
 from pboost._core.votes import VoteRule
 from pboost.data.columns import GROUP, MAX_BINS, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
-from pboost.data.engines import Engine, check_size, merge, shared_scale
+from pboost.data.engines import Engine, check_size, exact_parts, merge, shared_scale
 from pboost.data.special_columns import most_bins
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.tree import CartArrays, CartLimits, TreeArrays
@@ -122,6 +122,14 @@ class TreeShard:
         counts = np.bincount(self._y[self._first], minlength=self._n_classes)
         return counts.astype(np.int64)
 
+    def weight_sums(self) -> NDArray[np.int64]:
+        """Return the starting weights of either of two classes for `exact_sum`."""
+        return self._parts(self._first)
+
+    def _parts(self, rows: IntArray) -> NDArray[np.int64]:
+        weight, label = self._weight[rows], self._y[rows]
+        return np.stack([exact_parts(weight[label == k]) for k in (0, 1)])
+
     def scaled_sum(self, exponent: int, shift: int) -> tuple[int, bool]:
         """Return the sum of the weights times ``2**-exponent``, in units of ``2**-shift``.
 
@@ -147,6 +155,9 @@ class TreeShard:
         self._seen = len(told)
         question = told[-1]
         assert isinstance(question, Question)
+        if question.what == "weight_sums":
+            rows = np.concatenate([self._rows[int(node)] for node in question.numbers])
+            return Answer(self._parts(rows), _NO_NUMBERS)
         rows = self._rows[question.node]
         there = _Rows(rows, self._y[rows], self._weight[rows], self._scale, question.shift)
         if question.what == "cells":

@@ -19,15 +19,16 @@ from pboost.data.special_columns import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst
 from pboost.growth.ports import Port, PortGrowth, Split
-from pboost.growth.step import TreeLimits, fixed_scale
+from pboost.growth.step import SURE, TreeLimits, fixed_scale, sure
 from pboost.models.graph import DecisionGraph
-from pboost.models.nodes import ABOVE, BELOW
 from pboost.observation.answers import Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
 
 #: Bytes of weights taken from the system at a time, in pages that are few and large.
 BLOCK_BYTES = 8_000_000
+#: Certificate, for each node, below which rounding of the sums of those before may matter.
+CANCELS = 1e-6
 #: Most arrays of weights in them: more would be made for nothing where there are few rows.
 MOST_BUFFERS = 64
 
@@ -117,16 +118,13 @@ class SoftTree(PortGrowth, BestFirst):
 
     def open(self, exit_: SoftExit, split: Split, outside: float) -> list[SoftExit]:
         """Make a node of an exit, and open exits of the node's, which are returned."""
-        exit_.split = split
-        after = split.boosted()
+        exit_.split = split = self.placed(exit_, split)
+        after = self.after(exit_, split)
         del self.bounds[exit_.serial]
-        reach = [
-            float((after[side] * class_factors(exit_.votes + vote)).sum())
-            for side, vote in enumerate(split.step.votes)
-        ]
+        reach = self.reach_of(exit_, split, after)
         node = self.add_node(
             exit_.edges, split.cut, split.step.votes, split.answers.table, exit_.arrives,
-            max(outside + float(after.sum()), 0.0), int(is_heavier(reach[ABOVE], reach[BELOW])),
+            self.certified(outside, after), self.heavier(exit_, split),
         )  # fmt: skip
         opened = []
         for side, vote in enumerate(split.step.votes):
@@ -141,6 +139,48 @@ class SoftTree(PortGrowth, BestFirst):
         self.forget()  # not before both wait: their weights are made of the same
         self.free(exit_)
         return opened
+
+    def reach_of(self, exit_: SoftExit, split: Split, after: FloatArray) -> list[float]:
+        """Return the reach of the exits of a split, given their boosted class masses."""
+        return [
+            float((after[side] * class_factors(exit_.votes + vote)).sum())
+            for side, vote in enumerate(split.step.votes)
+        ]
+
+    def heavier(self, exit_: SoftExit, split: Split) -> int:
+        """Return the exit of a split that more of the reach of an exit takes."""
+        below, above = self.reach_of(exit_, split, split.boosted())
+        return int(is_heavier(above, below))
+
+    def after(self, exit_: SoftExit, split: Split) -> FloatArray:
+        """Return the boosted class masses (exit, class) after a split.
+
+        They are sums of the real weights where rounding of the masses may matter.
+        """
+        after, unit = split.boosted(), 1.0 / fixed_scale(exit_.bound)
+        rounding = 0.5 * unit * self.search.n_rows * math.exp(max(map(abs, split.step.votes)))
+        for side in np.flatnonzero(rounding > SURE * after.sum(axis=1)).tolist():
+            real = np.array(self.real_sums(exit_, split, side))
+            counted, exact = float(after[side].sum()), float(real.sum())
+            if sure(counted, exact) != counted:
+                after[side] = real
+        return after
+
+    def real_sums(self, exit_: SoftExit, split: Split, side: int) -> tuple[float, float]:
+        """Return the sums of the weights of the classes at one exit of a split of an exit."""
+        source, vote = self.weights_at(exit_).real, split.step.votes[side]
+        target = Weights(self.buffer(), self.fixed, fixed_scale(exit_.bound), (0, 0))
+        split.answers.send(only_exit(side, np.exp([vote, -vote])), source, target)
+        self.buffers.append(target.real)
+        return self.data.sums_by_class(target.real)
+
+    def certified(self, outside: float, after: FloatArray) -> float:
+        """Return the certificate after a split, given that of the other exits."""
+        found = max(outside + float(after.sum()), 0.0)
+        if found >= CANCELS * (self.n_nodes + 1):
+            return found
+        # The difference of large masses: here it is a plain sum.
+        return sure(found, math.fsum([*self.bounds.values(), *after.ravel().tolist()]))
 
     def forget(self) -> None:
         """Free the weights of exits that will hardly be split any more.

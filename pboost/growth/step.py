@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -172,12 +172,21 @@ def check_target(target: Any) -> float:
     )
 
 
-def constant_vote(data: TrainingData, rule: VoteRule) -> tuple[float, float]:
-    """Return the vote of a model without nodes, and its certificate."""
+def constant_vote(
+    data: TrainingData, rule: VoteRule, class_sums: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the vote of a model without nodes, and its certificate.
+
+    `class_sums` are the sums of the real weights of the classes.
+    """
     negative, positive = data.class_masses()
     total = negative + positive
     vote = rule.learning_rate * half_log_odds(positive, negative, rule.smoothing * total)
-    return vote, (negative * math.exp(vote) + positive * math.exp(-vote)) / total
+    counted, exact = (
+        (n * math.exp(vote) + p * math.exp(-vote)) / whole
+        for n, p, whole in ((negative, positive, total), (*class_sums, math.fsum(class_sums)))
+    )
+    return vote, sure(counted, exact)
 
 
 def cost_after(reach: NDArray[np.float64]) -> FloatArray:
@@ -286,7 +295,16 @@ class Growth:
 
     def constant_vote(self) -> tuple[Any, float]:
         """Return the vote of a model without nodes, and its certificate."""
-        return constant_vote(self.data, self.rule)
+        return constant_vote(self.data, self.rule, self.search.class_sums())
+
+    def placed(self, cut: Any) -> Any:
+        """Return a cut that all rows reach as the model is going to have it.
+
+        Rows without a value, and of levels without mass, lie on the heavier side.
+        """
+        if not self.search.is_open(cut):
+            return cut
+        return replace(cut, side=self.search.heavier_sides([cut])[0])
 
     def drop_votes(self, nodes: Iterable[int]) -> None:
         """Set the votes of some nodes to 0; what they were with fewer nodes is then lost."""
@@ -355,6 +373,8 @@ class Chain(Growth):
         self.perfect = False  # whether each of them holds one class only
         #: Gives the rows their weights after the last node; the last node of all needs none.
         self._reweight: Callable[[], None] | None = None
+        #: By what the masses have shrunk, and whether rounding may have changed it.
+        self._product, self._unsure = 1.0, False
 
     def grow(self, callback: Callback | None) -> str:
         """Add nodes until there are enough; returns why it stopped."""
@@ -367,20 +387,43 @@ class Chain(Growth):
             cut = self.observer.find(self.weights)
             if cut is None:
                 return "no split is left"
+            cut = self.placed(cut)
             masses, table, send = self.ask(cut)
             step = self.rule.step(masses)
             if max(map(abs, step.votes)) < NO_VOTE:
                 return "no split is left that changes the weights"
             bound = self.certificate[-1]
+            reweight = partial(send, step.factors, self.weights.real, self.weights)
+            if self.is_unsure(masses, step):
+                reweight()
+            else:
+                self._reweight = reweight
             self.open(cut, step, table)
-            self._reweight = partial(send, step.factors, self.weights.real, self.weights)
             if callback is not None and callback(size, self.newest(bound)):
                 return STOPPED
         return PERFECT if self.perfect else "all rounds are done"
 
+    def is_unsure(self, masses: Masses, step: SplitStep) -> bool:
+        """Note and return whether rounding of the masses may matter after a step.
+
+        Once it did, it does.
+        """
+        unit = 1.0 if self.observer.is_exact else 1.0 / self.weights.scale
+        after = step.shrink * math.fsum(masses[0] + masses[1])
+        largest = math.exp(max(map(abs, step.votes)))
+        self._unsure = self.certificate[-1] != self._product or (
+            0.5 * unit * self.search.n_rows * largest > SURE * after
+        )
+        return self._unsure
+
     def open(self, cut: Cut, step: SplitStep, table: FloatArray | None) -> None:
-        """Add a node."""
-        certificate = self.certificate[-1] * step.shrink
+        """Add a node; where it is unsure, the weights are already those after the step."""
+        self._product *= step.shrink
+        certificate = self._product
+        if self._unsure:
+            # Rows are multiplied by factors whose product is that of the shrinkage of the masses.
+            share = self.search.real_sum(self.weights) / self.search.real_sum()
+            certificate = sure(certificate, certificate * share)
         node = self.add_node(self.exits, cut, step.votes, table, 1.0, certificate)
         self.exits = (node, BELOW), (node, ABOVE)
         if self.priced is not None:  # all rows arrive
@@ -393,8 +436,9 @@ class Chain(Growth):
             cut = self.search.cut_at(weights=self.weights, **asked_at(model, node))
             masses, table, send = self.ask(cut, tables[node])
             step = step_of(masses, tuple(votes))
-            self.open(cut, step, table)
+            self.is_unsure(masses, step)
             send(step.factors, self.weights.real, self.weights)
+            self.open(cut, step, table)
 
     def ask(
         self, cut: Cut, table: FloatArray | None = None

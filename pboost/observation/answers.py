@@ -9,6 +9,7 @@ threshold, 1: above), the class the row's (0: the first label, 1: the second).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -46,6 +47,7 @@ class Answers:
 
     masses: FloatArray
     table: FloatArray | None
+    _cut: Any
 
     def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply weights by the sum over exits of probability times coefficient (exit, class).
@@ -57,6 +59,12 @@ class Answers:
     def above(self) -> FloatArray:
         """Return the probability of exit 1 of each row, (n,)."""
         raise NotImplementedError
+
+    def placed(self, cut: Any) -> Answers:
+        """Return the answers of the same weak classifier, in which absent rows lie elsewhere."""
+        found = copy(self)
+        found._cut = cut
+        return found
 
     def forget(self) -> None:
         """Free what can be computed anew."""

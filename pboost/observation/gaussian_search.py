@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -313,6 +314,19 @@ def _place(cut: StumpCut) -> tuple[int, int, float | None, int]:
     return cut.feature, cut.cut_bin, cut.threshold, cut.side
 
 
+class GaussianAnswers(RowAnswers):
+    """Answers that follow from the values and their errors."""
+
+    _search: NoisyStumpSearch
+
+    def placed(self, cut: StumpCut) -> GaussianAnswers:
+        """Return the answers of the same weak classifier, in which absent rows lie elsewhere."""
+        found = copy(self)
+        found._compute = partial(self._search.above, cut)
+        found.forget()
+        return found
+
+
 class GaussianObserver(Observer):
     """Answers of features that are measured with error."""
 
@@ -324,7 +338,7 @@ class GaussianObserver(Observer):
 
     def given(self, cut: StumpCut, weights: Weights, table: FloatArray | None) -> RowAnswers:
         """Return the answers of a stored stump: they follow from the values and their errors."""
-        answers = RowAnswers(self.search, partial(self.search.above, cut), weights)
+        answers = GaussianAnswers(self.search, partial(self.search.above, cut), weights)
         if cut.side < 0:
             self.search.note(cut, answers.above())
         return answers

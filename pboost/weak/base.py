@@ -6,6 +6,7 @@ masses on either. Whatever it looked at, the sides can be read off one code per 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -172,6 +173,19 @@ class WeakSearch:
         # Returns the fields of a model that say what its nodes read, given numbers of cuts.
         self.model_columns = data.model_columns
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.data.n_rows
+
+    def real_sum(self, weights: Weights | None = None) -> float:
+        """Return the sum of real weights, or of those at the start, rounded once."""
+        return math.fsum(self.data.starting_weight() if weights is None else weights.real)
+
+    def class_sums(self) -> tuple[float, float]:
+        """Return the sums of the starting weights of the classes, each rounded once."""
+        return self.data.class_sums()
+
     def best(self, weights: Weights) -> Cut | None:
         """Return the weak classifier for rows of these weights, None where there is none."""
         raise NotImplementedError
@@ -234,6 +248,13 @@ class WeakSearch:
             found.append(int(is_heavier(weight[is_above].sum(), weight[~is_above].sum())))
         return found
 
+    def is_open(self, cut: Any) -> bool:
+        """Return whether rows without a value may lie at a cut that does not say on which side.
+
+        Their weights are 0 in fixed point.
+        """
+        return False
+
     def model_nodes(self, cuts: Sequence[Any], heavier: Sequence[int]) -> dict[str, Any]:
         """Return the fields of a model that say what its nodes ask, and where NaN goes there.
 
@@ -248,7 +269,7 @@ class WeakSearch:
         if heavier:
             larger = [heavier[k] for k in open_]
         else:
-            larger = self.heavier_sides([cuts[k] for k in open_])
+            larger = self.heavier_sides([cuts[k] for k in open_]) if open_ else []
         for k, side in zip(open_, larger, strict=True):
             sides[k] = side
         shares = [s if cut.share is None else cut.share for cut, s in zip(cuts, sides, strict=True)]

@@ -21,6 +21,8 @@ from pboost.weak.shards import PathSearch, Shard, ShardedStump
 
 #: Reach below this share of all weight is none: weights are kept from becoming subnormal.
 NO_REACH = 1e-250
+#: Shares below this are not taken as 1 less the other.
+SMALL_SHARE = 1e-6
 
 
 def share_of(whole: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
@@ -30,12 +32,20 @@ def share_of(whole: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
     return np.where(arrives, found, 0.5).clip(0.0, 1.0)
 
 
+def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Return the shares of exit 0, given those of both: large ones as 1 less those of exit 1."""
+    rest = 1 - above
+    found: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
+    return found
+
+
 class Made(NamedTuple):
     """Weights with a number, made of others.
 
     Of none: the starting weights as shares of `total`; of some with a `cut`: what answers make of
     the one; without: their "sum" or "product", the "share" that all but the first are of the first,
-    what is left of that ("rest"), or the one "boosted" by `factors` of the classes.
+    what the shares of exit 1 and of exit 0 leave for exit 0 ("rest"), or the one "boosted" by
+    `factors` of the classes.
     """
 
     number: int
@@ -91,9 +101,10 @@ class PortShard(Shard):
             self._sent(one.cut, self._ports[one.of[0]], weight, 1.0, fixed)
             return weight
         first, *others = (self._ports[number] for number in one.of)
-        if one.what in ("share", "rest"):
-            above = share_of(first, others)
-            return above if one.what == "share" else 1 - above
+        if one.what == "share":
+            return share_of(first, others)
+        if one.what == "rest":
+            return rest_of(first, *others)
         weight = first.copy()
         if one.what == "boosted":
             weight[: self._n_class[0]] *= one.factors[0]

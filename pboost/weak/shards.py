@@ -168,9 +168,22 @@ class Shard:
         return self._edges(self._fixed, self._mass)
 
     def weight_sums(self) -> NDArray[np.int64]:
-        """Return the starting weights for `exact_sum`."""
+        """Return the starting weights of either class for `exact_sum`."""
         assert self._start is not None
-        return exact_parts(self._start)
+        return self._parts(self._start)
+
+    def weight_sums_after(self, told: Sequence[Any]) -> NDArray[np.int64]:
+        """Do what `masses` does, and return the same of the weights that are then reached."""
+        self.masses(told)
+        return self._parts(self._weight)
+
+    def weight_sums_at(self, path: Sequence[Any], total: float) -> NDArray[np.int64]:
+        """Return the same of the weights at the end of a path, see `masses_at`."""
+        return self._parts(self._at(path, total, 1.0)[0])
+
+    def _parts(self, weights: FloatArray) -> NDArray[np.int64]:
+        middle = self._n_class[0]
+        return np.stack([exact_parts(weights[:middle]), exact_parts(weights[middle:])])
 
     def masses_at(self, path: Sequence[SentCut], total: float, scale: float) -> NDArray[np.int64]:
         """Return class masses, as `masses` does, of the weights at the end of a path of a tree.
@@ -300,7 +313,13 @@ def begin(engine: Engine, is_weighed: bool) -> Begun:
 
 def sum_of_weights(engine: Engine) -> float:
     """Return the sum of the starting weights of all shards, rounded once, as one fit has it."""
-    return exact_sum(merge(engine.ask("weight_sums")))
+    return exact_sum(merge(engine.ask("weight_sums")).sum(axis=0))
+
+
+def class_sums(engine: Engine) -> tuple[float, float]:
+    """Return the sums of the starting weights of the classes, each rounded once."""
+    negative, positive = merge(engine.ask("weight_sums"))
+    return exact_sum(negative), exact_sum(positive)
 
 
 class ShardedSearch(StumpSearch):
@@ -319,6 +338,22 @@ class ShardedSearch(StumpSearch):
         self._cuts: list[Any] = []
         self._first: NDArray[np.int64] | None = None  # masses at the edges before the first cut
         self._units = class_units(data.class_masses(), data.scale)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all shards."""
+        return self._n_rows
+
+    def class_sums(self) -> tuple[float, float]:
+        """Return the sums of the starting weights of the classes, each rounded once."""
+        return class_sums(self._engine)
+
+    def real_sum(self, weights: Weights | None = None) -> float:
+        """Return the sum of real weights, or of those at the start, rounded once."""
+        if weights is None:
+            return sum_of_weights(self._engine)
+        parts = merge(self._engine.ask("weight_sums_after", self._cuts))
+        return exact_sum(parts.sum(axis=0))
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the best stump for the weights that the cuts so far have made."""

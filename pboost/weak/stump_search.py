@@ -287,6 +287,11 @@ class StumpSearch(WeakSearch):
             return super().heavier_sides(cuts)
         return [int(2 * self._n_below(cut) < self._n_rows) for cut in cuts]
 
+    def is_open(self, cut: StumpCut) -> bool:
+        """Return whether rows without a value may lie at a cut that does not say on which side."""
+        is_known = cut.side >= 0 or cut.share is not None or self._special is None
+        return not is_known and bool(self._special[cut.feature])
+
     def _n_below(self, cut: StumpCut) -> int:
         """Return how many rows lie below a cut of rows none of which is missing."""
         if cut.levels is None:
@@ -296,9 +301,14 @@ class StumpSearch(WeakSearch):
         return self._n_rows - int((starts[[k + 1 for k in inside]] - starts[inside]).sum())
 
     def _side_of_codes(self, cut: StumpCut) -> NDArray[np.uint8]:
-        """Return on which side the rows of each code lie, (256,)."""
+        """Return on which side the rows of each code lie, (256,).
+
+        Levels without mass lie where missing rows do, as in `WeakSearch.model_nodes`.
+        """
         if cut.levels is not None:
-            above = np.frombuffer(cut.levels[0].to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
+            members, absent = cut.levels
+            members |= absent if cut.side > 0 else 0
+            above = np.frombuffer(members.to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
             sides = np.unpackbits(above, bitorder="little")
         else:
             sides = (np.arange(MAX_BINS) > cut.cut_bin).astype(np.uint8)

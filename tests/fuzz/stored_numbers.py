@@ -86,8 +86,10 @@ def voting(rng: Generator) -> dict[str, Any]:
 
 def graph(rng: Generator, p: Problem, draw: Callable[..., Fit]) -> Fit:
     """Draw a graph of two classes."""
-    has_holes = not isinstance(p.X, np.ndarray) or np.isnan(p.X).any()
-    fit = draw(rng, p, "stumps" if has_holes else pick(rng, *CERTAIN))
+    special = not isinstance(p.X, np.ndarray) or np.isnan(p.X).any()
+    fit = draw(
+        rng, p, pick(rng, "stumps", "stumps", "gaussian") if special else pick(rng, *CERTAIN)
+    )
     fit.options = {k: v for k, v in fit.options.items() if k not in ("validation", "patience")}
     return Fit(fit.row, fit.build, {**fit.options, **voting(rng)})
 
@@ -138,7 +140,7 @@ GRAPHS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]] =
 
 
 #: Builders that take neither missing values nor categories.
-TAME = ("oblique_tree", "adaboost_real")
+TAME = ("oblique_tree",)
 
 # What is compared
 
@@ -193,7 +195,7 @@ def check(seed: int, only: str = "") -> tuple[str, list[str]]:
     except (ValueError, NotImplementedError, TypeError) as error:
         if not is_own(error):
             raise
-        return f"refused: {str(error)[:60]}", []
+        return "refused", []
     return fit.row, certificates(fit, p, model)
 
 
@@ -220,7 +222,9 @@ def main() -> int:
             if bad[row] <= options.show:
                 print(f"{seed} {row}:", *found[:3], sep="\n    ", flush=True)
     took = time.process_time() - began
-    print(f"{sum(counts.values())} cases in {took:.0f} s of processor time, {sum(bad.values())} wrong")
+    print(
+        f"{sum(counts.values())} cases in {took:.0f} s of processor time, {sum(bad.values())} wrong"
+    )
     for row, n in sorted(counts.items()):
         print(f"{n:8d} {bad[row]:8d} {row}")
     return int(bool(bad))
