@@ -7,6 +7,7 @@ with the builder that its number chooses, and compares. Weights go over sixty de
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 import traceback
@@ -31,11 +32,14 @@ from fuzz.builders import GROWTHS, Fit
 from fuzz.draw import Generator, Problem
 from fuzz.learners import pick, some, table
 from fuzz.report import is_own
+from pboost.data.criteria import IMPURITIES
 
 #: Relative difference up to which two numbers are the same.
 CLOSE = 1e-9
 #: Certificates below this are not compared: kernels keep weights from becoming subnormal.
 LEAST = 1e-200
+#: Difference up to which losses of classes are the same: compiled ones below it are 0.
+LEAST_LOSS = 2e-8
 #: Decades over which weights go.
 DECADES = 60
 #: What decision graphs of two classes are grown of, where answers can be computed anew.
@@ -87,9 +91,8 @@ def voting(rng: Generator) -> dict[str, Any]:
 def graph(rng: Generator, p: Problem, draw: Callable[..., Fit]) -> Fit:
     """Draw a graph of two classes."""
     special = not isinstance(p.X, np.ndarray) or np.isnan(p.X).any()
-    fit = draw(
-        rng, p, pick(rng, "stumps", "stumps", "gaussian") if special else pick(rng, *CERTAIN)
-    )
+    kinds = ("stumps", "stumps", "gaussian") if special else CERTAIN
+    fit = draw(rng, p, pick(rng, *kinds))
     fit.options = {k: v for k, v in fit.options.items() if k not in ("validation", "patience")}
     return Fit(fit.row, fit.build, {**fit.options, **voting(rng)})
 
@@ -124,8 +127,13 @@ def topdown(rng: Generator, p: Problem) -> Fit:
     return Fit(fit.row, fit.build, {**fit.options, **voting(rng)})
 
 
-TWO, MANY = (2,), (3, 4, 5)
-GRAPHS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]] = {
+def stagewise(rng: Generator, p: Problem) -> Fit:
+    fit = builders.stagewise(rng, p)
+    return Fit(fit.row, fit.build, {k: v for k, v in fit.options.items() if k != "validation"})
+
+
+TWO, MANY, ANY = (2,), (3, 4, 5), (0, 0, 2, 3)
+BUILDERS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]] = {
     "adaboost": (partial(graph, draw=builders.adaboost), TWO),
     "boosted_tree": (partial(graph, draw=builders.boosted_tree), TWO),
     "matryoshka": (partial(graph, draw=builders.matryoshka), TWO),
@@ -136,11 +144,15 @@ GRAPHS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]] =
     "many": (many, MANY),
     "many 2": (many, MANY),
     "many 3": (many, MANY),
+    "cart": (builders.cart, ANY),
+    "forest": (builders.forest, ANY),
+    "bagging": (builders.bagging, ANY),
+    "stagewise": (stagewise, (0, 2)),
 }
 
 
 #: Builders that take neither missing values nor categories.
-TAME = ("oblique_tree",)
+TAME = ("oblique_tree", "bagging")
 
 # What is compared
 
@@ -155,6 +167,87 @@ def told(fit: Fit) -> dict[str, Any]:
     """Return what is to be said of the rows beside their weights."""
     observation = fit.options.get("observation")
     return {"sigma": observation.sigma} if getattr(observation, "kind", "") == "gaussian" else {}
+
+
+def weight_of(p: Problem) -> np.ndarray:
+    return np.ones(len(p.y)) if p.weight is None else p.weight
+
+
+def costs(p: Problem, model: Any, more: dict[str, Any]) -> list[str]:
+    """Compare the mean number of nodes evaluated, where all answers are exact."""
+    if not (model.is_exact and hasattr(model, "next") and len(model.next)):
+        return []
+    stored = float(model.record.cost[-1])
+    cost = pb.evaluation_cost(model, p.X)
+    anew = float(np.average(cost, weights=p.weight))
+    return [f"cost: stored {stored!r}, recomputed {anew!r}"] if differs(stored, anew) else []
+
+
+def nodes(fit: Fit, p: Problem, tree: Any) -> list[str]:
+    """Compare weights, numbers of rows, values and impurities of the nodes of a tree."""
+    found, weight = [], weight_of(p)
+    at = np.zeros((tree.n_nodes, len(p.y)), dtype=bool)
+    for row, path in enumerate(pb.decision_path(tree, p.X)):
+        at[path, row] = weight[row] > 0
+    for node, here in enumerate(at):
+        w, y = weight[here], p.y[here]
+        share = w / w.max() / math.fsum(w / w.max())
+        if p.n_classes:
+            value = np.array([math.fsum(share[y == k]) for k in range(p.n_classes)])
+            impurity, size = IMPURITIES[tree.settings["criterion"]](value[None])[0], 1.0
+        else:
+            value = math.fsum(share * y)
+            impurity, size = math.fsum(share * (y - value) ** 2), float(np.abs(p.y).max())
+        where = f"node {node}"
+        if tree.n_rows[node] != here.sum():
+            found.append(f"{where}: {tree.n_rows[node]} rows stored, {here.sum()} found")
+        if differs(float(tree.weight[node]), math.fsum(w)):
+            found.append(f"{where}: weight {tree.weight[node]!r}, found {math.fsum(w)!r}")
+        if np.abs(tree.value[node] - value).max() > CLOSE * size:
+            found.append(f"{where}: value {tree.value[node]!r}, found {value!r}")
+        if abs(tree.impurity[node] - impurity) > CLOSE * size**2:
+            found.append(f"{where}: impurity {tree.impurity[node]!r}, found {impurity!r}")
+    return found
+
+
+def out_of_bag(fit: Fit, p: Problem, model: Any) -> list[str]:
+    """Compare the error of what members say of rows out of their bags."""
+    weight, seen = weight_of(p), model.oob.members > 0
+    if not weight[seen].any():
+        return [] if np.isnan(model.oob.error) else [f"error {model.oob.error!r} of no rows"]
+    said = model.oob.prediction[seen]
+    if p.n_classes:
+        loss = model.labels[said.argmax(axis=1)] != p.y[seen]
+    else:
+        loss = (said - p.y[seen]) ** 2
+    anew = float(np.average(loss, weights=weight[seen]))
+    stored = float(model.oob.error)
+    return [f"error {stored!r}, found {anew!r}"] if differs(stored, anew) else []
+
+
+def losses(fit: Fit, p: Problem, model: Any) -> list[str]:
+    """Compare the training loss after each tree."""
+    target = np.where(p.y == model.labels[1], 1.0, -1.0) if p.n_classes else p.y
+    loss, found = pb.losses.check_loss(fit.options["loss"]), []
+    staged = [*pb.staged_decision_function(model, p.X)]
+    for k, score in enumerate(staged, 1):
+        anew = float(np.average(loss.value(target, score), weights=p.weight))
+        stored = float(model.training_loss[k])
+        least = LEAST_LOSS if p.n_classes else CLOSE * float(np.abs(p.y).max()) ** 2
+        if abs(stored - anew) > max(least, CLOSE * anew):
+            found.append(f"loss {k}: stored {stored!r}, recomputed {anew!r}")
+    return found
+
+
+def compared(fit: Fit, p: Problem, model: Any) -> list[str]:
+    """Return what is wrong with the numbers of a model."""
+    if isinstance(model, pb.Tree):
+        return nodes(fit, p, model)
+    if isinstance(model, pb.StagewiseModel):
+        return losses(fit, p, model)
+    if hasattr(model, "oob"):
+        return out_of_bag(fit, p, model)
+    return certificates(fit, p, model) + costs(p, model, told(fit))
 
 
 def certificates(fit: Fit, p: Problem, model: Any) -> list[str]:
@@ -183,11 +276,11 @@ def certificates(fit: Fit, p: Problem, model: Any) -> list[str]:
 def check(seed: int, only: str = "") -> tuple[str, list[str]]:
     """Return the row of a case, and what is wrong."""
     rng = np.random.default_rng([seed, 2])
-    names = list(GRAPHS)
+    names = list(BUILDERS)
     name = names[seed % len(names)]
     if only and not name.startswith(only):
         return "", []
-    draw, kinds = GRAPHS[name]
+    draw, kinds = BUILDERS[name]
     p = problem(rng, int(rng.choice(kinds)), holes=name not in TAME)
     fit = draw(rng, p)
     try:
@@ -196,7 +289,7 @@ def check(seed: int, only: str = "") -> tuple[str, list[str]]:
         if not is_own(error):
             raise
         return "refused", []
-    return fit.row, certificates(fit, p, model)
+    return fit.row, compared(fit, p, model)
 
 
 def main() -> int:
@@ -221,10 +314,10 @@ def main() -> int:
             bad[row] += 1
             if bad[row] <= options.show:
                 print(f"{seed} {row}:", *found[:3], sep="\n    ", flush=True)
+        if not row:
+            del counts[row]
     took = time.process_time() - began
-    print(
-        f"{sum(counts.values())} cases in {took:.0f} s of processor time, {sum(bad.values())} wrong"
-    )
+    print(f"{counts.total()} cases in {took:.0f} s of processor time, {bad.total()} wrong")
     for row, n in sorted(counts.items()):
         print(f"{n:8d} {bad[row]:8d} {row}")
     return int(bool(bad))
