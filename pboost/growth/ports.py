@@ -141,7 +141,7 @@ class PortGrowth(Growth):
         """Return the exit of a split that more of the reach of a port takes."""
         raise NotImplementedError
 
-    def placed(self, port: Any, split: Split) -> Split:
+    def with_side(self, port: Any, split: Split) -> Split:
         """Return a split as the model is going to have it.
 
         Rows without a value, and of levels without mass, lie on the side of the heavier exit.
@@ -251,7 +251,7 @@ class Matryoshka(PortGrowth):
 
     def open(self, port: Port, split: Split, outside: float) -> list[Port]:
         """Make a node at a port, and return its two exits."""
-        split = self.placed(port, split)
+        split = self.with_side(port, split)
         if self.priced is not None:
             self.pay(port, split.cut)
         votes, answers, certificate = split.step.votes, split.answers, outside

@@ -118,7 +118,7 @@ class SoftTree(PortGrowth, BestFirst):
 
     def open(self, exit_: SoftExit, split: Split, outside: float) -> list[SoftExit]:
         """Make a node of an exit, and open exits of the node's, which are returned."""
-        exit_.split = split = self.placed(exit_, split)
+        exit_.split = split = self.with_side(exit_, split)
         after = self.after(exit_, split)
         del self.bounds[exit_.serial]
         reach = self.reach_of(exit_, split, after)

@@ -409,7 +409,7 @@ class Chain(Growth):
         Once it did, it does.
         """
         unit = 1.0 if self.observer.is_exact else 1.0 / self.weights.scale
-        after = step.shrink * math.fsum(masses[0] + masses[1])
+        after = step.shrink * math.fsum([*masses[0], *masses[1]])
         largest = math.exp(max(map(abs, step.votes)))
         self._unsure = self.certificate[-1] != self._product or (
             0.5 * unit * self.search.n_rows * largest > SURE * after

@@ -289,8 +289,9 @@ class StumpSearch(WeakSearch):
 
     def is_open(self, cut: StumpCut) -> bool:
         """Return whether rows without a value may lie at a cut that does not say on which side."""
-        is_known = cut.side >= 0 or cut.share is not None or self._special is None
-        return not is_known and bool(self._special[cut.feature])
+        if cut.side >= 0 or cut.share is not None or self._special is None:
+            return False
+        return bool(self._special[cut.feature])
 
     def _n_below(self, cut: StumpCut) -> int:
         """Return how many rows lie below a cut of rows none of which is missing."""
