@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from pboost.data.row_digest import Digest
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.exits import Exits, Left, NodeExits, joints_left
+from pboost.models.listed import public_names
 from pboost.models.priced import prices_for
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
 from pboost.values import (
@@ -59,12 +60,8 @@ class Model(Fitted):
     """
 
     __slots__ = ()
-    #: What users can rely on besides fields; derived classes add to it. See `public_names`.
-    _public: ClassVar[tuple[str, ...]] = (
-        "predict", "predict_proba", "decision_function", "staged_decision_function",
-        "evaluation_cost", "prefix", "describe", "labels", "n_features", "feature_names", "table",
-        "n_nodes", "mean_cost", "n_joints",
-    )  # fmt: skip
+    #: What users can rely on of this kind alone, besides fields; see `public_names`.
+    _public: ClassVar[tuple[str, ...]] = ()
     file_kind: ClassVar[str] = ""
     file_order: ClassVar[tuple[str, ...]] = ()
     file_stop: ClassVar[str] = ""
@@ -352,16 +349,6 @@ class Model(Fitted):
     def from_models(cls, header: Header, arrays: Arrays, models: tuple[Model, ...]) -> Any:
         """Return the model of a file and of the files in it; ValueError where it is none."""
         return cls.from_members({**header, "models": models}, arrays)
-
-
-def public_names(cls: type[Model]) -> list[str]:
-    """Return the names of a kind of model that users can rely on, which `dir` lists.
-
-    They are its fields and what `_public` names; other names are for functions of the package.
-    """
-    listed = {name for base in cls.__mro__ for name in vars(base).get("_public", ())}
-    listed |= {field.name for field in fields(cls) if field.init}
-    return sorted(name for name in listed if hasattr(cls, name))
 
 
 class TwoClassModel(Model):

@@ -75,7 +75,6 @@ class Forest(Trees):
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
     share: FloatArray | None = stored.column(np.float64, "n_nodes", optional=True)
 
-    _public: ClassVar = ("column", "depth", "leaf")
     no_graph = "whose trees, model[i], are models by themselves"
     instead: ClassVar = {
         "prefix": "model[:k] has the first k trees",

@@ -102,7 +102,7 @@ class ProbitTree(Model):
     n_leaves: int = stored.of_part("partition", "n_leaves")
     stop_reason: str = stored.of_part("partition", "stop_reason")
 
-    _public: ClassVar = ("n_functions", "n_leaves")
+    _public: ClassVar = ("n_functions",)
     no_graph = "whose leaves are linear functions"
     instead: ClassVar = {
         "prefix": "fit_probit_tree has depth and steps",

@@ -445,7 +445,6 @@ class Tree(Trees):
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
     share: FloatArray | None = stored.column(np.float64, "n_nodes", optional=True)
 
-    _public: ClassVar = ("column", "depth", "leaf", "n_leaves")
     instead: ClassVar = {
         "prefix": "prune makes trees smaller",
         "reach": "apply and decision_path tell where rows go",
