@@ -36,7 +36,7 @@ def _check_state(state: Mapping[str, Array]) -> None:
     """Raise ValueError for arrays that are not those of an interrupted call."""
     n_bins, lower, count = state["n_bins"], state["lower"], state["count"]
     d, bins, by_label = len(n_bins), lower.shape[-1], (len(state["labels"]),)
-    ends = dict(zip(_ENDS, joined_ends([], d), strict=True))
+    ends: dict[str, Array] = dict(zip(_ENDS, joined_ends([], d), strict=True))
     expected: dict[str, tuple[Any, tuple[int, ...]]] = {
         "n_bins": (np.int32, (d,)), "lower": (np.float64, (d, bins)),
         "upper": (np.float64, (d, bins)), "count": (np.int64, by_label),

@@ -14,10 +14,10 @@ from pboost.data.row_digest import Digest
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import Averaged, Model, two_probabilities
+from pboost.models.checked_numbers import check_offsets
 from pboost.models.early_exit import Inner
 from pboost.models.exits import Left
 from pboost.models.known_members import CalibratedInquiry
-from pboost.models.stored import check_offsets
 from pboost.models.text import counted
 from pboost.values import FloatArray
 

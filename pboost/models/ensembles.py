@@ -29,6 +29,7 @@ from pboost.models.base import (
     predict_proba,
     staged_decision_function,
 )
+from pboost.models.checked_numbers import check_shares, check_sum
 from pboost.models.exits import Exits, proven_exits, rest_of, voting_exits
 from pboost.models.known_members import MemberInquiry, RestInquiry, mean_of, sum_of_votes
 from pboost.models.known_values import Inquiry
@@ -38,7 +39,7 @@ from pboost.models.new_rows import table_for
 from pboost.models.priced import read_by_members
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.said import VOTES, Vote
-from pboost.models.stored import Models, OutOfBag, Parts, check_shares, check_sum
+from pboost.models.stored import Models, OutOfBag, Parts
 from pboost.models.table_field import table_field
 from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import FloatArray, IntArray, as_generator, check_position

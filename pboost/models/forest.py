@@ -18,6 +18,7 @@ from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares
 from pboost.models.base import costs_by_then, means_by_then
+from pboost.models.checked_numbers import check_offsets, check_sum
 from pboost.models.exit_walk import leave_trees, of_trees
 from pboost.models.exits import Exits, Left, NodeExits, of_means, proven_exits, rest_of
 from pboost.models.hard_walk import WIDE, of_columns_read, over_tiles, with_room
@@ -25,7 +26,7 @@ from pboost.models.new_rows import match_columns, table_for
 from pboost.models.priced import columns_on_way
 from pboost.models.ranked import RankedTrees, rank_trees
 from pboost.models.sides import LEVELS, WORDS, columns_with_holes, in_sets, own_sets
-from pboost.models.stored import OutOfBag, check_offsets, check_sum
+from pboost.models.stored import OutOfBag
 from pboost.models.text import counted, headline, of_bags
 from pboost.models.trees import LEAF, SETS, TREE_COLUMNS, Tree, Trees, ranges
 from pboost.values import FloatArray, IntArray, check_position

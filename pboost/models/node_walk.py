@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pboost.data.convert import Rows
 from pboost.data.functions import Oracles
 from pboost.models.base import Model
+from pboost.models.checked_numbers import MOST_SUM
 from pboost.models.new_rows import input_values, match_rows
 from pboost.models.nodes import HALF, OUT, Graph, at_start
-from pboost.models.stored import MOST_SUM
 from pboost.values import FloatArray
 
 #: Rows, as positions or as a slice.

@@ -18,9 +18,9 @@ from pboost.data.subsets import Subsets
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import TwoClassModel
+from pboost.models.checked_numbers import MOST_SUM
 from pboost.models.exits import Rest, rest_of
 from pboost.models.stored import (
-    MOST_SUM,
     Arrays,
     Column,
     Dtypes,

@@ -17,15 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.table import Table
+from pboost.models.checked_numbers import check_shares
 from pboost.values import FloatArray, IntArray, freeze, shown
 
-#: The largest sum of absolute values: the largest number, less what rounding can add to it.
-MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
 #: The most columns of a model, of which a tile of 64 rows is read at a time. Two rows of so many
 #: numbers take half a gigabyte; a header can say it in eight bytes.
 MOST_FEATURES = 2**25 - 1
-#: The largest share, with what rounding can add to a sum of them.
-MOST_SHARE = 1 + 1e-6
 #: The fields of a file's header, and its arrays by their names.
 Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -540,35 +537,6 @@ def check_columns(record: Any, name: str) -> None:
         raise ValueError(f"feature_names: expected a tuple of strings or None, got {shown(names)}")
     if len(names) != n_features:
         raise ValueError(f"feature_names: expected {n_features} names, got {len(names)}")
-
-
-def check_offsets(name: str, start: NDArray[Any], end: int) -> None:
-    """Check that numbers say where parts begin: increasing, from 0 to `end`."""
-    # Differences of int32 could overflow.
-    if not (
-        start.ndim == 1 and len(start) > 1 and start[0] == 0 and start[-1] == end
-        and (start[:-1] < start[1:]).all()
-    ):  # fmt: skip
-        raise ValueError(f"{name}: expected numbers that increase from 0 to {end}")
-
-
-def check_shares(name: str, shares: Any, are_whole: bool = False) -> None:
-    """Check that known numbers are in [0, 1]; if whole, that rows of them sum to 1."""
-    if (np.less(shares, 0) | np.greater(shares, MOST_SHARE)).any():
-        raise ValueError(f"{name}: expected numbers from 0 to 1, or NaN")
-    if are_whole and (np.abs(shares.sum(axis=1) - 1) > MOST_SHARE - 1).any():
-        raise ValueError(f"{name}: expected shares that sum to 1 in each row, or NaN")
-
-
-def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> None:
-    """Check that a sum of numbers is finite, whatever their signs and order.
-
-    Of a matrix, the sums of the columns.
-    """
-    with np.errstate(over="ignore"):
-        total = np.abs(terms).sum(axis=0) + abs(start)
-    if not (total <= MOST_SUM).all():
-        raise ValueError(f"{name}: expected numbers whose absolute values have a finite sum")
 
 
 #: Settings that functions of a model read, and what they must be where they are there.

@@ -25,6 +25,7 @@ from pboost.models.base import (
     scaled_shares,
     shares_of_leads,
 )
+from pboost.models.checked_numbers import check_offsets, check_shares, check_sum
 from pboost.models.ensembles import (
     REST_OR_CLASS,
     OneVsRest,
@@ -47,17 +48,7 @@ from pboost.models.probit_trees import (
     without,
 )
 from pboost.models.said import check_vote
-from pboost.models.stored import (
-    Arrays,
-    Dtypes,
-    Header,
-    Labels,
-    OutOfBag,
-    Parts,
-    check_offsets,
-    check_shares,
-    check_sum,
-)
+from pboost.models.stored import Arrays, Dtypes, Header, Labels, OutOfBag, Parts
 from pboost.models.text import counted, headline, of_bags
 from pboost.models.trees import LEAF, SIDES, TREE_COLUMNS, ranges
 from pboost.values import FloatArray, IntArray, check_position

@@ -17,6 +17,7 @@ from pboost.models import stored
 from pboost.models.attribution import as_shares
 from pboost.models.base import Averaged
 from pboost.models.both_ways import check_share, over_both_ways, said_of_both
+from pboost.models.checked_numbers import check_shares
 from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
 from pboost.models.known_values import BlockInquiry, trees_inquiry
 from pboost.models.new_rows import match_columns
@@ -35,7 +36,7 @@ from pboost.models.sides import (
     steps_of,
     words_of,
 )
-from pboost.models.stored import Arrays, Header, Parts, check_shares
+from pboost.models.stored import Arrays, Header, Parts
 from pboost.models.table_field import table_field
 from pboost.models.text import MOST, counted, headline, sides_of
 from pboost.values import FloatArray, IntArray, freeze, shown
@@ -155,9 +156,8 @@ class Trees(Averaged):
         """Check the values and the topology."""
         root, n = self.root, self.n_nodes
         sizes = root[1:] - root[:-1]
-        if (sizes % 2 == 0).any():
-            size = int(sizes[sizes % 2 == 0][0])
-            raise ValueError(f"feature: expected an odd number of nodes, got {size}")
+        if (even := sizes[sizes % 2 == 0]).size:
+            raise ValueError(f"feature: expected an odd number of nodes, got {even[0]}")
         if self.labels is not None and not (
             ((self.value >= 0) & (self.value <= 1)).all()
             and (np.abs(self.value.sum(axis=1) - 1) < 1e-9).all()
@@ -180,15 +180,14 @@ class Trees(Averaged):
 
     def _check_sides(self, is_leaf: NDArray[np.bool_]) -> None:
         """Check where missing values go, and the sets of levels."""
-        missing = self.missing
-        if missing is not None and (missing > ~is_leaf).any():
+        if self.missing is not None and (self.missing > ~is_leaf).any():
             raise ValueError("missing: expected the child, 0 or 1, and 0 in leaves")
         check_share(self, is_leaf)
         if (self.subset is None) != (self.subset_column is None):
             raise ValueError("subset: expected with subset_column, or neither")
         if self.subset is None:
             return
-        if missing is None:
+        if self.missing is None:
             raise ValueError("missing: expected an array, as nodes test whether levels are in sets")
         if (self.threshold[self.feature >= self.n_features] != HALF).any():
             raise ValueError(f"threshold: expected {HALF} where levels are tested")
