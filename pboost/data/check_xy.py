@@ -582,43 +582,6 @@ def as_numbers(name: str, value: Any, kinds: str = "biuf") -> NDArray[np.float64
     return values.astype(np.float64)
 
 
-def as_sigma(sigma: Any) -> Array:
-    """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
-
-    0 is that of what is exact; of several they may be NaN, where there is no value.
-
-    Raises
-    ------
-    TypeError
-        If `sigma` is not numbers in an array.
-    ValueError
-        If it hides values by a mask, has more than two dimensions or holds what is negative or
-        infinite.
-    """
-    if hasattr(sigma, "columns"):
-        raise TypeError("sigma: expected a number or an array, got a data frame")
-    values = as_numbers("sigma", sigma, "iuf")
-    if values.ndim > 2:
-        raise ValueError(f"sigma: expected at most two dimensions, got shape {values.shape}")
-    is_right = (values >= 0) & np.isfinite(values)
-    if (at := first_false(is_right | np.isnan(values) if values.ndim else is_right)) >= 0:
-        place = [int(index) for index in np.unravel_index(at, values.shape)]
-        raise ValueError(
-            f"sigma: expected finite numbers of at least 0, got {values.flat[at]}"
-            + (f" at {place}" if place else "")
-        )
-    return values
-
-
-def check_sigma_shape(sigma: Array, n: int, d: int) -> None:
-    """Raise ValueError if standard deviations do not fit n rows of d columns."""
-    if sigma.shape not in ((), (d,), (n, d)):
-        raise ValueError(
-            f"sigma: expected a number, shape ({d},) with one per column of X, or ({n}, {d}) with "
-            f"one per cell, got shape {sigma.shape}"
-        )
-
-
 def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
     """Return `sample_weight` as float64 (n,), or None if it is None.
 

@@ -13,7 +13,6 @@ import hashlib
 import io
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,15 +24,14 @@ from numpy.typing import NDArray
 from pboost._version import __version__
 from pboost.data.array_files import from_npy, from_npz
 from pboost.data.binned_values import valued
-from pboost.data.blocks import blocks
-from pboost.data.check_xy import MOST_TARGET
 from pboost.data.columns import BinnedColumns, made
 from pboost.data.prebuilt_columns import check_bins, check_dimensions, check_shapes, checked_names
 from pboost.data.row_labels import RowLabels, rows_of
-from pboost.data.special_columns import HOLES, most_bins
+from pboost.data.special_columns import most_bins
+from pboost.data.stored_rows import check_rows, check_values
 from pboost.data.table import Table
 from pboost.threads import check_stop
-from pboost.values import Array, FloatArray, IntArray, check_flag, shown
+from pboost.values import Array, FloatArray, check_flag, shown
 from pboost.values.json_texts import TIMES, parse
 
 FORMAT = "pboost-columns"
@@ -462,60 +460,13 @@ def _assembled(
     assert start is not None
     if (np.diff(start, axis=1) < 0).any() or (start[:, 0] != 0).any() or (start[:, -1] != n).any():
         raise FolderError("bin_start: expected numbers of rows below bins")
-    labels, count, weights = arrays["labels"], arrays["label_count"], arrays.get("weights")
-    _check_labels(labels)
-    targets = arrays.get("targets")
-    in_classes = n if targets is None else 0
-    if (
-        count.shape != labels.shape
-        or (count < 1).any()
-        or (count > n).any()
-        or count.sum() != in_classes
-    ):
-        raise FolderError("label_count: expected the numbers of rows of the labels")
-    if targets is not None and (
-        targets.shape != (n,) or not (np.abs(targets) <= MOST_TARGET).all()
-    ):
-        raise FolderError("targets: expected a finite number for each row")
-    if weights is not None and (
-        weights.shape != (n,) or not ((weights > 0) & (weights < np.inf)).all()
-    ):
-        raise FolderError("weights: expected a positive number for each row")
+    check_rows(arrays, n)
     if values is not None:
-        if values.shape != codes.shape:
-            raise FolderError("values: expected a number for each code")
-        _check_values(values, codes, columns.n_bins, special)
+        check_values(values, codes, columns.n_bins, special)
         columns = valued(columns, values.T)
-    y = rows_of(labels, count) if targets is None else targets
-    return StoredColumns(columns, y, weights)
-
-
-def _check_labels(labels: Array) -> None:
-    """Raise FolderError unless these are the sorted labels of a folder."""
-    if labels.dtype.kind not in "biufU" or labels.ndim != 1:
-        raise FolderError(f"labels: expected numbers or strings, got {labels.dtype}")
-    if labels.dtype.kind == "U" and labels.view(np.uint32).max(initial=0) > sys.maxunicode:
-        raise FolderError("labels: expected strings, got numbers that are no characters")
-    if not (labels[:-1] < labels[1:]).all():
-        raise FolderError("labels: expected different ones, sorted")
-
-
-def _check_values(
-    values: Array, codes: NDArray[np.uint8], n_bins: IntArray, special: Array | None
-) -> None:
-    """Raise FolderError for values that no reader takes: infinities, and NaN but in holes."""
-    for j, bins in enumerate(n_bins.tolist()):
-        can_miss = special is not None and bool(special[j] & HOLES)
-        for here in blocks(values[j]):
-            check_stop()
-            known = np.isfinite(values[j, here])
-            if not can_miss:
-                is_right = known.all()
-            else:
-                holes = codes[j, here] == bins
-                is_right = (known != holes).all() and np.isnan(values[j, here][holes]).all()
-            if not is_right:
-                raise FolderError(f"values: expected finite numbers, or holes, in column {j}")
+    is_regression = "targets" in arrays
+    y = arrays["targets"] if is_regression else rows_of(arrays["labels"], arrays["label_count"])
+    return StoredColumns(columns, y, arrays.get("weights"))
 
 
 def flush_folder(folder: str) -> None:

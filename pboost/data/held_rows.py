@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.check_xy import present_levels, training_features
 from pboost.data.columns import BinnedColumns
+from pboost.data.convert import Features
 from pboost.data.labels import Entries
 from pboost.data.made_columns import codes_between
 from pboost.data.special_columns import HOLES
 from pboost.data.splits import hold_out
+from pboost.data.table import Takes
 from pboost.values import FloatArray
 
 
@@ -94,3 +97,15 @@ class HeldRows:
         codes[:, rows] = np.where(has_no_code, 0, codes_between(columns, values, rows, n_threads))
         held = replace(self, values=values[self.given]) if has_no_code.any() else self
         return held, columns.with_codes(codes, None, rows)
+
+
+def trained_features(
+    features: Features, weights: FloatArray | None, takes: Takes, hold: HoldOut | None
+) -> Features:
+    """Return features as they are trained on, with these weights of the rows of X.
+
+    Categories that only rows held out have are missing values.
+    """
+    if hold is not None and not hold.keeps_levels:
+        features = present_levels(features, weights)
+    return training_features(features, weights, takes)

@@ -18,9 +18,7 @@ from pboost.data.check_xy import (
     as_targets,
     as_weights,
     check_taken,
-    present_levels,
     targets_that_count,
-    training_features,
 )
 from pboost.data.columns import (
     AUTO_BINNED_ROWS,
@@ -35,7 +33,7 @@ from pboost.data.columns import (
 )
 from pboost.data.convert import Features, Rows, as_rows, check_size
 from pboost.data.fill import column_means
-from pboost.data.held_rows import HeldRows, HoldOut
+from pboost.data.held_rows import HeldRows, HoldOut, trained_features
 from pboost.data.indicators import indicators_of
 from pboost.data.labels import (
     Classes,
@@ -503,7 +501,7 @@ def boosted_problem(
     problem = problem if hold is None else problem.hold_out(hold)
     trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
     if isinstance(columns, Features):
-        columns = _features_of(columns, trained, takes, hold)
+        columns = trained_features(columns, trained, takes, hold)
     table = None if isinstance(columns, Rows) else columns.table
     check_taken(table, columns.names, takes)
     return replace(
@@ -546,7 +544,7 @@ def tree_problem(
         problem = problem.scaled()
     trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
     if isinstance(columns, Features):
-        columns = _features_of(columns, trained, takes, hold)
+        columns = trained_features(columns, trained, takes, hold)
     seen = digest_of(columns, of_rows)
     if isinstance(columns, Features) and is_binned(search, n):
         values, columns = columns.values, binned_features(columns, trained, max_bins, n_threads)
@@ -562,18 +560,6 @@ def tree_problem(
     return replace(
         problem, columns=_of_entries(columns, found.entries), table=columns.table, seen=seen
     )
-
-
-def _features_of(
-    features: Features, weights: FloatArray | None, takes: Takes, hold: HoldOut | None
-) -> Features:
-    """Return features as they are trained on, with these weights of the rows of X.
-
-    Categories that only rows held out have are missing values.
-    """
-    if hold is not None and not hold.keeps_levels:
-        features = present_levels(features, weights)
-    return training_features(features, weights, takes)
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:

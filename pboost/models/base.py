@@ -96,8 +96,8 @@ class Model(Fitted):
             KINDS[cls.file_kind] = cls
 
     def __dir__(self) -> list[str]:
-        own = [name for name in super().__dir__() if name.startswith("_")]
-        return [*own, *public_names(type(self))]
+        hidden = (name for name in super().__dir__() if name.startswith("_"))
+        return [*hidden, *public_names(type(self))]
 
     @property
     def row_table(self) -> Table | None:
@@ -863,14 +863,12 @@ def describe(model: Model) -> str:
 
 def one_of_two(labels: NDArray[Any], score: FloatArray) -> NDArray[Any]:
     """Return the second of two labels where a decision value is positive, else the first."""
-    found: NDArray[Any] = labels[(score > 0).astype(np.intp)]
-    return found
+    return labels[(score > 0).astype(np.intp)]
 
 
 def lead_of_second(share: FloatArray) -> FloatArray:
     """Return by how much the second of two labels is more probable than the first."""
-    lead: FloatArray = share[..., 1] - share[..., 0]
-    return lead
+    return share[..., 1] - share[..., 0]
 
 
 def shares_of_leads(score: FloatArray) -> FloatArray:

@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.blocks import copied
 from pboost.data.check_xy import (
     as_features,
-    as_sigma,
     check_finite,
-    check_sigma_shape,
     class_codes,
     features_as_trained,
     label_array,
@@ -34,6 +32,7 @@ from pboost.data.fill import column_spread, known_sigma
 from pboost.data.functions import Oracles
 from pboost.data.indicators import in_sums, indicators_of
 from pboost.data.projections import Projections
+from pboost.data.sigma import as_sigma, check_sigma_shape
 from pboost.data.table import Table, column_order
 from pboost.models.base import Model, TwoClassModel, check_model
 from pboost.models.nodes import Graph

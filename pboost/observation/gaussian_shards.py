@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from pboost._core import noisy_split, reweight
 from pboost.data.binned_values import BinnedValues
-from pboost.data.check_xy import check_sigma_shape
 from pboost.data.columns import BinnedColumns
 from pboost.data.engines import merge
 from pboost.data.fill import known_sigma
+from pboost.data.sigma import check_sigma_shape
 from pboost.data.special_columns import levels_among
 from pboost.data.table import column_label
 from pboost.data.training import TrainingData

@@ -41,7 +41,7 @@ def test_losses(name):
         (pb.fit_cart, {"growth": "lossguide"}, "'best-first'"),
         (pb.fit_sbpmt, {"vote": "soft"}, "'average'"),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_other_values(fit, options, ours):
     name, value = next(iter(options.items()))
