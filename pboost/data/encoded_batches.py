@@ -35,7 +35,8 @@ _ENDS = ("ends_lower", "ends_upper", "ends_rows")
 def _check_state(state: Mapping[str, Array]) -> None:
     """Raise ValueError for arrays that are not those of an interrupted call."""
     n_bins, lower, count = state["n_bins"], state["lower"], state["count"]
-    d, bins, by_label = len(n_bins), lower.shape[-1], (len(state["labels"]),)
+    d, bins = len(n_bins), lower.shape[-1]
+    by_label = (max(len(state["labels"]), 1),)  # a regression has none, and one count
     ends: dict[str, Array] = dict(zip(_ENDS, joined_ends([], d), strict=True))
     expected: dict[str, tuple[Any, tuple[int, ...]]] = {
         "n_bins": (np.int32, (d,)), "lower": (np.float64, (d, bins)),
@@ -96,7 +97,7 @@ class Encoding:
         self._at, self._seen = self._start[:-1].copy(), np.zeros(len(count), dtype=np.uint64)
         self._ends = joined_ends([], bins.n_features)
         self._weights: FloatArray | None = None
-        self._targets = None if len(labels) else np.empty(int(self._start[-1]))
+        self._targets: FloatArray | None = None
         self._read = hashlib.sha256()
         #: Batches that have been encoded by a call before, and the digest of what was read of them.
         self._done, self._was_read = 0, b""
@@ -182,7 +183,7 @@ class Encoding:
 
     def _take(self, rows: Rows, at: NDArray[np.int64], workers: Workers) -> list[IntArray]:
         """Return the rows of each label, and take what is kept of them beside codes."""
-        targets = None if self._targets is None else as_targets(rows.y, len(rows.y))
+        targets = None if len(self.labels) else as_targets(rows.y, len(rows.y))
         hashed = row_hashes(rows.values, targets, workers)[1]
         by_class = rows_by_class(rows.y, self.labels)
         sizes = np.array([len(listed) for listed in by_class])
@@ -192,7 +193,9 @@ class Encoding:
         self._read.update(hashed.tobytes())
         for listed in by_class:
             self._read.update(listed.tobytes())
-        if targets is not None and self._targets is not None:
+        if targets is not None:
+            if self._targets is None:
+                self._targets = np.empty(int(self._start[-1]))
             self._targets[at[0] : at[0] + len(targets)] = targets
         if rows.weights is not None:
             self._read.update(rows.weights.tobytes())

@@ -387,9 +387,9 @@ def probit_problem(
         max_depth = check_integer("max_depth", max_depth, least=0)
     X = read_once(X, sample_weight, TAKES)
     problem, limits, settings, _ = fit_cart_problem(
-        X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
-        max_depth=max_depth or None, min_leaf=min_leaf, min_split=min_split, search=search,
-        max_bins=max_bins, missing=missing, level_smoothing=level_smoothing,
+        X, y, sample_weight, n_threads, np.random.default_rng(0), task="classification",
+        criterion=criterion, max_depth=max_depth or None, min_leaf=min_leaf, min_split=min_split,
+        search=search, max_bins=max_bins, missing=missing, level_smoothing=level_smoothing,
     )  # fmt: skip
     values = listed_values(X.source, X.rows) if isinstance(X, SortedColumns) else X.values
     if problem.entries is not None:

@@ -102,7 +102,7 @@ def test_values_that_no_reader_writes(folder, check, column, value):
     row = np.flatnonzero(np.isfinite(values[column]))[7]
     values[column, row] = value
     forged(folder, {"values": values})
-    refused(folder, f"values: expected finite numbers, or holes, in column {column}", check)
+    refused(folder, f"values: expected finite numbers, or missing values, in column {column}", check)
     if column == 0:  # a hole that is infinite
         codes[column, row] = codes[column].max()
         values[column, row] = np.inf

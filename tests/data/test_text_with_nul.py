@@ -146,7 +146,7 @@ def test_files_and_command_line(tmp_path, pboost_main):
                 "fit", tmp_path / f"{name}.{form}", "--target", "y", "-o", model
             )
             assert code == 1
-            assert f"{expected} without a NUL character" in error
+            assert f"{expected.replace('y:', '--target:')} without a NUL character" in error
             assert not model.exists()
 
 

@@ -96,7 +96,7 @@ def test_the_extra_of_the_documentation_brings_what_it_imports(script):
     needed, brought = ["docs"], {"pboost", *project["dependencies"]}
     for extra in needed:
         for requirement in extras[extra]:
-            inner = re.match(r"pboost\[(.*)\]", requirement)
+            inner = re.match(r"pboosting\[(.*)\]", requirement)
             needed += inner[1].split(",") if inner else []
             brought.add(requirement)
     names = {re.match(r"[\w-]+", requirement)[0] for requirement in brought}

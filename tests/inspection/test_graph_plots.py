@@ -251,7 +251,7 @@ def test_refusals(monkeypatch):
     with pytest.raises(ValueError, match="give y"):
         pb.plot_graph(made("soft tree"), X)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pboost\[plot\]"):
+    with pytest.raises(ImportError, match=r"pboosting\[plot\]"):
         pb.plot_graph(tree)
 
 

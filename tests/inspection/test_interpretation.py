@@ -75,5 +75,5 @@ def test_plot(monkeypatch):
     with pytest.raises(ValueError, match="most: expected"):
         pb.plot_coefficients(tree, most=0)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pboost\[plot\]"):
+    with pytest.raises(ImportError, match=r"pboosting\[plot\]"):
         pb.plot_coefficients(tree)

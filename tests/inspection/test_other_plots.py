@@ -113,7 +113,7 @@ def test_refusals_of_regions(monkeypatch):
     with pytest.raises(TypeError, match="reads columns"):
         pb.plot_regions(oracle, X)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pboost\[plot\]"):
+    with pytest.raises(ImportError, match=r"pboosting\[plot\]"):
         pb.plot_regions(model, X, **SMALL)
 
 

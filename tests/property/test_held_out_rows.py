@@ -317,7 +317,7 @@ def check_measured(model, rows, y):
     f = pb.decision_function(model, rows)
     truth = y if model.labels is None else np.searchsorted(model.labels, y).astype(float)
     truth = 2 * truth - 1 if model.labels is not None and f.ndim == 1 else truth
-    loss = model.loss.value(truth, f).mean()
+    loss = model.loss.reported * model.loss.value(truth, f).mean()
     assert model.validation_loss[len(model)] == pytest.approx(loss, rel=1e-9)
 
 
