@@ -347,6 +347,7 @@ NOT_COMPARED = {
     **dict.fromkeys(("prices", "comparison_price"), "with `price_tradeoff`"),
     "validation": "with `patience`",
     "step": "of boosted probit trees",
+    "leaf_step": "an option of catboost, whose leaves are other sums",
     "tol": "of models that the others do not have",
     "vote": "the mean of probabilities, or the majority, as their names say",
     "folds": "a number of parts",

@@ -311,7 +311,7 @@ def test_numbers_are_written_with_all_bits():
     ids=["bool", "int64", "float", "text"],
 )
 def test_labels_are_a_table(path, labels, said):
-    pb.export_c(pb.fit_cart([[0.0], [1.0]], labels, min_leaf=1), path)
+    pb.export_c(pb.fit_cart([[0.0], [1.0]], labels, task="classification", min_leaf=1), path)
     assert said in path.read_text()
 
 

@@ -231,7 +231,7 @@ def losses(fit: Fit, p: Problem, model: Any) -> list[str]:
     loss, found = pb.losses.check_loss(fit.options["loss"]), []
     staged = [*pb.staged_decision_function(model, p.X)]
     for k, score in enumerate(staged, 1):
-        anew = float(np.average(loss.value(target, score), weights=p.weight))
+        anew = loss.reported * float(np.average(loss.value(target, score), weights=p.weight))
         stored = float(model.training_loss[k])
         least = LEAST_LOSS if p.n_classes else CLOSE * float(np.abs(p.y).max()) ** 2
         if abs(stored - anew) > max(least, CLOSE * anew):

@@ -18,6 +18,7 @@ import hashes
 #: Options that do not choose the model.
 LEFT_OUT = {
     "X", "y", "y_proba", "labels", "fit", "model", "n_threads", "callback", "progress", "options",
+    "state",
 }  # fmt: skip
 
 
