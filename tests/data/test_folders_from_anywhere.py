@@ -102,8 +102,9 @@ def test_values_that_no_reader_writes(folder, check, column, value):
     row = np.flatnonzero(np.isfinite(values[column]))[7]
     values[column, row] = value
     forged(folder, {"values": values})
-    refused(folder, f"values: expected finite numbers, or missing values, in column {column}", check)
-    if column == 0:  # a hole that is infinite
+    message = f"values: expected finite numbers, or missing values, in column {column}"
+    refused(folder, message, check)
+    if column == 0:  # infinite where a value is missing
         codes[column, row] = codes[column].max()
         values[column, row] = np.inf
         forged(folder, {"values": values, "codes": codes})
