@@ -68,7 +68,8 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
         return Weights(None, False, used, used, 1, float(used))
     if unit is not None:
         copies = np.rint(weight / unit)
-        if copies.max() <= MOST_OF_ROW and not (np.abs(weight / unit - copies) > 1e-9).any():
+        are_near = np.abs(weight / unit - copies) <= 1e-9
+        if copies.max() <= MOST_OF_ROW and (are_near & ((copies > 0) | (weight == 0))).all():
             total, most = int(copies.sum()), int(copies.max())
             return Weights(copies, True, used, total, most, float(total))
     return Weights(weight, False, used, used, 1, boost.exact_sum(weight))

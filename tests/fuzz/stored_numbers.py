@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import log_ndtr
 
 if __name__ == "__main__":
     here = Path(__file__).resolve().parent
@@ -38,8 +39,8 @@ from pboost.data.criteria import IMPURITIES
 CLOSE = 1e-9
 #: Certificates below this are not compared: kernels keep weights from becoming subnormal.
 LEAST = 1e-200
-#: Difference up to which losses of classes are the same: compiled ones below it are 0.
-LEAST_LOSS = 2e-8
+#: Errors on validation rows are sums of weights in fixed point, of 60 bits.
+LEAST_ERROR = 1e-17
 #: Decades over which weights go.
 DECADES = 60
 #: What decision graphs of two classes are grown of, where answers can be computed anew.
@@ -132,6 +133,14 @@ def stagewise(rng: Generator, p: Problem) -> Fit:
     return Fit(fit.row, fit.build, {k: v for k, v in fit.options.items() if k != "validation"})
 
 
+def watched(rng: Generator, p: Problem, draw: Callable[[Generator, Problem], Fit]) -> Fit:
+    """Draw a fit whose size is chosen by rows that are given: the same with other weights."""
+    fit = draw(rng, p)
+    options = {**fit.options, "patience": int(rng.integers(1, 9))}
+    options["validation"] = p.X, p.y, weight_of(p)[::-1]
+    return Fit(f"{fit.row}, validation", fit.build, options)
+
+
 TWO, MANY, ANY = (2,), (3, 4, 5), (0, 0, 2, 3)
 BUILDERS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]] = {
     "adaboost": (partial(graph, draw=builders.adaboost), TWO),
@@ -148,7 +157,16 @@ BUILDERS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]]
     "forest": (builders.forest, ANY),
     "bagging": (builders.bagging, ANY),
     "stagewise": (stagewise, (0, 2)),
-}
+    "samme": (builders.samme, (*TWO, *MANY)),
+    "probitboost": (builders.probitboost, TWO),
+    "probit_tree": (builders.probit_tree, TWO),
+    "watched adaboost": (partial(watched, draw=partial(graph, draw=builders.adaboost)), TWO),
+    "watched boosted_tree": (
+        partial(watched, draw=partial(graph, draw=builders.boosted_tree)), TWO,
+    ),
+    "watched many": (partial(watched, draw=many), MANY),
+    "watched stagewise": (partial(watched, draw=stagewise), (0, 2)),
+}  # fmt: skip
 
 
 #: Builders that take neither missing values nor categories.
@@ -225,17 +243,61 @@ def out_of_bag(fit: Fit, p: Problem, model: Any) -> list[str]:
     return [f"error {stored!r}, found {anew!r}"] if differs(stored, anew) else []
 
 
+def loss_unit(p: Problem, value: np.ndarray, weight: np.ndarray | None) -> float:
+    """Return to what mean losses are rounded, so that they do not depend on the order of rows.
+
+    A row may have the largest weight and the largest loss: a sum of so many has 51 bits. Decision
+    values of a regression have 52 bits of the largest target.
+    """
+    share = 1.0 / len(value) if weight is None else float(weight.max() / weight.sum())
+    size = 0.0 if p.n_classes else 2.0**-48 * float(np.abs(p.y).max())
+    return 2.0**-49 * len(value) * float(value.max()) * share + size**2
+
+
 def losses(fit: Fit, p: Problem, model: Any) -> list[str]:
-    """Compare the training loss after each tree."""
+    """Compare the losses after each tree, in training and on rows given for validation."""
     target = np.where(p.y == model.labels[1], 1.0, -1.0) if p.n_classes else p.y
     loss, found = pb.losses.check_loss(fit.options["loss"]), []
-    staged = [*pb.staged_decision_function(model, p.X)]
-    for k, score in enumerate(staged, 1):
-        anew = loss.reported * float(np.average(loss.value(target, score), weights=p.weight))
-        stored = float(model.training_loss[k])
-        least = LEAST_LOSS if p.n_classes else CLOSE * float(np.abs(p.y).max()) ** 2
-        if abs(stored - anew) > max(least, CLOSE * anew):
-            found.append(f"loss {k}: stored {stored!r}, recomputed {anew!r}")
+    kept = {"training": (model.training_loss, p.weight)}
+    if model.validation_loss is not None:
+        kept["validation"] = model.validation_loss, fit.options["validation"][2]
+    for k, score in enumerate(pb.staged_decision_function(model, p.X), 1):
+        value = loss.reported * loss.value(target, score)
+        for name, (values, weight) in kept.items():
+            anew, stored = float(np.average(value, weights=weight)), float(values[k])
+            if abs(stored - anew) > max(loss_unit(p, value, weight), CLOSE * anew):
+                found.append(f"{name} loss {k}: stored {stored!r}, recomputed {anew!r}")
+    return found
+
+
+def member_errors(p: Problem, model: Any) -> list[str]:
+    """Compare the weighted error of each member of SAMME, for the weights of its round."""
+    found, weight = [], weight_of(p).copy()
+    for k, (member, alpha) in enumerate(zip(model.models, model.alpha, strict=True)):
+        wrong = pb.predict(member, p.X) != p.y
+        anew = float(np.average(wrong, weights=weight))
+        if differs(float(model.error[k]), anew):
+            found.append(f"error {k}: stored {model.error[k]!r}, recomputed {anew!r}")
+        weight = weight / weight.max() * np.exp(alpha * wrong)
+    return found
+
+
+def risks(p: Problem, model: Any) -> list[str]:
+    """Compare the probit risk of a model, or of each leaf of a tree of two classes."""
+    if len(model.labels) < 2:
+        return []
+    sign = np.where(p.y == model.labels[1], 1.0, -1.0)
+    value, weight = -log_ndtr(sign * pb.decision_function(model, p.X)), weight_of(p)
+    if isinstance(model, pb.ProbitTree):
+        leaf = pb.apply(model.partition, p.X)
+        stored, parts = model.risk[:, 0], [leaf == node for node in np.unique(leaf)]
+    else:
+        stored, parts = model.risk[-1:], [np.ones(len(p.y), dtype=bool)]
+    found = []
+    for risk, rows in zip(stored.tolist(), parts, strict=True):
+        anew = float(np.average(value[rows], weights=weight[rows]))
+        if abs(risk - anew) > max(loss_unit(p, value[rows], weight[rows]), CLOSE * anew):
+            found.append(f"risk: stored {risk!r}, recomputed {anew!r}")
     return found
 
 
@@ -245,6 +307,10 @@ def compared(fit: Fit, p: Problem, model: Any) -> list[str]:
         return nodes(fit, p, model)
     if isinstance(model, pb.StagewiseModel):
         return losses(fit, p, model)
+    if isinstance(model, pb.WeightedVote):
+        return member_errors(p, model)
+    if isinstance(model, pb.ProbitModel | pb.ProbitTree):
+        return risks(p, model)
     if hasattr(model, "oob"):
         return out_of_bag(fit, p, model)
     return certificates(fit, p, model) + costs(p, model, told(fit))
@@ -264,6 +330,12 @@ def certificates(fit: Fit, p: Problem, model: Any) -> list[str]:
         stored = float(record.certificate[k])
         if differs(stored, anew):
             found.append(f"certificate {k} of {last}: stored {stored!r}, recomputed {anew!r}")
+    if record.validation is not None:
+        wrong = pb.predict(model, p.X) != p.y
+        anew = float(np.average(wrong, weights=fit.options["validation"][2]))
+        stored = float(record.validation[model.n_nodes])
+        if abs(stored - anew) > max(LEAST_ERROR, CLOSE * anew):
+            found.append(f"validation error: stored {stored!r}, recomputed {anew!r}")
     if getattr(model, "is_exact", True):
         wrong = pb.predict(model, p.X) != p.y
         error = float(np.average(wrong, weights=p.weight))
@@ -273,11 +345,10 @@ def certificates(fit: Fit, p: Problem, model: Any) -> list[str]:
     return found
 
 
-def check(seed: int, only: str = "") -> tuple[str, list[str]]:
-    """Return the row of a case, and what is wrong."""
+def check(seed: int, only: str = "", name: str = "") -> tuple[str, list[str]]:
+    """Return the row of a case, and what is wrong. Without a name, the seed chooses the builder."""
     rng = np.random.default_rng([seed, 2])
-    names = list(BUILDERS)
-    name = names[seed % len(names)]
+    name = name or list(BUILDERS)[seed % len(BUILDERS)]
     if only and not name.startswith(only):
         return "", []
     draw, kinds = BUILDERS[name]

@@ -443,3 +443,11 @@ def test_targets_without_a_default_loss():
     assert pb.fit_stagewise(X, whole, loss="squared", steps=2).labels is None
     with pytest.raises(ValueError, match="y: missing label in row 1"):
         pb.fit_stagewise(X, [1.0, np.nan] * 20)
+
+
+@pytest.mark.parametrize("share", [1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize(("loss", "factor"), [("logistic", 1.0), ("exponential", 0.5)])
+def test_light_rows_are_not_dropped(loss, factor, share):
+    """A weight far below all others is no number of copies, and the row still has a part."""
+    model = pb.fit_stagewise([[0.0], [1.0]], [0, 1], loss=loss, sample_weight=[1.0, share], steps=1)
+    assert model.bias == pytest.approx(factor * np.log(share), rel=1e-12)
