@@ -4,10 +4,10 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-#: What pboost is built on, then what it can work with.
+#: The distribution that was installed, what it is built on, then what it can work with.
 PACKAGES = (
-    "numpy", "scipy", "scikit-learn", "pandas", "polars", "pyarrow", "narwhals", "matplotlib",
-    "onnx", "onnxruntime", "treelite", "shap",
+    "pboosting", "numpy", "scipy", "scikit-learn", "pandas", "polars", "pyarrow", "narwhals",
+    "matplotlib", "onnx", "onnxruntime", "treelite", "shap",
 )  # fmt: skip
 
 
