@@ -90,5 +90,4 @@ def test_no_command_installs_the_other_pboost(project):
 
 def test_the_distribution_is_installed_under_its_name(project):
     assert project["project"]["name"] == "pboosting"
-    assert "pboost" in metadata.packages_distributions()
-    assert metadata.packages_distributions()["pboost"] == ["pboosting"]
+    assert set(metadata.packages_distributions()["pboost"]) == {"pboosting"}
