@@ -279,3 +279,17 @@ def test_models_hold_nothing_of_the_state():
     gc.collect()
     assert kept() is None
     assert len(longer) == 3
+
+
+def test_text_labels_of_a_folder(tmp_path):
+    """They are codes, and are compared as such."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    columns, y, _ = pb.bin_files([(X, np.where(X[:, 0] > 0, "yes", "no"))], tmp_path / "columns")
+    state = pb.FitState()
+    kept = plain = pb.fit_stagewise(columns, y, steps=1)
+    for _ in range(3):
+        kept = pb.continue_fit(kept, columns, y, steps=1, state=state)
+        plain = pb.continue_fit(plain, columns, y, steps=1)
+    assert kept.training_loss.tolist() == plain.training_loss.tolist()
+    with pytest.raises(ValueError, match="y: expected the values that the state was made with"):
+        pb.continue_fit(kept, columns, y[::-1], steps=1, state=state)
