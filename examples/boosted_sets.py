@@ -45,24 +45,73 @@ LEAST = 1e-15
 #: a stroke, the label that is told from others (else the most frequent), or the column of numbers.
 SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     TWO: (
-        ("pima", "raisin", "tic_tac_toe", "biodegradation", "banknote", "bupa", "breast_cancer",
-         "vote", "monks3_uci", "ionosphere", "xd6_noise10", "spambase", "magic04", "adult_census",
-         "electricity", "waveform_noise"),
-        ("breast_cancer_wdbc", "diabetes_early", "colic_orig", "monks2_uci", "mushroom",
-         "higgs_sample", "covertype", "letter/A", "skin", "led_even_17", "satimage"),
+        (
+            "pima",
+            "raisin",
+            "tic_tac_toe",
+            "biodegradation",
+            "banknote",
+            "bupa",
+            "breast_cancer",
+            "vote",
+            "monks3_uci",
+            "ionosphere",
+            "xd6_noise10",
+            "spambase",
+            "magic04",
+            "adult_census",
+            "electricity",
+            "waveform_noise",
+        ),
+        (
+            "breast_cancer_wdbc",
+            "diabetes_early",
+            "colic_orig",
+            "monks2_uci",
+            "mushroom",
+            "higgs_sample",
+            "covertype",
+            "letter/A",
+            "skin",
+            "led_even_17",
+            "satimage",
+        ),
     ),
     NUMBERS: (
-        ("electricity/nswprice", "obesity/Weight", "pima/BMI", "magic04/fWidth",
-         "biodegradation/SpMax_L", "raisin/Extent"),
-        ("bupa/gammagt", "banknote/entropy", "adult_census/age", "higgs_sample/x26",
-         "covertype/elevation", "letter/x-bar", "magic04/fDist"),
+        (
+            "electricity/nswprice",
+            "obesity/Weight",
+            "pima/BMI",
+            "magic04/fWidth",
+            "biodegradation/SpMax_L",
+            "raisin/Extent",
+        ),
+        (
+            "bupa/gammagt",
+            "banknote/entropy",
+            "adult_census/age",
+            "higgs_sample/x26",
+            "covertype/elevation",
+            "letter/x-bar",
+            "magic04/fDist",
+        ),
     ),
     MANY: (
-        ("iris", "glass", "balance_scale", "obesity", "bhp", "waveform_noise", "nursery",
-         "satimage", "pendigits", "letter"),
+        (
+            "iris",
+            "glass",
+            "balance_scale",
+            "obesity",
+            "bhp",
+            "waveform_noise",
+            "nursery",
+            "satimage",
+            "pendigits",
+            "letter",
+        ),
         (),
     ),
-}  # fmt: skip
+}
 #: Rows of drawn problems to train with, and how often they are drawn; rows to test with.
 DRAWS = {10_000: 6, 100_000: 2}
 TEST_ROWS, COLUMNS = 50_000, 20
@@ -73,8 +122,10 @@ OURS, NEWTON = "pboost", "leaf_step='newton'"
 FREE, POOLED, SYMMETRIC = (f"growth={word!r}" for word in ("free", "pooled", "symmetric"))
 #: How nodes of a level are cut together, or not.
 GROWTHS: dict[str, dict[str, Any]] = {
-    FREE: {"growth": "free"}, POOLED: {"growth": "pooled"}, SYMMETRIC: {"growth": "symmetric"},
-}  # fmt: skip
+    FREE: {"growth": "free"},
+    POOLED: {"growth": "pooled"},
+    SYMMETRIC: {"growth": "symmetric"},
+}
 #: Options of `fit_stagewise` beside its defaults.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     TWO: {
@@ -192,9 +243,16 @@ def shares(data: DataSet, found: Any) -> NDArray[np.float64]:
 def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
     """Say what a sum of trees says, and, of labels, what its first trees do."""
     model = pb.fit_stagewise(
-        X, y, max_depth=depth, categorical=data.categories, steps=TREES, learning_rate=RATE,
-        task="regression" if data.kind == NUMBERS else "classification", n_threads=1, **options,
-    )  # fmt: skip
+        X,
+        y,
+        max_depth=depth,
+        categorical=data.categories,
+        steps=TREES,
+        learning_rate=RATE,
+        task="regression" if data.kind == NUMBERS else "classification",
+        n_threads=1,
+        **options,
+    )
     if data.kind == NUMBERS:
         return {"": pb.predict(model, new)}
     compared = data.kind == TWO and options in ({}, OPTIONS[TWO][NEWTON])
@@ -208,9 +266,13 @@ def with_lightgbm(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
     lightgbm = importlib.import_module("lightgbm")
     options = {
         "objective": {TWO: "binary", NUMBERS: "regression", MANY: "multiclass"}[data.kind],
-        "num_class": y.max() + 1 if data.kind == MANY else 1, "max_depth": depth,
-        "num_leaves": 2**depth, "learning_rate": RATE, "num_threads": 1, "verbosity": -1,
-    }  # fmt: skip
+        "num_class": y.max() + 1 if data.kind == MANY else 1,
+        "max_depth": depth,
+        "num_leaves": 2**depth,
+        "learning_rate": RATE,
+        "num_threads": 1,
+        "verbosity": -1,
+    }
     rows = lightgbm.Dataset(X, y, params=options, categorical_feature=list(data.categories))
     return {"": lightgbm.train(options, rows, TREES).predict(new)}
 
@@ -221,10 +283,14 @@ def with_xgboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
     types = ["c" if j in data.categories else "q" for j in range(X.shape[1])]
     objective = {TWO: "binary:logistic", NUMBERS: "reg:squarederror", MANY: "multi:softprob"}
     options = {
-        "objective": objective[data.kind], "eta": RATE,
+        "objective": objective[data.kind],
+        "eta": RATE,
         **({"num_class": y.max() + 1} if data.kind == MANY else {}),
-        "max_depth": depth, "nthread": 1, "tree_method": "hist", "verbosity": 0,
-    }  # fmt: skip
+        "max_depth": depth,
+        "nthread": 1,
+        "tree_method": "hist",
+        "verbosity": 0,
+    }
     new = new.copy()
     for j in data.categories:
         new[~np.isin(new[:, j], X[:, j]), j] = np.nan
@@ -247,9 +313,13 @@ def with_histograms(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said
             rows[:, j] = np.where(np.append(coded, np.nan)[code] == rows[:, j], code, np.nan)
     kind = "Regressor" if data.kind == NUMBERS else "Classifier"
     model = getattr(ensemble, f"HistGradientBoosting{kind}")(
-        max_iter=TREES, max_depth=depth, max_leaf_nodes=2**depth, learning_rate=RATE,
-        early_stopping=False, categorical_features=list(data.categories) or None,
-    ).fit(X, y)  # fmt: skip
+        max_iter=TREES,
+        max_depth=depth,
+        max_leaf_nodes=2**depth,
+        learning_rate=RATE,
+        early_stopping=False,
+        categorical_features=list(data.categories) or None,
+    ).fit(X, y)
     numbers = data.kind == NUMBERS
     return {"": model.predict(new) if numbers else shares(data, model.predict_proba(new))}
 
@@ -259,9 +329,15 @@ def with_catboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
     catboost, pandas = (importlib.import_module(name) for name in ("catboost", "pandas"))
     kind = "Regressor" if data.kind == NUMBERS else "Classifier"
     model = getattr(catboost, f"CatBoost{kind}")(
-        iterations=TREES, learning_rate=RATE, depth=depth, thread_count=1, verbose=False,
-        allow_writing_files=False, random_seed=0, cat_features=list(data.categories),
-    )  # fmt: skip
+        iterations=TREES,
+        learning_rate=RATE,
+        depth=depth,
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
+        random_seed=0,
+        cat_features=list(data.categories),
+    )
     if data.categories:
         X, new = (pandas.DataFrame(rows) for rows in (X, new))
         for j in data.categories:
@@ -281,10 +357,11 @@ def learners(data: DataSet) -> dict[str, Learner]:
 def peers() -> dict[str, Learner]:
     """Return the learners of other libraries that are installed."""
     known = {
-        "lightgbm": ("lightgbm", with_lightgbm), "xgboost hist": ("xgboost", with_xgboost),
+        "lightgbm": ("lightgbm", with_lightgbm),
+        "xgboost hist": ("xgboost", with_xgboost),
         "HistGradientBoosting": ("sklearn", with_histograms),
         "catboost": ("catboost", with_catboost),
-    }  # fmt: skip
+    }
     found: dict[str, Learner] = {}
     for name, (module, learner) in known.items():
         try:
@@ -420,9 +497,16 @@ def tables(sets: list[DataSet], results: Results) -> str:
             each += [by_set(results, real, depth) for depth in DEPTHS]
             steps = leaf_steps(results, real) if kind == TWO else steps
     return "\n".join(
-        [*parts, ".. drawn problems start here\n", *drawn_parts, ".. leaf steps start here\n",
-         steps, ".. each set starts here\n", *each]
-    )  # fmt: skip
+        [
+            *parts,
+            ".. drawn problems start here\n",
+            *drawn_parts,
+            ".. leaf steps start here\n",
+            steps,
+            ".. each set starts here\n",
+            *each,
+        ]
+    )
 
 
 def main(argv: list[str] | None = None) -> None:

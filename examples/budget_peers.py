@@ -115,18 +115,26 @@ def xgboost(depth: int, rate: float, rows: Rows, multi: bool = False) -> Staged:
                 of[~np.isin(of[:, j], X[:, j]), j] = np.nan
         start = np.tile(rows.prior, (len(of), 1))
         return library.DMatrix(
-            of, label, base_margin=start if J > 2 else start[:, 0], nthread=1,
-            feature_types=types, enable_categorical=True,
-        )  # fmt: skip
+            of,
+            label,
+            base_margin=start if J > 2 else start[:, 0],
+            nthread=1,
+            feature_types=types,
+            enable_categorical=True,
+        )
 
     per_round = 1 if multi or J == 2 else J
     n_rounds = rounds(depth * per_round)
     options = {
-        "objective": "binary:logistic" if J == 2 else "multi:softprob", "eta": rate,
-        **({} if J == 2 else {"num_class": J}), "max_depth": depth, "nthread": 1,
-        "tree_method": "hist", "verbosity": 0,
+        "objective": "binary:logistic" if J == 2 else "multi:softprob",
+        "eta": rate,
+        **({} if J == 2 else {"num_class": J}),
+        "max_depth": depth,
+        "nthread": 1,
+        "tree_method": "hist",
+        "verbosity": 0,
         "multi_strategy": "multi_output_tree" if multi else "one_output_per_tree",
-    }  # fmt: skip
+    }
     booster = library.train(options, data(X, rows.y), n_rounds)
     document = json.loads(booster.save_raw("json").decode())
     trees = document["learner"]["gradient_booster"]["model"]["trees"]
@@ -155,10 +163,14 @@ def lightgbm(leaves: int, rate: float, rows: Rows) -> Staged:
     J = rows.n_labels
     per_round = 1 if J == 2 else J
     options = {
-        "objective": "binary" if J == 2 else "multiclass", "num_class": per_round,
-        "num_leaves": leaves, "learning_rate": rate, "min_data_in_leaf": ROWS_OF_LEAF,
-        "num_threads": 1, "verbosity": -1,
-    }  # fmt: skip
+        "objective": "binary" if J == 2 else "multiclass",
+        "num_class": per_round,
+        "num_leaves": leaves,
+        "learning_rate": rate,
+        "min_data_in_leaf": ROWS_OF_LEAF,
+        "num_threads": 1,
+        "verbosity": -1,
+    }
     data = library.Dataset(
         rows.X, rows.y, params=options, categorical_feature=list(rows.categories)
     )
@@ -206,16 +218,20 @@ def catboost(depth: int, rate: float, rows: Rows) -> Staged:
         return library.Pool(table, label, cat_features=list(rows.categories))
 
     model = library.CatBoostClassifier(
-        iterations=rounds(1.4 * depth), learning_rate=rate, depth=depth, thread_count=1,
-        verbose=False, allow_writing_files=False, random_seed=0, one_hot_max_size=MOST_LEVELS,
+        iterations=rounds(1.4 * depth),
+        learning_rate=rate,
+        depth=depth,
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
+        random_seed=0,
+        one_hot_max_size=MOST_LEVELS,
         loss_function="Logloss" if rows.n_labels == 2 else "MultiClass",
-    ).fit(data(rows.X, rows.y))  # fmt: skip
+    ).fit(data(rows.X, rows.y))
     costs = np.log2(model.get_tree_leaf_counts())  # a row takes all comparisons of a tree
 
     def staged(of: Floats) -> Stages:
-        every = model.staged_predict(
-            data(of), prediction_type="RawFormulaVal", thread_count=1
-        )  # fmt: skip
+        every = model.staged_predict(data(of), prediction_type="RawFormulaVal", thread_count=1)
         score = [np.reshape(said, (len(of), -1)) for said in every]
         start = np.broadcast_to(rows.prior, score[0].shape)
         return of_scores(np.array([start, *score]), np.tile(costs[:, None], len(of)))
@@ -239,10 +255,13 @@ def histograms(leaves: int, rate: float, rows: Rows) -> Staged:
 
     per_round = 1 if rows.n_labels == 2 else rows.n_labels
     model = ensemble.HistGradientBoostingClassifier(
-        max_iter=rounds(np.log2(leaves) * per_round), max_leaf_nodes=leaves, learning_rate=rate,
-        min_samples_leaf=ROWS_OF_LEAF, early_stopping=False,
+        max_iter=rounds(np.log2(leaves) * per_round),
+        max_leaf_nodes=leaves,
+        learning_rate=rate,
+        min_samples_leaf=ROWS_OF_LEAF,
+        early_stopping=False,
         categorical_features=list(rows.categories) or None,
-    )  # fmt: skip
+    )
     with pools.threadpool_limits(1):
         model.fit(coded(rows.X), rows.y)
     levels_of_bins, sums = model._bin_mapper.make_known_categories_bitsets(), model._predictors

@@ -44,17 +44,50 @@ CALLS = (BUDGETS[:2], BUDGETS[2:])
 #: Files by their kind. One label, after a stroke or else the most frequent, is told from others.
 SETS = {
     TWO: (
-        "ionosphere", "diabetes_early", "breast_cancer_wdbc", "pima", "raisin", "biodegradation",
-        "banknote", "breast_cancer", "bupa", "colic_orig", "vote", "adult_census", "skin",
-        "magic04", "spambase", "electricity", "higgs_sample", "tic_tac_toe", "monks1_uci",
-        "monks2_uci", "monks3_uci", "led_even", "led_even_17", "xd6_noise10", "mushroom",
-        "covertype", "waveform_noise", "satimage", "obesity", "fars",
+        "ionosphere",
+        "diabetes_early",
+        "breast_cancer_wdbc",
+        "pima",
+        "raisin",
+        "biodegradation",
+        "banknote",
+        "breast_cancer",
+        "bupa",
+        "colic_orig",
+        "vote",
+        "adult_census",
+        "skin",
+        "magic04",
+        "spambase",
+        "electricity",
+        "higgs_sample",
+        "tic_tac_toe",
+        "monks1_uci",
+        "monks2_uci",
+        "monks3_uci",
+        "led_even",
+        "led_even_17",
+        "xd6_noise10",
+        "mushroom",
+        "covertype",
+        "waveform_noise",
+        "satimage",
+        "obesity",
+        "fars",
     ),
     MANY: (
-        "glass", "balance_scale", "obesity", "waveform_noise", "satimage", "pendigits", "letter",
-        "nursery", "covertype", "fars",
+        "glass",
+        "balance_scale",
+        "obesity",
+        "waveform_noise",
+        "satimage",
+        "pendigits",
+        "letter",
+        "nursery",
+        "covertype",
+        "fars",
     ),
-}  # fmt: skip
+}
 MOST_ROWS, FOLDS, REPETITIONS = {TWO: 3750, MANY: 2500}, 5, 2
 #: Large sets have so many rows to train with, and at most a fourth of that to test with.
 LARGE, LARGE_ROWS, LARGE_NAME = ("covertype", "electricity"), 62_500, "{}, large"
@@ -180,10 +213,12 @@ def run_peers(
         seconds = time.process_time() - start
         for which, (answers, plan) in found.items():
             figures = {
-                **figures_of(answers, test.y), "seconds": seconds, "setting": plan.setting,
+                **figures_of(answers, test.y),
+                "seconds": seconds,
+                "setting": plan.setting,
                 "rounds": None if plan.threshold is None else len(plan.threshold),
                 "at": plan.budget,
-            }  # fmt: skip
+            }
             append(path, known, keys[which], figures)
 
 
@@ -196,9 +231,13 @@ def run_own(train: Rows, test: Rows, key: Key, path: Path | None, known: Known) 
             continue
         start = time.process_time()
         models = pb.fit_within(
-            train.X, train.y, comparisons=list(budgets), categorical=list(train.categories),
-            rng=FOLDS * repetition + fold, n_threads=1,
-        )  # fmt: skip
+            train.X,
+            train.y,
+            comparisons=list(budgets),
+            categorical=list(train.categories),
+            rng=FOLDS * repetition + fold,
+            n_threads=1,
+        )
         seconds = time.process_time() - start
         for of, model in zip(keys, models, strict=True):
             share = pb.predict_proba(model, test.X)
@@ -211,12 +250,16 @@ def run_own(train: Rows, test: Rows, key: Key, path: Path | None, known: Known) 
 def main(argv: list[str] | None = None) -> None:
     """Fit what is not known yet, print the tables and write them if wanted."""
     parser, options, folder = arguments(
-        __doc__, f"{QUICK_SETS} sets of each kind, {QUICK_ROWS} rows, one fold", argv,
+        __doc__,
+        f"{QUICK_SETS} sets of each kind, {QUICK_ROWS} rows, one fold",
+        argv,
         results="file of the outcomes of earlier runs, and of this one",
         large=(False, "two large sets, too, one fold of each"),
-        own=(False, "fit this package only"), peers=(False, "fit other libraries only"),
-        tables=(False, "fit nothing"), folds=(FOLDS * REPETITIONS, "number of folds"),
-    )  # fmt: skip
+        own=(False, "fit this package only"),
+        peers=(False, "fit other libraries only"),
+        tables=(False, "fit nothing"),
+        folds=(FOLDS * REPETITIONS, "number of folds"),
+    )
     found = data_sets(folder, options)
     if not found:
         parser.error(f"no data: {folder} has no file of a data set")

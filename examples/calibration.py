@@ -23,9 +23,19 @@ from table_command import arguments, each_timed, publish
 import pboost as pb
 
 SETS = (
-    "pima", "banknote", "spambase", "magic04", "adult_census", "electricity", "biodegradation",
-    "tic_tac_toe", "satimage", "obesity", "waveform_noise", "nursery",
-)  # fmt: skip
+    "pima",
+    "banknote",
+    "spambase",
+    "magic04",
+    "adult_census",
+    "electricity",
+    "biodegradation",
+    "tic_tac_toe",
+    "satimage",
+    "obesity",
+    "waveform_noise",
+    "nursery",
+)
 MOST_ROWS, SPLITS, FEWEST = 4000, 3, 40
 QUICK_SETS, QUICK_ROWS = 2, 300
 SMALL = {"max_depth": 3, "learning_rate": 0.1}

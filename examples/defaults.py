@@ -46,8 +46,20 @@ PUBLISHED_TREE = ("min_split", "min_leaf", "complexity", "tol", "safeguard")
 TWO, MANY, NUMBERS = "two labels", "more labels", "numbers"
 SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     TWO: (
-        ("bupa", "ionosphere", "breast_cancer_wdbc", "pima", "raisin", "biodegradation", "banknote",
-         "tic_tac_toe", "xd6_noise10", "spambase", "magic04", "electricity"),
+        (
+            "bupa",
+            "ionosphere",
+            "breast_cancer_wdbc",
+            "pima",
+            "raisin",
+            "biodegradation",
+            "banknote",
+            "tic_tac_toe",
+            "xd6_noise10",
+            "spambase",
+            "magic04",
+            "electricity",
+        ),
         ("breast_cancer", "diabetes_early", "led_even_17", "higgs_sample", "adult_census", "skin"),
     ),
     MANY: (
@@ -58,18 +70,30 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("electricity/nswprice", "obesity/Weight", "pima/BMI", "magic04/fWidth", "friedman"),
         ("bupa/gammagt", "banknote/entropy", "adult_census/age"),
     ),
-}  # fmt: skip
+}
 
 #: Names of sets in the heads of tables.
 SHORT = {
-    "breast_cancer_wdbc": "wdbc", "biodegradation": "biodeg", "tic_tac_toe": "tic-tac",
-    "xd6_noise10": "xd6", "electricity": "electr", "breast_cancer": "breast",
-    "diabetes_early": "diabetes", "led_even_17": "led", "higgs_sample": "higgs",
-    "adult_census": "adult", "balance_scale": "balance", "waveform_noise": "waveform",
-    "electricity/nswprice": "price", "obesity/Weight": "Weight", "pima/BMI": "BMI",
-    "magic04/fWidth": "fWidth", "bupa/gammagt": "gammagt", "banknote/entropy": "entropy",
+    "breast_cancer_wdbc": "wdbc",
+    "biodegradation": "biodeg",
+    "tic_tac_toe": "tic-tac",
+    "xd6_noise10": "xd6",
+    "electricity": "electr",
+    "breast_cancer": "breast",
+    "diabetes_early": "diabetes",
+    "led_even_17": "led",
+    "higgs_sample": "higgs",
+    "adult_census": "adult",
+    "balance_scale": "balance",
+    "waveform_noise": "waveform",
+    "electricity/nswprice": "price",
+    "obesity/Weight": "Weight",
+    "pima/BMI": "BMI",
+    "magic04/fWidth": "fWidth",
+    "bupa/gammagt": "gammagt",
+    "banknote/entropy": "entropy",
     "adult_census/age": "age",
-}  # fmt: skip
+}
 #: The candidates that have become the defaults.
 CHOSEN = {
     "fit_adaboost: learning_rate 1.0, rounds 200",
@@ -207,10 +231,12 @@ def peers(kind: str) -> dict[str, Learner]:
     makers = {
         f"scikit-learn {name}": (f"sklearn.{module}", f"{name}{of}", options)
         for module, name, options in (
-            ("tree", "DecisionTree", {}), ("ensemble", "RandomForest", {"n_jobs": 1}),
-            ("ensemble", "AdaBoost", {}), ("ensemble", "HistGradientBoosting", {}),
+            ("tree", "DecisionTree", {}),
+            ("ensemble", "RandomForest", {"n_jobs": 1}),
+            ("ensemble", "AdaBoost", {}),
+            ("ensemble", "HistGradientBoosting", {}),
         )
-    }  # fmt: skip
+    }
     makers["lightgbm"] = ("lightgbm", f"LGBM{of}", {"n_jobs": 1, "verbose": -1})
     found: dict[str, Learner] = {}
     for name, (module, maker, options) in makers.items():
@@ -240,8 +266,15 @@ def with_defaults(kind: str) -> dict[str, Learner]:
         fits["fit_sbpmt"] = partial(pb.fit_sbpmt, rng=SEED)
     if kind != MANY:
         fits["fit_stagewise"] = pb.fit_stagewise
-    two = ("adaboost", "adaboost_real", "boosted_tree", "topdown_tree", "oblique_tree",
-           "matryoshka", "probitboost")  # fmt: skip
+    two = (
+        "adaboost",
+        "adaboost_real",
+        "boosted_tree",
+        "topdown_tree",
+        "oblique_tree",
+        "matryoshka",
+        "probitboost",
+    )
     if kind == TWO:
         fits |= {f"fit_{name}": getattr(pb, f"fit_{name}") for name in two}
         fits['fit_matryoshka, join="all"'] = partial(pb.fit_matryoshka, join="all")
@@ -316,7 +349,7 @@ def matryoshki(found: Candidates) -> None:
         f"nodes {nodes}": partial(own, partial(pb.fit_matryoshka, growth="greedy", nodes=nodes))
         for nodes in (16, 32, 64, 128)
     }
-    found["fit_matryoshka, join=\"all\""] = {
+    found['fit_matryoshka, join="all"'] = {
         f"learning_rate {rate}, shape (8, {trees})": partial(
             own, partial(pb.fit_matryoshka, shape=(8, trees), join="all", learning_rate=rate)
         )
@@ -324,10 +357,16 @@ def matryoshki(found: Candidates) -> None:
         for trees in (8, 30, 100, 200)
     } | {
         "learning_rate 0.3, shape (8, 30), adatree2()": partial(
-            own, partial(pb.fit_matryoshka, shape=(8, 30), join="all", learning_rate=0.3,
-                         observation=adatree2)
+            own,
+            partial(
+                pb.fit_matryoshka,
+                shape=(8, 30),
+                join="all",
+                learning_rate=0.3,
+                observation=adatree2,
+            ),
         )
-    }  # fmt: skip
+    }
 
 
 def steps(found: Candidates) -> None:
@@ -343,12 +382,16 @@ def of_classes(kind: str, found: Candidates) -> None:
     found["fit_samme"] = {
         f"max_depth {depth}, learning_rate {rate}, rounds": partial(
             staged,
-            partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=depth), rounds=200,
-                    learning_rate=rate),
+            partial(
+                pb.fit_samme,
+                base=partial(pb.fit_cart, max_depth=depth),
+                rounds=200,
+                learning_rate=rate,
+            ),
             ROUNDS[:-1],
         )
         for depth, rate in ((1, 1.0), (2, 1.0), (3, 1.0), (5, 1.0), (5, 0.3), (8, 1.0))
-    }  # fmt: skip
+    }
     published = pb.sbpmt_published()
     trees = {name: published[name] for name in PUBLISHED_TREE}
     found["fit_probit_tree"] = {
@@ -357,12 +400,12 @@ def of_classes(kind: str, found: Candidates) -> None:
     }
     found["fit_sbpmt"] = {
         f"the {of}, one_vs_all {where}": partial(
-            own, partial(pb.fit_sbpmt, rng=SEED, **{**options, "one_vs_all": where,
-                                                    "vote": "average"})
+            own,
+            partial(pb.fit_sbpmt, rng=SEED, **{**options, "one_vs_all": where, "vote": "average"}),
         )
         for of, options in (("paper's", PAPER), ("published code's", published))
         for where in ("tree", *(["leaf"] if kind == MANY else []))
-    }  # fmt: skip
+    }
 
 
 def sums(kind: str, found: Candidates) -> None:
@@ -370,13 +413,18 @@ def sums(kind: str, found: Candidates) -> None:
     found["fit_stagewise"] = {
         f"max_depth {depth}, learning_rate {rate}, steps": partial(
             staged,
-            partial(pb.fit_stagewise, loss="squared" if kind == NUMBERS else "logistic",
-                    steps=ROUNDS[-1], max_depth=depth, learning_rate=rate),
+            partial(
+                pb.fit_stagewise,
+                loss="squared" if kind == NUMBERS else "logistic",
+                steps=ROUNDS[-1],
+                max_depth=depth,
+                learning_rate=rate,
+            ),
             ROUNDS,
         )
         for depth in (3, 5)
         for rate in (0.3, 0.1)
-    }  # fmt: skip
+    }
 
 
 # Outcomes
@@ -412,9 +460,11 @@ def losses(
 
 
 def run(
-    sets: Iterable[DataSet], learners: Callable[[str], dict[str, Learner]], known: Results,
+    sets: Iterable[DataSet],
+    learners: Callable[[str], dict[str, Learner]],
+    known: Results,
     store: Callable[[], None],
-) -> None:  # fmt: skip
+) -> None:
     """Add the outcomes that are not known yet; `store` is called after each set."""
     for data in sets:
         of = known.setdefault(data.name, {})
@@ -465,8 +515,9 @@ def choice(builder: str, kind: str, results: Results, sets: list[DataSet]) -> st
         title = name.partition(": ")[2]
         against = "default" if k == chosen else difference(error[k], error[chosen])
         log_loss = "" if kind == NUMBERS else f"{loss[k].mean():.3f}"
-        rows.append([title, f"{error[k].mean():.2f}", against, log_loss,
-                     f"{milliseconds[k].mean():.0f}"])  # fmt: skip
+        rows.append(
+            [title, f"{error[k].mean():.2f}", against, log_loss, f"{milliseconds[k].mean():.0f}"]
+        )
     return table(f"{builder}, {len(sets)} sets of {kind}", rows)
 
 

@@ -110,9 +110,10 @@ def ours(values: NDArray[Any], y: NDArray[Any], folder: Path) -> Iterator[Made]:
         source = path.read_text(encoding="ascii")
         source = source.replace("int32_t device_score", "static int32_t device_score")
         yield Made(
-            size_of(source, folder), partial(pb.predict, model),
+            size_of(source, folder),
+            partial(pb.predict, model),
             partial(_cost, model),
-        )  # fmt: skip
+        )
 
 
 def _cost(model: Any, rows: NDArray[Any]) -> float:
@@ -243,9 +244,7 @@ def tables(results: list[tuple[str, list[dict[str, list[float]]]]]) -> str:
             cells = [f"{b:.0f} {c:.1f} {e:.2f}".split() for b, c, e in figures]
             rows.append([name, *(cell for of in cells for cell in of)])
         title = f"Models of at most {most} bytes, {' '.join(compiler()[:2])} -Os"
-        parts += [
-            table(title, rows), f"pboost errs least on {ahead} of {len(results)} sets.\n"
-        ]  # fmt: skip
+        parts += [table(title, rows), f"pboost errs least on {ahead} of {len(results)} sets.\n"]
     return "\n".join(parts)
 
 
@@ -254,8 +253,9 @@ def main(argv: list[str] | None = None) -> None:
     quick = "one set, few rows, one division"
     parser, options, folder = arguments(__doc__, quick, argv)
     paths = {name: folder / f"{name}.csv.gz" for name in SETS}
-    missing = [name for name in SETS[: QUICK_SETS if options.quick else None]
-               if not paths[name].exists()]  # fmt: skip
+    missing = [
+        name for name in SETS[: QUICK_SETS if options.quick else None] if not paths[name].exists()
+    ]
     if missing:
         parser.error(f"no data: {folder} lacks {', '.join(missing)}")
     most = QUICK_ROWS if options.quick else MOST_ROWS

@@ -28,9 +28,14 @@ BUDGETS = (5, 10, 20, 50, 100)
 LENGTHS = {60: (5, 10, 20), 300: (50, 100)}
 TESTED, MOST_ROWS, QUICK_ROWS = 2, 2500, 200
 TEACHER = {
-    "steps": 150, "max_leaves": 8, "max_depth": None, "learning_rate": 0.1, "bag": 0.6,
-    "features_per_tree": 0.7, "rng": 0,
-}  # fmt: skip
+    "steps": 150,
+    "max_leaves": 8,
+    "max_depth": None,
+    "learning_rate": 0.1,
+    "bag": 0.6,
+    "features_per_tree": 0.7,
+    "rng": 0,
+}
 PLAIN, STUDENT = "plain", "distilled"
 
 
@@ -82,8 +87,15 @@ def outcomes(folder: Path, quick: bool) -> dict[str, dict[str, Any]]:
 
 def written(found: dict[str, dict[str, Any]]) -> str:
     """Return the table."""
-    head = ["comparisons", PLAIN, STUDENT, "distilled - plain", "sets won, lost", "cost, plain",
-            "cost, distilled"]  # fmt: skip
+    head = [
+        "comparisons",
+        PLAIN,
+        STUDENT,
+        "distilled - plain",
+        "sets won, lost",
+        "cost, plain",
+        "cost, distilled",
+    ]
     rows = [head]
     of = {name: np.array([each[name] for each in found.values()]) for name in (PLAIN, STUDENT)}
     for k, budget in enumerate(BUDGETS):

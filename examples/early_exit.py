@@ -23,10 +23,22 @@ from table_command import arguments, each_timed, publish
 import pboost as pb
 
 SETS = (
-    "pima", "banknote", "spambase", "breast_cancer_wdbc", "ionosphere", "magic04", "adult_census",
-    "electricity", "biodegradation", "tic_tac_toe", "satimage", "obesity", "waveform_noise",
-    "nursery", "pendigits",
-)  # fmt: skip
+    "pima",
+    "banknote",
+    "spambase",
+    "breast_cancer_wdbc",
+    "ionosphere",
+    "magic04",
+    "adult_census",
+    "electricity",
+    "biodegradation",
+    "tic_tac_toe",
+    "satimage",
+    "obesity",
+    "waveform_noise",
+    "nursery",
+    "pendigits",
+)
 MOST_ROWS, QUICK_SETS, QUICK_ROWS = 4000, 2, 300
 DRAWN, QUICK_DRAWN = 100_000, 2000
 SHARE = 0.5

@@ -28,9 +28,21 @@ from table_command import Results, arguments, publish, stored, write
 
 BUDGETS = (5, 10, 20, 50, 100, 200)  # mean comparisons per training row
 SETS = (
-    "iris", "glass", "balance_scale", "bhp", "obesity", "waveform_noise",
-    "satimage", "pendigits", "nursery", "letter", "shuttle", "covertype", "kddcup99_10pct", "fars",
-)  # fmt: skip
+    "iris",
+    "glass",
+    "balance_scale",
+    "bhp",
+    "obesity",
+    "waveform_noise",
+    "satimage",
+    "pendigits",
+    "nursery",
+    "letter",
+    "shuttle",
+    "covertype",
+    "kddcup99_10pct",
+    "fars",
+)
 SPLITS, MOST_ROWS, FEWEST = 3, 4000, 10
 #: Sets of which many rows are taken, at most so many.
 LARGE, LARGE_ROWS = ("letter", "pendigits", "covertype"), 40_000
@@ -223,10 +235,13 @@ def main(argv: list[str] | None = None) -> None:
     """Fit all models, print the tables and write them if wanted."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_ROWS} rows, one division, a setting a family"
     parser, options, folder = arguments(
-        __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one",
+        __doc__,
+        quick,
+        argv,
+        results="file of the outcomes of earlier runs, and of this one",
         large=(False, "three sets with more rows, one division, fewer settings"),
         splits=(SPLITS, "number of divisions"),
-    )  # fmt: skip
+    )
     names, most, splits = SETS, MOST_ROWS, options.splits
     if options.large:
         names, most, splits = LARGE, LARGE_ROWS, 1

@@ -80,9 +80,11 @@ def of_own(split: Split, size: int, first: Callable[[int], Any]) -> Grown:
         return float(pb.evaluation_cost(first(k), rows).mean())
 
     return Grown(
-        size, cache(partial(cost, split.X)), partial(cost, split.X_test),
+        size,
+        cache(partial(cost, split.X)),
+        partial(cost, split.X_test),
         lambda k: pb.predict_proba(first(k), split.X_test),
-    )  # fmt: skip
+    )
 
 
 def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
@@ -90,9 +92,15 @@ def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
 
     def fit(rounds: int) -> Any:
         return pb.fit_matryoshka(
-            split.X, split.y, shape=(leaves - 1, rounds), join="all", learning_rate=rate,
-            categorical=split.categories, n_threads=1, **options,
-        )  # fmt: skip
+            split.X,
+            split.y,
+            shape=(leaves - 1, rounds),
+            join="all",
+            learning_rate=rate,
+            categorical=split.categories,
+            n_threads=1,
+            **options,
+        )
 
     rounds = int(MOST / np.log2(leaves)) + 1
     model = fit(rounds)
@@ -114,9 +122,16 @@ def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
     """Add up trees of the gradient of the softmax."""
     a_round = depth * (1 if options.get("trees") == "one" else split.n_labels)
     model = pb.fit_stagewise(
-        split.X, split.y, loss="softmax", max_depth=depth, learning_rate=rate,
-        steps=int(1.5 * MOST / a_round) + 1, categorical=split.categories, n_threads=1, **options,
-    )  # fmt: skip
+        split.X,
+        split.y,
+        loss="softmax",
+        max_depth=depth,
+        learning_rate=rate,
+        steps=int(1.5 * MOST / a_round) + 1,
+        categorical=split.categories,
+        n_threads=1,
+        **options,
+    )
     return of_own(split, len(model), partial(pb.prefix, model))
 
 
@@ -153,9 +168,15 @@ def forest(leaves: int | None, share: str | float | None, split: Split) -> Grown
     """Grow a random forest."""
     members = int(1.5 * MOST / np.log2(leaves or 64)) + 1
     whole = pb.fit_forest(
-        split.X, split.y, members=members, max_leaves=leaves, features_per_split=share, rng=0,
-        categorical=split.categories, n_threads=1,
-    )  # fmt: skip
+        split.X,
+        split.y,
+        members=members,
+        max_leaves=leaves,
+        features_per_split=share,
+        rng=0,
+        categorical=split.categories,
+        n_threads=1,
+    )
     return of_own(split, members, lambda size: whole[:size])
 
 
@@ -182,10 +203,15 @@ def xgboost(multi: bool, depth: int, rate: float, split: Split) -> Grown:
         for of, label in ((split.X, split.y), (new, None))
     )
     options = {
-        "objective": "multi:softprob", "num_class": split.n_labels, "eta": rate,
-        "max_depth": depth, "nthread": 1, "tree_method": "hist", "verbosity": 0,
+        "objective": "multi:softprob",
+        "num_class": split.n_labels,
+        "eta": rate,
+        "max_depth": depth,
+        "nthread": 1,
+        "tree_method": "hist",
+        "verbosity": 0,
         "multi_strategy": "multi_output_tree" if multi else "one_output_per_tree",
-    }  # fmt: skip
+    }
     per_round = 1 if multi else split.n_labels
     rounds = int(1.5 * MOST / (per_round * depth)) + 1
     booster = library.train(options, rows, rounds)
@@ -199,9 +225,10 @@ def xgboost(multi: bool, depth: int, rate: float, split: Split) -> Grown:
         return np.reshape(by_tree, (rounds, per_round)).sum(axis=1)
 
     return by_part(
-        costs(rows, len(split.X)), costs(others, len(new)),
+        costs(rows, len(split.X)),
+        costs(others, len(new)),
         lambda k: booster.predict(others, iteration_range=(0, k)),
-    )  # fmt: skip
+    )
 
 
 def depths_of(left: list[int], right: list[int]) -> NDArray[np.int64]:
@@ -217,9 +244,14 @@ def lightgbm(leaves: int, rate: float, split: Split) -> Grown:
     """Fit lightgbm, which has a tree for each label in each round."""
     library = importlib.import_module("lightgbm")
     options = {
-        "objective": "multiclass", "num_class": split.n_labels, "num_leaves": leaves,
-        "learning_rate": rate, "min_data_in_leaf": 5, "num_threads": 1, "verbosity": -1,
-    }  # fmt: skip
+        "objective": "multiclass",
+        "num_class": split.n_labels,
+        "num_leaves": leaves,
+        "learning_rate": rate,
+        "min_data_in_leaf": 5,
+        "num_threads": 1,
+        "verbosity": -1,
+    }
     data = library.Dataset(
         split.X, split.y, params=options, categorical_feature=list(split.categories)
     )
@@ -237,9 +269,10 @@ def lightgbm(leaves: int, rate: float, split: Split) -> Grown:
         return np.reshape(by_tree, (-1, split.n_labels)).sum(axis=1) / len(rows)
 
     return by_part(
-        costs(split.X), costs(split.X_test),
+        costs(split.X),
+        costs(split.X_test),
         lambda k: booster.predict(split.X_test, num_iteration=k),
-    )  # fmt: skip
+    )
 
 
 def leaf_depths(node: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, int]]:
@@ -256,14 +289,21 @@ def catboost(depth: int, rate: float, split: Split) -> Grown:
     library = importlib.import_module("catboost")
     split = split.as_numbers()
     model = library.CatBoostClassifier(
-        iterations=int(1.3 * MOST / depth) + 1, learning_rate=rate, thread_count=1, verbose=False,
-        allow_writing_files=False, random_seed=0, loss_function="MultiClass", depth=depth,
-    ).fit(split.X, split.y)  # fmt: skip
+        iterations=int(1.3 * MOST / depth) + 1,
+        learning_rate=rate,
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
+        random_seed=0,
+        loss_function="MultiClass",
+        depth=depth,
+    ).fit(split.X, split.y)
     costs = np.log2(model.get_tree_leaf_counts())  # a row takes all comparisons of a tree
     return by_part(
-        costs, costs,
+        costs,
+        costs,
         lambda k: model.predict(split.X_test, prediction_type="Probability", ntree_end=k),
-    )  # fmt: skip
+    )
 
 
 def scikit_learn(kind: str, leaves: int | None, share: str | float | None, split: Split) -> Grown:
@@ -303,15 +343,26 @@ class Grids:
 
 
 GRIDS = Grids(
-    rates=(0.3, 0.5, 1.0), chains=(8, 16, 32, 64, 128), sums=(2, 3, 5),
-    leaves=(4, 8, 31), samme=(16, 64), xgboost=(3, 4, 5, 6, 8, 10), symmetric=(3, 5),
+    rates=(0.3, 0.5, 1.0),
+    chains=(8, 16, 32, 64, 128),
+    sums=(2, 3, 5),
+    leaves=(4, 8, 31),
+    samme=(16, 64),
+    xgboost=(3, 4, 5, 6, 8, 10),
+    symmetric=(3, 5),
     forests=(None, 64),
-)  # fmt: skip
+)
 #: Of more rows, of which there are fewer settings.
 LARGE_GRIDS = Grids(
-    rates=(0.3, 0.5), chains=(16, 64, 256, 1024, 4096), sums=(3, 6), leaves=(8, 64),
-    samme=(64, 256), xgboost=(5, 8, 10), symmetric=(5, 8), forests=(None, 256),
-)  # fmt: skip
+    rates=(0.3, 0.5),
+    chains=(16, 64, 256, 1024, 4096),
+    sums=(3, 6),
+    leaves=(8, 64),
+    samme=(64, 256),
+    xgboost=(5, 8, 10),
+    symmetric=(5, 8),
+    forests=(None, 256),
+)
 
 
 def families(grids: Grids) -> dict[str, dict[str, Fit]]:

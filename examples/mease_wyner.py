@@ -27,9 +27,18 @@ TRAINING, TEST = 2000, 10_000
 SETS, QUICK_SETS = 5, 1
 #: The options that are not varied.
 BENCHMARK: dict[str, Any] = {
-    "members": 5, "rounds": 5, "steps": 5, "bag": 0.7, "max_depth": 3, "min_leaf": 20,
-    "min_split": 2, "complexity": 0.0, "tol": None, "safeguard": True, "vote": "majority",
-}  # fmt: skip
+    "members": 5,
+    "rounds": 5,
+    "steps": 5,
+    "bag": 0.7,
+    "max_depth": 3,
+    "min_leaf": 20,
+    "min_split": 2,
+    "complexity": 0.0,
+    "tol": None,
+    "safeguard": True,
+    "vote": "majority",
+}
 GRIDS: dict[str, list[float]] = {
     "members": [*range(1, 11), *range(15, 101, 5)],
     "rounds": [*range(1, 11), *range(15, 51, 5)],
@@ -37,14 +46,17 @@ GRIDS: dict[str, list[float]] = {
     "bag": [0.05, *np.linspace(0.1, 1.0, 10).round(2).tolist()],
 }
 QUICK_GRIDS: dict[str, list[float]] = {
-    "members": [1, 5, 10], "rounds": [1, 5], "steps": [1, 5, 20], "bag": [0.1, 0.7, 1.0],
-}  # fmt: skip
+    "members": [1, 5, 10],
+    "rounds": [1, 5],
+    "steps": [1, 5, 20],
+    "bag": [0.1, 0.7, 1.0],
+}
 TITLES = {
     "members": "members $M$",
     "rounds": "rounds of AdaBoost $T$",
     "steps": "steps of ProbitBoost $B$",
     "bag": r"share of the rows $\alpha$",
-}  # fmt: skip
+}
 
 #: Test errors by value, by option.
 Curves = dict[str, dict[float, float]]

@@ -105,13 +105,18 @@ CERTIFIED: dict[str, Fit] = {
 SMOOTHINGS = (1e-4, 0.0)
 #: Figures of a prototype: per cent of test error and evaluations per row; certificates.
 PROTOTYPE = {
-    "AdaTree 1": (15.0, 15), "AdaTree 2, largest bound": (11.7, 14), "AdaBoost": (8.1, 400),
+    "AdaTree 1": (15.0, 15),
+    "AdaTree 2, largest bound": (11.7, 14),
+    "AdaBoost": (8.1, 400),
     "(4, 4, 4, 4)": (8.7, 47),
-}  # fmt: skip
+}
 PROTOTYPE_CERTIFICATES = {
-    '(2,) * 8, collect="sign"': 0.42, "(2,) * 8": 0.12, '(16, 16), collect="sign"': 0.27,
-    "(16, 16)": 0.17, "tree, 400 nodes": 0.20,
-}  # fmt: skip
+    '(2,) * 8, collect="sign"': 0.42,
+    "(2,) * 8": 0.12,
+    '(16, 16), collect="sign"': 0.27,
+    "(16, 16)": 0.17,
+    "tree, 400 nodes": 0.20,
+}
 
 
 # Measurements
@@ -245,24 +250,31 @@ def claims(results: Results) -> dict[str, bool]:
     error = {name: 100 * values[:, 0].mean() for name, values in results.whole.items()}
     cost = {name: values[:, 1].mean() for name, values in results.whole.items()}
     C = {name: values.mean(axis=0) for name, values in results.certificates.items()}
-    sign, additive, large = (C[name] for name in ('(2,) * 8, collect="sign"', "(2,) * 8",
-                                                  "tree, 256 nodes"))  # fmt: skip
+    sign, additive, large = (
+        C[name] for name in ('(2,) * 8, collect="sign"', "(2,) * 8", "tree, 256 nodes")
+    )
     near = max(abs(C[name][1] - was) for name, was in PROTOTYPE_CERTIFICATES.items())
     return {
-        "test error of AdaTree 1 above that of AdaTree 2 above that of AdaBoost":
-            bool(error["AdaTree 1"] > error["AdaTree 2"] > error["AdaBoost"]),
-        "the same for AdaTree 2 grown by largest bound":
-            bool(error["AdaTree 1"] > error["AdaTree 2, largest bound"] > error["AdaBoost"]),
-        "(4, 4, 4, 4): test error within 1 point of AdaBoost's":
-            bool(error["(4, 4, 4, 4)"] <= error["AdaBoost"] + 1),
-        "(4, 4, 4, 4): less than a fifth of AdaBoost's cost":
-            bool(cost["(4, 4, 4, 4)"] < cost["AdaBoost"] / 5),
-        "certificates of 256 weak classifiers: sign above tree above additive":
-            bool((sign > large).all() and (large > additive).all()),
-        "test errors within 1 point of the prototype's":
-            bool(all(abs(error[name] - was) < 1 for name, (was, _) in PROTOTYPE.items())),
+        "test error of AdaTree 1 above that of AdaTree 2 above that of AdaBoost": bool(
+            error["AdaTree 1"] > error["AdaTree 2"] > error["AdaBoost"]
+        ),
+        "the same for AdaTree 2 grown by largest bound": bool(
+            error["AdaTree 1"] > error["AdaTree 2, largest bound"] > error["AdaBoost"]
+        ),
+        "(4, 4, 4, 4): test error within 1 point of AdaBoost's": bool(
+            error["(4, 4, 4, 4)"] <= error["AdaBoost"] + 1
+        ),
+        "(4, 4, 4, 4): less than a fifth of AdaBoost's cost": bool(
+            cost["(4, 4, 4, 4)"] < cost["AdaBoost"] / 5
+        ),
+        "certificates of 256 weak classifiers: sign above tree above additive": bool(
+            (sign > large).all() and (large > additive).all()
+        ),
+        "test errors within 1 point of the prototype's": bool(
+            all(abs(error[name] - was) < 1 for name, (was, _) in PROTOTYPE.items())
+        ),
         "certificates without smoothing within 0.03 of the prototype's": bool(near < 0.03),
-    }  # fmt: skip
+    }
 
 
 # Pictures

@@ -67,9 +67,13 @@ def compare(rounds: int, repeats: int) -> dict[str, NDArray[np.float64]]:
         for name, observation in observations.items():
             readers = Readers()
             model = pb.fit_adaboost(
-                X, y, rounds=rounds, weak=pb.weak.oracle(readers.train), observation=observation,
+                X,
+                y,
+                rounds=rounds,
+                weak=pb.weak.oracle(readers.train),
+                observation=observation,
                 rng=seed,
-            )  # fmt: skip
+            )
             asked = readers.n_answers / (N_TRAIN * rounds)
             again = pb.decision_function(model, X, route="sample", rng=seed)
             new = pb.decision_function(model, X_test, route="sample", rng=seed)

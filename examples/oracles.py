@@ -67,9 +67,12 @@ def by_worth(
 
 
 def by_order(
-    errors: dict[str, pb.AnswerCounts], said: Answers, row: int, budget: float,
+    errors: dict[str, pb.AnswerCounts],
+    said: Answers,
+    row: int,
+    budget: float,
     order: Callable[[list[str], list[str]], str],
-) -> tuple[str, float]:  # fmt: skip
+) -> tuple[str, float]:
     """Return label and price of a patient about whom some order says who is asked next."""
     asked: list[str] = []
     paid = 0.0

@@ -23,9 +23,18 @@ from table_command import arguments, publish
 import pboost as pb
 
 SETS = (
-    "adult_census", "electricity", "magic04", "higgs_sample", "skin", "mushroom", "pendigits",
-    "letter", "shuttle", "fars", "covertype",
-)  # fmt: skip
+    "adult_census",
+    "electricity",
+    "magic04",
+    "higgs_sample",
+    "skin",
+    "mushroom",
+    "pendigits",
+    "letter",
+    "shuttle",
+    "fars",
+    "covertype",
+)
 QUICK_SETS = ("higgs_sample",)
 SHARES, DEPTHS, MOST_ROWS = (0.0, 0.3, 0.7), (3, 6), 20_000
 OPTIONS: dict[str, Any] = {"steps": 100, "learning_rate": 0.1, "loss": "logistic"}
@@ -78,8 +87,12 @@ def tables(outcomes: dict[str, dict[float, list[tuple[list[float], str]]]]) -> s
         pairs = np.array([[pair for pair, _ in found[share]] for found in outcomes.values()])
         gain = pairs[..., 1] - pairs[..., 0]
         error = gain.std(axis=0, ddof=1) / len(gain) ** 0.5 if len(gain) > 1 else gain[0] * 0
-        means.append([f"{share:g}", *(f"{m:+.4f} +- {e:.4f}" for m, e in
-                      zip(gain.mean(axis=0), error, strict=True))])  # fmt: skip
+        means.append(
+            [
+                f"{share:g}",
+                *(f"{m:+.4f} +- {e:.4f}" for m, e in zip(gain.mean(axis=0), error, strict=True)),
+            ]
+        )
     return table("Log loss on new rows", rows) + "\n" + table("Symmetric minus free", means)
 
 

@@ -15,33 +15,69 @@ HERE = "pboost"
 MOST = object()
 #: What is compared, as the table calls it.
 COMPARED = {
-    "values": "decision values", "most": "greatest with a split", "columns": "features in use",
-    "root": "rows at the root", "rounds": "rounds kept", "leaves": "different values",
-}  # fmt: skip
+    "values": "decision values",
+    "most": "greatest with a split",
+    "columns": "features in use",
+    "root": "rows at the root",
+    "rounds": "rounds kept",
+    "leaves": "different values",
+}
 #: Options whose values are data.
 UNSAID = (
-    "weight", "sample_weight", "validation", "X_val", "continue_fit", "init_model", "xgb_model",
+    "weight",
+    "sample_weight",
+    "validation",
+    "X_val",
+    "continue_fit",
+    "init_model",
+    "xgb_model",
     "warm_start",
-)  # fmt: skip
+)
 HIST, GB = "HistGradientBoosting", "GradientBoosting"
 
 #: The losses, by their names there. The numbers are those of `QUANTILE` and `DELTA`.
 LOSSES: dict[str, dict[str, Any]] = {
-    "squared": {HERE: "squared", "lightgbm": "l2", "xgboost": "reg:squarederror",
-                HIST: "squared_error", GB: "squared_error"},
-    "logistic": {HERE: "logistic", "lightgbm": "binary", "xgboost": "binary:logistic",
-                 HIST: "log_loss", GB: "log_loss"},
-    "softmax": {HERE: "softmax", "lightgbm": "multiclass", "xgboost": "multi:softprob",
-                HIST: "log_loss"},
-    "poisson": {HERE: "poisson", "lightgbm": "poisson", "xgboost": "count:poisson",
-                HIST: "poisson"},
-    "absolute": {HERE: "absolute", "lightgbm": "l1", "xgboost": "reg:absoluteerror",
-                 HIST: "absolute_error"},
-    "quantile": {HERE: Quantile(0.8), "lightgbm": "quantile", "xgboost": "reg:quantileerror",
-                 HIST: "quantile"},
+    "squared": {
+        HERE: "squared",
+        "lightgbm": "l2",
+        "xgboost": "reg:squarederror",
+        HIST: "squared_error",
+        GB: "squared_error",
+    },
+    "logistic": {
+        HERE: "logistic",
+        "lightgbm": "binary",
+        "xgboost": "binary:logistic",
+        HIST: "log_loss",
+        GB: "log_loss",
+    },
+    "softmax": {
+        HERE: "softmax",
+        "lightgbm": "multiclass",
+        "xgboost": "multi:softprob",
+        HIST: "log_loss",
+    },
+    "poisson": {
+        HERE: "poisson",
+        "lightgbm": "poisson",
+        "xgboost": "count:poisson",
+        HIST: "poisson",
+    },
+    "absolute": {
+        HERE: "absolute",
+        "lightgbm": "l1",
+        "xgboost": "reg:absoluteerror",
+        HIST: "absolute_error",
+    },
+    "quantile": {
+        HERE: Quantile(0.8),
+        "lightgbm": "quantile",
+        "xgboost": "reg:quantileerror",
+        HIST: "quantile",
+    },
     "huber": {HERE: Huber(2.0), "lightgbm": "huber", "xgboost": "reg:pseudohubererror"},
     "exponential": {HERE: "exponential", GB: "exponential"},
-}  # fmt: skip
+}
 CURVED = ("squared", "logistic", "softmax", "poisson", "exponential")
 OF_CLASSES = ("logistic", "softmax", "exponential")
 
@@ -89,14 +125,15 @@ def _data() -> dict[str, Data]:
     halves, counts = np.repeat([0.0, 1.0], [7, 8])[:, None], [6, 1, 2, 6]
     signs = np.repeat([-1.0, 1.0, -1.0, 1.0], counts)
     of_loss = {
-        "squared": signs, "logistic": signs > 0, "exponential": signs > 0, "huber": 3 * signs,
+        "squared": signs,
+        "logistic": signs > 0,
+        "exponential": signs > 0,
+        "huber": 3 * signs,
         "poisson": np.repeat([0.0, 1.0, 2.0, 5.0], counts),
         "softmax": np.repeat([0, 1, 2, 0, 1, 2], [5, 1, 1, 1, 4, 3]),
         # The quantiles of each side are the same whatever is between two rows.
-        **dict.fromkeys(
-            ("absolute", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])
-        ),
-    }  # fmt: skip
+        **dict.fromkeys(("absolute", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])),
+    }
     found = {loss: Data(halves, y.astype(float), loss) for loss, y in of_loss.items()}
     x = np.arange(40.0)
     ladder = np.round(10 * np.sin(x / 6) + x / 4, 2)
@@ -123,7 +160,7 @@ def _data() -> dict[str, Data]:
         ),
         "four columns": Data(four, four @ [1.0, -1.2, 0.8, 0.9] + np.abs(four).sum(axis=1)),
         "noise": Data(x[:, None], other, held=(x[:, None], ladder)),
-    }  # fmt: skip
+    }
 
 
 DATA = _data()
@@ -134,158 +171,356 @@ BALANCED = np.where(DATA["logistic"].y > 0, 15 / 14, 15 / 16)
 OF_SIGNS = np.where(np.arange(15) % 3 == 0, 4.0, 0.5)
 DEEP = {"max_depth": 8}
 CASES = (
-    Case("squared", {"steps": 3, "learning_rate": 0.5}, {
-        "lightgbm": {"num_boost_round": 3, "learning_rate": 0.5},
-        "xgboost": {"num_boost_round": 3, "learning_rate": 0.5},
-        HIST: {"max_iter": 3, "learning_rate": 0.5},
-        GB: {"n_estimators": 3, "learning_rate": 0.5},
-    }, shared=("learning_rate",)),
-    Case("squared", {"learning_rate": 0.3}, {
-        "lightgbm": {"learning_rate": 0.3}, "xgboost": {"learning_rate": 0.3},
-        HIST: {"learning_rate": 0.3}, GB: {"learning_rate": 0.3},
-    }),
-    Case("ladder", {"max_depth": 2}, {
-        "lightgbm": {"max_depth": 2}, "xgboost": {"max_depth": 2}, HIST: {"max_depth": 2},
-        GB: {"max_depth": 2},
-    }),
-    Case("ladder", {"max_leaves": 4, "max_depth": None}, {
-        "lightgbm": {"num_leaves": 4, "max_depth": -1},
-        "xgboost": {"max_leaves": 4, "grow_policy": "lossguide", "max_depth": 0},
-        HIST: {"max_leaf_nodes": 4, "max_depth": None},
-        GB: {"max_leaf_nodes": 4, "max_depth": None},
-    }, shared=("max_depth",)),
-    Case("ladder", {"growth": "free", "max_depth": 3}, {
-        "xgboost": {"grow_policy": "depthwise", "max_depth": 3},
-    }, name='growth="free"'),
-    Case("edge", {"min_leaf": 10}, {
-        "lightgbm": {"min_data_in_leaf": 10}, "xgboost": {"min_child_weight": 10},
-        HIST: {"min_samples_leaf": 10}, GB: {"min_samples_leaf": 10},
-    }),
-    Case("squared", {"l2": 3.0}, {
-        "lightgbm": {"lambda_l2": 3.0}, "xgboost": {"reg_lambda": 3.0},
-        HIST: {"l2_regularization": 3.0},
-    }),
-    Case("level", {"l2": 100.0}, {
-        "lightgbm": {"lambda_l2": 100.0}, "xgboost": {"reg_lambda": 100.0},
-    }, differences=dict.fromkeys(
-        ("lightgbm", "xgboost"), "splits of negative gain are made here if `min_gain` is 0",
-    )),
-    Case("level", {"min_gain": 1e-6, "l2": 100.0}, {
-        "lightgbm": {"lambda_l2": 100.0}, "xgboost": {"reg_lambda": 100.0},
-    }, shared=("l2",), differences={
-        "lightgbm": "the first tree, without a split, is the constant of least loss there",
-    }, name="min_gain=1e-6, l2=100.0"),
-    Case("squared", {"max_step": 0.4}, {
-        "lightgbm": {"max_delta_step": 0.4}, "xgboost": {"max_delta_step": 0.4},
-    }),
-    Case("squared", {"min_gain": MOST, "max_step": 0.4}, {
-        "lightgbm": {"min_gain_to_split": MOST, "max_delta_step": 0.4},
-        "xgboost": {"gamma": MOST, "max_delta_step": 0.4},
-    }, "most", differences=dict.fromkeys(
-        ("lightgbm", "xgboost"), "gains are those of bounded leaf values there",
-    ), name="min_gain, max_step=0.4"),
-    Case("squared", {"start": "constant", "learning_rate": 0.5}, {
-        "lightgbm": {"boost_from_average": True, "learning_rate": 0.5},
-        "xgboost": {"base_score": None, "learning_rate": 0.5},
-        GB: {"init": None, "learning_rate": 0.5},
-    }, shared=("learning_rate",)),
-    Case("four columns", {"bag": 0.3}, {
-        "lightgbm": {"bagging_fraction": 0.3, "bagging_freq": 1}, "xgboost": {"subsample": 0.3},
-        GB: {"subsample": 0.3},
-    }, "root", differences=dict.fromkeys(
-        ("lightgbm", "xgboost"), "each row is drawn by itself there, with this probability",
-    )),
-    Case("four columns", {"features_per_tree": 0.5, **DEEP}, {
-        "lightgbm": {"feature_fraction": 0.5, "num_leaves": 200, **DEEP},
-        "xgboost": {"colsample_bytree": 0.5, **DEEP},
-    }, "columns", ("max_depth",)),
-    Case("four columns", {"features_per_split": 0.25, "features_per_tree": 0.75, **DEEP}, {
-        "lightgbm": {"feature_fraction_bynode": 0.25, "feature_fraction": 0.75,
-                     "num_leaves": 200, **DEEP},
-        "xgboost": {"colsample_bynode": 0.25, "colsample_bytree": 0.75, **DEEP},
-    }, "columns", ("max_depth",)),
-    Case("down", {"monotone": {0: 1}}, {
-        "lightgbm": {"monotone_constraints": [1, 0]}, "xgboost": {"monotone_constraints": "(1,0)"},
-        HIST: {"monotonic_cst": [1, 0]},
-    }),
-    Case("product", {"interactions": [[0], [1]], "max_depth": 2}, {
-        "lightgbm": {"interaction_constraints": [[0], [1]], "max_depth": 2},
-        "xgboost": {"interaction_constraints": "[[0],[1]]", "max_depth": 2},
-        HIST: {"interaction_cst": [{0}, {1}], "max_depth": 2},
-    }, shared=("max_depth",)),
-    Case("ladder", {"max_bins": 4, **DEEP}, {
-        "lightgbm": {"max_bin": 4, "num_leaves": 200, **DEEP}, "xgboost": {"max_bin": 4, **DEEP},
-        HIST: {"max_bins": 4, **DEEP},
-    }, "leaves", ("max_depth",)),
-    Case("ladder", {"search": "exact", "max_bins": 4, "max_depth": 2}, {
-        "xgboost": {"tree_method": "exact", "max_depth": 2},
-    }, shared=("max_bins", "max_depth")),
-    Case("holes", {"missing": "learn"}, {
-        "lightgbm": {"use_missing": True}, "xgboost": {}, HIST: {},
-    }, shared=("missing",)),
-    Case("letters", {"categorical": [0]}, {
-        "lightgbm": {"categorical_feature": [0]}, "xgboost": {"enable_categorical": True},
-        HIST: {"categorical_features": [0]},
-    }),
-    Case("few of a letter", {"level_smoothing": 10.0, "categorical": [0]}, {
-        "lightgbm": {"cat_smooth": 10.0, "categorical_feature": [0]},
-    }, shared=("categorical",), differences={
-        "lightgbm": "here gains lose what chance makes of many categories; there it is added to "
-                    "the Hessians by which categories are put in order",
-    }),
-    Case("logistic", {"sample_weight": OF_SIGNS}, {
-        "lightgbm": {"weight": OF_SIGNS}, "xgboost": {"weight": OF_SIGNS},
-        HIST: {"sample_weight": OF_SIGNS}, GB: {"sample_weight": OF_SIGNS},
-    }),
-    Case("logistic", {"sample_weight": THREE}, {
-        "lightgbm": {"scale_pos_weight": 3.0}, "xgboost": {"scale_pos_weight": 3.0},
-    }, name="sample_weight, 3 for the second class"),
-    Case("logistic", {"sample_weight": BALANCED}, {
-        "lightgbm": {"is_unbalance": True}, HIST: {"class_weight": "balanced"},
-    }, name="balanced_weights"),
-    Case("noise", {"patience": 3, "validation": (), "steps": 60, "learning_rate": 0.4}, {
-        "lightgbm": {"early_stopping_round": 3, "num_boost_round": 60, "learning_rate": 0.4},
-        "xgboost": {"early_stopping_rounds": 3, "num_boost_round": 60, "learning_rate": 0.4},
-        HIST: {"n_iter_no_change": 3, "X_val": (), "max_iter": 60, "learning_rate": 0.4,
-               "early_stopping": True, "tol": 0.0},
-    }, "rounds", ("steps", "learning_rate"), {
-        HIST: "the rounds after the best one are kept there",
-    }),
-    Case("squared", {"price_tradeoff": MOST, "prices": [0.75], "comparison_price": 0.25}, {
-        "lightgbm": {"cegb_tradeoff": MOST, "cegb_penalty_feature_lazy": [0.75],
-                     "cegb_penalty_split": 0.25},
-    }, "most"),
-    Case("logistic", {"price_tradeoff": MOST, "prices": [0.75], "comparison_price": 0.25}, {
-        "lightgbm": {"cegb_tradeoff": MOST, "cegb_penalty_feature_lazy": [0.75],
-                     "cegb_penalty_split": 0.25},
-    }, "most", differences={"lightgbm": "here what the loss falls by has to pay, half of the gain"},
-    name="price_tradeoff, log loss"),
-    Case("softmax", {"trees": "one"}, {
-        "xgboost": {"multi_strategy": "multi_output_tree", "num_class": 3},
-    }, differences={"xgboost": "Hessians are 2 p (1 - p) there"}),
-    Case("squared", {"continue_fit": 2, "learning_rate": 0.5}, {
-        "lightgbm": {"init_model": 2, "learning_rate": 0.5},
-        "xgboost": {"xgb_model": 2, "learning_rate": 0.5},
-        HIST: {"warm_start": 2, "learning_rate": 0.5, "max_iter": 1},
-        GB: {"warm_start": 2, "learning_rate": 0.5, "n_estimators": 1},
-    }, shared=("learning_rate",)),
-)  # fmt: skip
+    Case(
+        "squared",
+        {"steps": 3, "learning_rate": 0.5},
+        {
+            "lightgbm": {"num_boost_round": 3, "learning_rate": 0.5},
+            "xgboost": {"num_boost_round": 3, "learning_rate": 0.5},
+            HIST: {"max_iter": 3, "learning_rate": 0.5},
+            GB: {"n_estimators": 3, "learning_rate": 0.5},
+        },
+        shared=("learning_rate",),
+    ),
+    Case(
+        "squared",
+        {"learning_rate": 0.3},
+        {
+            "lightgbm": {"learning_rate": 0.3},
+            "xgboost": {"learning_rate": 0.3},
+            HIST: {"learning_rate": 0.3},
+            GB: {"learning_rate": 0.3},
+        },
+    ),
+    Case(
+        "ladder",
+        {"max_depth": 2},
+        {
+            "lightgbm": {"max_depth": 2},
+            "xgboost": {"max_depth": 2},
+            HIST: {"max_depth": 2},
+            GB: {"max_depth": 2},
+        },
+    ),
+    Case(
+        "ladder",
+        {"max_leaves": 4, "max_depth": None},
+        {
+            "lightgbm": {"num_leaves": 4, "max_depth": -1},
+            "xgboost": {"max_leaves": 4, "grow_policy": "lossguide", "max_depth": 0},
+            HIST: {"max_leaf_nodes": 4, "max_depth": None},
+            GB: {"max_leaf_nodes": 4, "max_depth": None},
+        },
+        shared=("max_depth",),
+    ),
+    Case(
+        "ladder",
+        {"growth": "free", "max_depth": 3},
+        {
+            "xgboost": {"grow_policy": "depthwise", "max_depth": 3},
+        },
+        name='growth="free"',
+    ),
+    Case(
+        "edge",
+        {"min_leaf": 10},
+        {
+            "lightgbm": {"min_data_in_leaf": 10},
+            "xgboost": {"min_child_weight": 10},
+            HIST: {"min_samples_leaf": 10},
+            GB: {"min_samples_leaf": 10},
+        },
+    ),
+    Case(
+        "squared",
+        {"l2": 3.0},
+        {
+            "lightgbm": {"lambda_l2": 3.0},
+            "xgboost": {"reg_lambda": 3.0},
+            HIST: {"l2_regularization": 3.0},
+        },
+    ),
+    Case(
+        "level",
+        {"l2": 100.0},
+        {
+            "lightgbm": {"lambda_l2": 100.0},
+            "xgboost": {"reg_lambda": 100.0},
+        },
+        differences=dict.fromkeys(
+            ("lightgbm", "xgboost"),
+            "splits of negative gain are made here if `min_gain` is 0",
+        ),
+    ),
+    Case(
+        "level",
+        {"min_gain": 1e-6, "l2": 100.0},
+        {
+            "lightgbm": {"lambda_l2": 100.0},
+            "xgboost": {"reg_lambda": 100.0},
+        },
+        shared=("l2",),
+        differences={
+            "lightgbm": "the first tree, without a split, is the constant of least loss there",
+        },
+        name="min_gain=1e-6, l2=100.0",
+    ),
+    Case(
+        "squared",
+        {"max_step": 0.4},
+        {
+            "lightgbm": {"max_delta_step": 0.4},
+            "xgboost": {"max_delta_step": 0.4},
+        },
+    ),
+    Case(
+        "squared",
+        {"min_gain": MOST, "max_step": 0.4},
+        {
+            "lightgbm": {"min_gain_to_split": MOST, "max_delta_step": 0.4},
+            "xgboost": {"gamma": MOST, "max_delta_step": 0.4},
+        },
+        "most",
+        differences=dict.fromkeys(
+            ("lightgbm", "xgboost"),
+            "gains are those of bounded leaf values there",
+        ),
+        name="min_gain, max_step=0.4",
+    ),
+    Case(
+        "squared",
+        {"start": "constant", "learning_rate": 0.5},
+        {
+            "lightgbm": {"boost_from_average": True, "learning_rate": 0.5},
+            "xgboost": {"base_score": None, "learning_rate": 0.5},
+            GB: {"init": None, "learning_rate": 0.5},
+        },
+        shared=("learning_rate",),
+    ),
+    Case(
+        "four columns",
+        {"bag": 0.3},
+        {
+            "lightgbm": {"bagging_fraction": 0.3, "bagging_freq": 1},
+            "xgboost": {"subsample": 0.3},
+            GB: {"subsample": 0.3},
+        },
+        "root",
+        differences=dict.fromkeys(
+            ("lightgbm", "xgboost"),
+            "each row is drawn by itself there, with this probability",
+        ),
+    ),
+    Case(
+        "four columns",
+        {"features_per_tree": 0.5, **DEEP},
+        {
+            "lightgbm": {"feature_fraction": 0.5, "num_leaves": 200, **DEEP},
+            "xgboost": {"colsample_bytree": 0.5, **DEEP},
+        },
+        "columns",
+        ("max_depth",),
+    ),
+    Case(
+        "four columns",
+        {"features_per_split": 0.25, "features_per_tree": 0.75, **DEEP},
+        {
+            "lightgbm": {
+                "feature_fraction_bynode": 0.25,
+                "feature_fraction": 0.75,
+                "num_leaves": 200,
+                **DEEP,
+            },
+            "xgboost": {"colsample_bynode": 0.25, "colsample_bytree": 0.75, **DEEP},
+        },
+        "columns",
+        ("max_depth",),
+    ),
+    Case(
+        "down",
+        {"monotone": {0: 1}},
+        {
+            "lightgbm": {"monotone_constraints": [1, 0]},
+            "xgboost": {"monotone_constraints": "(1,0)"},
+            HIST: {"monotonic_cst": [1, 0]},
+        },
+    ),
+    Case(
+        "product",
+        {"interactions": [[0], [1]], "max_depth": 2},
+        {
+            "lightgbm": {"interaction_constraints": [[0], [1]], "max_depth": 2},
+            "xgboost": {"interaction_constraints": "[[0],[1]]", "max_depth": 2},
+            HIST: {"interaction_cst": [{0}, {1}], "max_depth": 2},
+        },
+        shared=("max_depth",),
+    ),
+    Case(
+        "ladder",
+        {"max_bins": 4, **DEEP},
+        {
+            "lightgbm": {"max_bin": 4, "num_leaves": 200, **DEEP},
+            "xgboost": {"max_bin": 4, **DEEP},
+            HIST: {"max_bins": 4, **DEEP},
+        },
+        "leaves",
+        ("max_depth",),
+    ),
+    Case(
+        "ladder",
+        {"search": "exact", "max_bins": 4, "max_depth": 2},
+        {
+            "xgboost": {"tree_method": "exact", "max_depth": 2},
+        },
+        shared=("max_bins", "max_depth"),
+    ),
+    Case(
+        "holes",
+        {"missing": "learn"},
+        {
+            "lightgbm": {"use_missing": True},
+            "xgboost": {},
+            HIST: {},
+        },
+        shared=("missing",),
+    ),
+    Case(
+        "letters",
+        {"categorical": [0]},
+        {
+            "lightgbm": {"categorical_feature": [0]},
+            "xgboost": {"enable_categorical": True},
+            HIST: {"categorical_features": [0]},
+        },
+    ),
+    Case(
+        "few of a letter",
+        {"level_smoothing": 10.0, "categorical": [0]},
+        {
+            "lightgbm": {"cat_smooth": 10.0, "categorical_feature": [0]},
+        },
+        shared=("categorical",),
+        differences={
+            "lightgbm": "here gains lose what chance makes of many categories; there it is added "
+            "to the Hessians by which categories are put in order",
+        },
+    ),
+    Case(
+        "logistic",
+        {"sample_weight": OF_SIGNS},
+        {
+            "lightgbm": {"weight": OF_SIGNS},
+            "xgboost": {"weight": OF_SIGNS},
+            HIST: {"sample_weight": OF_SIGNS},
+            GB: {"sample_weight": OF_SIGNS},
+        },
+    ),
+    Case(
+        "logistic",
+        {"sample_weight": THREE},
+        {
+            "lightgbm": {"scale_pos_weight": 3.0},
+            "xgboost": {"scale_pos_weight": 3.0},
+        },
+        name="sample_weight, 3 for the second class",
+    ),
+    Case(
+        "logistic",
+        {"sample_weight": BALANCED},
+        {
+            "lightgbm": {"is_unbalance": True},
+            HIST: {"class_weight": "balanced"},
+        },
+        name="balanced_weights",
+    ),
+    Case(
+        "noise",
+        {"patience": 3, "validation": (), "steps": 60, "learning_rate": 0.4},
+        {
+            "lightgbm": {"early_stopping_round": 3, "num_boost_round": 60, "learning_rate": 0.4},
+            "xgboost": {"early_stopping_rounds": 3, "num_boost_round": 60, "learning_rate": 0.4},
+            HIST: {
+                "n_iter_no_change": 3,
+                "X_val": (),
+                "max_iter": 60,
+                "learning_rate": 0.4,
+                "early_stopping": True,
+                "tol": 0.0,
+            },
+        },
+        "rounds",
+        ("steps", "learning_rate"),
+        {
+            HIST: "the rounds after the best one are kept there",
+        },
+    ),
+    Case(
+        "squared",
+        {"price_tradeoff": MOST, "prices": [0.75], "comparison_price": 0.25},
+        {
+            "lightgbm": {
+                "cegb_tradeoff": MOST,
+                "cegb_penalty_feature_lazy": [0.75],
+                "cegb_penalty_split": 0.25,
+            },
+        },
+        "most",
+    ),
+    Case(
+        "logistic",
+        {"price_tradeoff": MOST, "prices": [0.75], "comparison_price": 0.25},
+        {
+            "lightgbm": {
+                "cegb_tradeoff": MOST,
+                "cegb_penalty_feature_lazy": [0.75],
+                "cegb_penalty_split": 0.25,
+            },
+        },
+        "most",
+        differences={"lightgbm": "here what the loss falls by has to pay, half of the gain"},
+        name="price_tradeoff, log loss",
+    ),
+    Case(
+        "softmax",
+        {"trees": "one"},
+        {
+            "xgboost": {"multi_strategy": "multi_output_tree", "num_class": 3},
+        },
+        differences={"xgboost": "Hessians are 2 p (1 - p) there"},
+    ),
+    Case(
+        "squared",
+        {"continue_fit": 2, "learning_rate": 0.5},
+        {
+            "lightgbm": {"init_model": 2, "learning_rate": 0.5},
+            "xgboost": {"xgb_model": 2, "learning_rate": 0.5},
+            HIST: {"warm_start": 2, "learning_rate": 0.5, "max_iter": 1},
+            GB: {"warm_start": 2, "learning_rate": 0.5, "n_estimators": 1},
+        },
+        shared=("learning_rate",),
+    ),
+)
 
 #: The numbers of losses, as the libraries call them.
 NUMBERS = {
     "softmax": {"lightgbm": {"num_class": 3}, "xgboost": {"num_class": 3}},
-    "quantile": {"lightgbm": {"alpha": 0.8}, "xgboost": {"quantile_alpha": 0.8},
-                 HIST: {"quantile": 0.8}},
+    "quantile": {
+        "lightgbm": {"alpha": 0.8},
+        "xgboost": {"quantile_alpha": 0.8},
+        HIST: {"quantile": 0.8},
+    },
     "huber": {"lightgbm": {"alpha": 2.0}, "xgboost": {"huber_slope": 2.0}},
-}  # fmt: skip
+}
 _MORE = "its Hessian is exp(f + 0.7) there, with `max_delta_step` 0.7"
 #: By loss and library, why they differ; "" that of all libraries.
 OTHER_LOSSES: dict[str, dict[str, str]] = {
-    "softmax": {"lightgbm": "Hessians are 1.5 p (1 - p) there, J / (J - 1) of J classes",
-                "xgboost": "Hessians are 2 p (1 - p) there"},
+    "softmax": {
+        "lightgbm": "Hessians are 1.5 p (1 - p) there, J / (J - 1) of J classes",
+        "xgboost": "Hessians are 2 p (1 - p) there",
+    },
     "poisson": {"lightgbm": _MORE, "xgboost": _MORE + ", which also bounds leaf values"},
     "huber": {"xgboost": "another loss there: delta**2 (sqrt(1 + (f - y)**2 / delta**2) - 1)"},
-}  # fmt: skip
+}
 _RENEWED = "here `l2` counts in the quantile of a leaf, too"
 _NEWTON = "leaf values are one Newton step there, here the best step"
 #: The same of leaf values, of a loss alone or with an option.
@@ -301,7 +536,7 @@ NAMES = {
     "l2": {"lightgbm": "lambda_l2", "xgboost": "reg_lambda", HIST: "l2_regularization"},
     "min_gain": {"lightgbm": "min_gain_to_split", "xgboost": "gamma"},
     "min_weight": {"lightgbm": "min_sum_hessian_in_leaf", "xgboost": "min_child_weight"},
-}  # fmt: skip
+}
 
 
 def loss_cases() -> Iterator[Case]:
@@ -319,10 +554,13 @@ def loss_cases() -> Iterator[Case]:
                 continue
             more = OTHER_LEAVES.get((loss, option), {})
             yield Case(
-                loss, {option: value}, peers, "most" if value is MOST else "values",
+                loss,
+                {option: value},
+                peers,
+                "most" if value is MOST else "values",
                 differences={**more, **OTHER_LOSSES.get(loss, {})},
                 name=f"{option}, {names[HERE]}" if value is MOST else f"{option}=3, {names[HERE]}",
-            )  # fmt: skip
+            )
 
 
 def _plain(loss: str, names: dict[str, Any]) -> Case:

@@ -25,27 +25,55 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-6}
 #: What pboost and the others are told in all fits: one Newton step of one split, nothing else.
 BASE: dict[str, dict[str, Any]] = {
     HERE: {
-        "steps": 1, "learning_rate": 1.0, "max_depth": 1, "l2": 0.0, "max_step": None,
-        "growth": "free", "level_smoothing": 0.0, "start": "zero",
+        "steps": 1,
+        "learning_rate": 1.0,
+        "max_depth": 1,
+        "l2": 0.0,
+        "max_step": None,
+        "growth": "free",
+        "level_smoothing": 0.0,
+        "start": "zero",
     },
     "lightgbm": {
-        "max_depth": 1, "learning_rate": 1.0, "min_data_in_leaf": 1, "min_data_in_bin": 1,
-        "min_sum_hessian_in_leaf": 0.0, "boost_from_average": False, "num_threads": 1,
-        "verbosity": -1, "cat_smooth": 0.0, "cat_l2": 0.0, "min_data_per_group": 1,
+        "max_depth": 1,
+        "learning_rate": 1.0,
+        "min_data_in_leaf": 1,
+        "min_data_in_bin": 1,
+        "min_sum_hessian_in_leaf": 0.0,
+        "boost_from_average": False,
+        "num_threads": 1,
+        "verbosity": -1,
+        "cat_smooth": 0.0,
+        "cat_l2": 0.0,
+        "min_data_per_group": 1,
         "max_cat_to_onehot": 1,
     },
     "xgboost": {
-        "max_depth": 1, "learning_rate": 1.0, "reg_lambda": 0.0, "min_child_weight": 0.0,
-        "nthread": 1, "verbosity": 0, "max_cat_to_onehot": 1, "tree_method": "hist",
+        "max_depth": 1,
+        "learning_rate": 1.0,
+        "reg_lambda": 0.0,
+        "min_child_weight": 0.0,
+        "nthread": 1,
+        "verbosity": 0,
+        "max_cat_to_onehot": 1,
+        "tree_method": "hist",
     },
     "HistGradientBoosting": {
-        "max_iter": 1, "learning_rate": 1.0, "max_depth": 1, "min_samples_leaf": 1,
-        "max_leaf_nodes": None, "early_stopping": False,
+        "max_iter": 1,
+        "learning_rate": 1.0,
+        "max_depth": 1,
+        "min_samples_leaf": 1,
+        "max_leaf_nodes": None,
+        "early_stopping": False,
     },
     "GradientBoosting": {
-        "n_estimators": 1, "learning_rate": 1.0, "max_depth": 1, "init": "zero", "random_state": 0,
+        "n_estimators": 1,
+        "learning_rate": 1.0,
+        "max_depth": 1,
+        "init": "zero",
+        "random_state": 0,
     },
-}  # fmt: skip
+}
 
 
 class Fitted(NamedTuple):
@@ -242,9 +270,15 @@ def rows_of(case: Case) -> Iterator[Row]:
         has_without = case.compared != "most" and own != usual
         without = measured(HERE, case, usual) if has_without else None
         yield Row(
-            case.title, kind, cases.named(theirs), cases.COMPARED[case.compared],
-            here, there, without, case.differences.get(kind, ""),
-        )  # fmt: skip
+            case.title,
+            kind,
+            cases.named(theirs),
+            cases.COMPARED[case.compared],
+            here,
+            there,
+            without,
+            case.differences.get(kind, ""),
+        )
 
 
 # ------------------------------------------------------------------ the table
@@ -272,8 +306,14 @@ def cells_of(row: Row) -> list[str]:
     """Return the lines of a row."""
     option, theirs = (f"``{name}``" if name else "" for name in (row.option, row.theirs))
     cells = (
-        option, row.peer, theirs, row.compared, shown(row.here), shown(row.there), row.difference
-    )  # fmt: skip
+        option,
+        row.peer,
+        theirs,
+        row.compared,
+        shown(row.here),
+        shown(row.there),
+        row.difference,
+    )
     return [f"   {' ' if k else '*'} - {cell}".rstrip() for k, cell in enumerate(cells)]
 
 
@@ -296,8 +336,10 @@ def tree_rows() -> Iterator[Row]:
 
 
 TABLES: dict[str, Callable[[], Iterator[Row]]] = {
-    "Losses": loss_rows, "Sums of trees": boosting_rows, "Trees, forests and votes": tree_rows,
-}  # fmt: skip
+    "Losses": loss_rows,
+    "Sums of trees": boosting_rows,
+    "Trees, forests and votes": tree_rows,
+}
 
 
 def text() -> str:

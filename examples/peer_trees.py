@@ -24,10 +24,12 @@ TWO = (COLUMNS @ [1.0, -1.2, 0.8, 0.9] > 0).astype(int)
 SMALL = {"max_depth": 2}
 #: Options of single trees, by their names in pboost and in scikit-learn.
 OF_TREES: tuple[tuple[str, Any, str, Any], ...] = (
-    ("max_depth", 4, "max_depth", 4), ("max_leaves", 3, "max_leaf_nodes", 3),
-    ("min_leaf", 10, "min_samples_leaf", 10), ("min_split", 30, "min_samples_split", 30),
+    ("max_depth", 4, "max_depth", 4),
+    ("max_leaves", 3, "max_leaf_nodes", 3),
+    ("min_leaf", 10, "min_samples_leaf", 10),
+    ("min_split", 30, "min_samples_split", 30),
     ("sample_weight", 1.0 + THREE, "sample_weight", 1.0 + THREE),
-)  # fmt: skip
+)
 OF_CLASSES: tuple[tuple[str, Any, str, Any], ...] = (
     ("criterion", "entropy", "criterion", "entropy"),
     ("sample_weight", pb.balanced_weights(THREE), "class_weight", "balanced"),
@@ -160,13 +162,16 @@ def adaboost() -> Iterator[Row]:
         here = pb.fit_samme(COLUMNS, TWO, base=base, rounds=rounds, learning_rate=rate)
         usual = pb.fit_samme(COLUMNS, TWO, base=base, rounds=6)
         peer = AdaBoostClassifier(
-            DecisionTreeClassifier(max_depth=1), n_estimators=rounds, learning_rate=rate,
+            DecisionTreeClassifier(max_depth=1),
+            n_estimators=rounds,
+            learning_rate=rate,
             random_state=0,
-        ).fit(COLUMNS, TWO)  # fmt: skip
+        ).fit(COLUMNS, TWO)
         ours, theirs = (
-            (f"learning_rate={rate}", f"learning_rate={rate}") if rate < 1
+            (f"learning_rate={rate}", f"learning_rate={rate}")
+            if rate < 1
             else (f"rounds={rounds}", f"n_estimators={rounds}")
-        )  # fmt: skip
+        )
         names = ours, "AdaBoostClassifier", theirs, "votes of the members"
         yield (*names, here.alpha, peer.estimator_weights_, usual.alpha, "")
 

@@ -135,10 +135,18 @@ def sum_of_trees(
         if tradeoff:  # lightgbm's gains are twice what the loss falls by
             options |= {"price_tradeoff": tradeoff / (2 * mean)}
     return pb.fit_stagewise(
-        problem.X, problem.y, loss="logistic", steps=SIZES[-1], learning_rate=RATE,
-        max_depth=depth, growth="free", categorical=list(problem.categories), n_threads=1,
-        min_leaf=LEAST_ROWS, **options,
-    )  # fmt: skip
+        problem.X,
+        problem.y,
+        loss="logistic",
+        steps=SIZES[-1],
+        learning_rate=RATE,
+        max_depth=depth,
+        growth="free",
+        categorical=list(problem.categories),
+        n_threads=1,
+        min_leaf=LEAST_ROWS,
+        **options,
+    )
 
 
 def stages_of(model: Any, problem: Problem, X: Numbers, sizes: Sequence[int] = SIZES) -> Stages:
@@ -160,9 +168,13 @@ def leaving(model: Any, problem: Problem) -> list[Any]:
     for part in EXITS:
         try:
             early = pb.early_exit(
-                model, states, price=part * states.cost[-1].mean(), prices=problem.prices,
-                groups=problem.groups, length=None,
-            )  # fmt: skip
+                model,
+                states,
+                price=part * states.cost[-1].mean(),
+                prices=problem.prices,
+                groups=problem.groups,
+                length=None,
+            )
             found.append(early)
         except ValueError:  # the first tree takes more, or is all there is
             found.append(model)
@@ -201,13 +213,21 @@ def peer(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], St
     depth, tradeoff = setting
     alone = problem.alone
     options: dict[str, Any] = {
-        "objective": "binary", "learning_rate": RATE, "max_depth": depth, "verbosity": -1,
-        "num_leaves": 2**depth, "min_data_in_leaf": LEAST_ROWS, "num_threads": 1,
-        "deterministic": True, "seed": 0,
-    }  # fmt: skip
+        "objective": "binary",
+        "learning_rate": RATE,
+        "max_depth": depth,
+        "verbosity": -1,
+        "num_leaves": 2**depth,
+        "min_data_in_leaf": LEAST_ROWS,
+        "num_threads": 1,
+        "deterministic": True,
+        "seed": 0,
+    }
     if tradeoff:
-        options |= {"cegb_tradeoff": tradeoff,
-                    "cegb_penalty_feature_lazy": (alone / alone.mean()).tolist()}  # fmt: skip
+        options |= {
+            "cegb_tradeoff": tradeoff,
+            "cegb_penalty_feature_lazy": (alone / alone.mean()).tolist(),
+        }
     data = lightgbm.Dataset(
         problem.X, problem.y, categorical_feature=list(problem.categories), free_raw_data=False
     )
@@ -342,8 +362,10 @@ def summary(results: Results) -> str:
             gap = error["pboost"] - error["lightgbm"]
             gaps.append(gap)
             spread = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
-            cells += [f"{error['pboost'].mean():.2f} ({gap.mean():+.2f} ± {spread:.2f})",
-                      f"{error['lightgbm'].mean():.2f}"]  # fmt: skip
+            cells += [
+                f"{error['pboost'].mean():.2f} ({gap.mean():+.2f} ± {spread:.2f})",
+                f"{error['lightgbm'].mean():.2f}",
+            ]
             better[k] += gap.mean() < 0
             for who in FITS:
                 costs[who] += (found[who][:, 3 * k + 2] / budgets[:, k]).tolist()
@@ -392,8 +414,11 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
             for c, comparison in enumerate(COMPARISONS):
                 options: dict[str, Any] = {"categorical": list(train.categories), "rng": draw}
                 if comparison is not None:
-                    options |= {"prices": train.prices, "groups": train.groups,
-                                "comparison_price": comparison * train.alone.mean()}  # fmt: skip
+                    options |= {
+                        "prices": train.prices,
+                        "groups": train.groups,
+                        "comparison_price": comparison * train.alone.mean(),
+                    }
                 for k, fit in enumerate(KINDS.values()):
                     model = fit(train.X, train.y, n_threads=1, **options)
                     cost = price_of(list(model.reads(test.X))[-1], train).mean()
@@ -407,9 +432,12 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
 def main(argv: list[str] | None = None) -> None:
     """Fit, print the table and write it if wanted."""
     parser, options, folder = arguments(
-        __doc__, f"the first two sets, one draw, {QUICK_TRAIN} training rows", argv,
-        results="file of outcomes", draws=(DRAWS, "draws of rows and prices"),
-    )  # fmt: skip
+        __doc__,
+        f"the first two sets, one draw, {QUICK_TRAIN} training rows",
+        argv,
+        results="file of outcomes",
+        draws=(DRAWS, "draws of rows and prices"),
+    )
     sets = [name for name in SETS if (folder / f"{name}.csv.gz").exists()]
     if not sets:
         parser.error(f"no data: none of {', '.join(SETS)} in {folder}")

@@ -20,9 +20,13 @@ from oblique_trees import native
 PRINTED_FOLDS = 10
 QUICK_SETS = 3
 METHODS = (
-    "SBPMT", "RandomForest", "GradientBoost(100)", "AdaBoost.M1(100)", "XGBoost(10)",
+    "SBPMT",
+    "RandomForest",
+    "GradientBoost(100)",
+    "AdaBoost.M1(100)",
+    "XGBoost(10)",
     "XGBoost(100)",
-)  # fmt: skip
+)
 #: Table 2: by data set, the file, and for each of the methods the mean and the standard deviation
 #: over the folds of the accuracy in %.
 TABLE_2: dict[str, tuple[Any, ...]] = {

@@ -45,15 +45,35 @@ WORDS, AT_RANDOM, LARGE = "holes or words", "removed at random", "removed where 
 COMPLETE = "complete"
 SETS = {
     WORDS: (
-        "adult_census", "breast_cancer", "colic_orig", "diabetes_early", "electricity", "labor",
-        "monks1_uci", "monks2_uci", "monks3_uci", "mushroom", "tic_tac_toe", "vote", "bhp", "fars",
-        "kddcup99_10pct", "nursery", "obesity",
+        "adult_census",
+        "breast_cancer",
+        "colic_orig",
+        "diabetes_early",
+        "electricity",
+        "labor",
+        "monks1_uci",
+        "monks2_uci",
+        "monks3_uci",
+        "mushroom",
+        "tic_tac_toe",
+        "vote",
+        "bhp",
+        "fars",
+        "kddcup99_10pct",
+        "nursery",
+        "obesity",
     ),
     AT_RANDOM: (
-        "banknote", "breast_cancer_wdbc", "ionosphere", "magic04", "pima", "raisin", "spambase",
+        "banknote",
+        "breast_cancer_wdbc",
+        "ionosphere",
+        "magic04",
+        "pima",
+        "raisin",
+        "spambase",
         "glass",
     ),
-}  # fmt: skip
+}
 SETS[LARGE] = SETS[AT_RANDOM]
 #: Share of the cells that is removed; where they are large: of the largest `TOP` of each column, so
 #: many that the share is the same.
@@ -298,9 +318,12 @@ def error(learner: Learner, data: DataSet, repeat: int) -> float:
 
 
 def run(
-    sets: Iterable[DataSet], learners: Callable[[DataSet], dict[str, Learner]], repeats: int,
-    known: Results, store: Callable[[], None],
-) -> None:  # fmt: skip
+    sets: Iterable[DataSet],
+    learners: Callable[[DataSet], dict[str, Learner]],
+    repeats: int,
+    known: Results,
+    store: Callable[[], None],
+) -> None:
     """Add the outcomes that are not known yet; `store` is called after each learner on a set."""
     for data in sets:
         of = known.setdefault(data.key(), {})
@@ -395,9 +418,12 @@ def main(argv: list[str] | None = None) -> None:
     """Cross-validate, print the tables and write them if wanted."""
     quick = f"the first set of each kind, {QUICK_ROWS} rows, once"
     parser, options, folder = arguments(
-        __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one",
+        __doc__,
+        quick,
+        argv,
+        results="file of the outcomes of earlier runs, and of this one",
         draws=(DRAWS, "how often columns of random levels are drawn"),
-    )  # fmt: skip
+    )
     sets = data_sets(folder, SETS, options.quick)
     if not sets:
         parser.error(f"no data: {folder} has no file of a data set")
@@ -406,9 +432,10 @@ def main(argv: list[str] | None = None) -> None:
     beside = [replace(data, has_levels=True) for data in alone]
     results = stored(options.results)
     for some, learners, repeats in (
-        (of_words, smoothed, CHOICE_REPEATS), ([*alone, *beside], beside_levels, options.draws),
+        (of_words, smoothed, CHOICE_REPEATS),
+        ([*alone, *beside], beside_levels, options.draws),
         (sets, handlings, REPEATS),
-    ):  # fmt: skip
+    ):
         times = QUICK_REPEATS if options.quick else repeats
         run(some, learners, times, results, partial(write, options.results, results))
     parts = [by_set(kind, [d for d in sets if d.kind == kind], results) for kind in SETS]

@@ -35,10 +35,20 @@ PAPER, CODE, SHARED = "SBPMT", "SBPMT as coded", "shared trees"
 FOREST, XGBOOST = "forest", "xgboost"
 #: The options of the paper's section 6.2.
 PAPER_OPTIONS: dict[str, Any] = {
-    "members": 21, "rounds": 5, "steps": 100, "bag": 0.7, "max_depth": 6, "min_leaf": 20,
-    "min_split": 2, "complexity": 0.0, "tol": None, "safeguard": True, "step": 0.5,
-    "vote": "majority", "one_vs_all": "tree",
-}  # fmt: skip
+    "members": 21,
+    "rounds": 5,
+    "steps": 100,
+    "bag": 0.7,
+    "max_depth": 6,
+    "min_leaf": 20,
+    "min_split": 2,
+    "complexity": 0.0,
+    "tol": None,
+    "safeguard": True,
+    "step": 0.5,
+    "vote": "majority",
+    "one_vs_all": "tree",
+}
 #: With --quick.
 QUICK: dict[str, Any] = {"members": 3, "rounds": 2, "steps": 10}
 MEMBERS, QUICK_MEMBERS = 100, 10

@@ -24,9 +24,19 @@ import pboost as pb
 
 BUDGETS = (5, 10, 20, 50, 100)
 SETS = (
-    "iris", "glass", "balance_scale", "bhp", "obesity", "waveform_noise", "satimage",
-    "pendigits", "nursery", "letter", "shuttle", "fars",
-)  # fmt: skip
+    "iris",
+    "glass",
+    "balance_scale",
+    "bhp",
+    "obesity",
+    "waveform_noise",
+    "satimage",
+    "pendigits",
+    "nursery",
+    "letter",
+    "shuttle",
+    "fars",
+)
 MOST_ROWS, QUICK_SETS, QUICK_ROWS = 1400, 2, 200
 EXACT, WHOLE, PART = pb.observation.exact(), pb.observation.adatree2(), pb.observation.adatree2(0.3)
 CHAIN = partial(pb.fit_matryoshka, join="all", learning_rate=0.5)
@@ -38,18 +48,21 @@ FITS = {
     "tree, adatree2(0.3)": (partial(TREE, observation=PART), "tree"),
     "chain, 16 leaves": (partial(CHAIN, shape=(15, 28)), "chain, 16 leaves"),
     "chain, 16 leaves, adatree2": (
-        partial(CHAIN, shape=(15, 28), observation=WHOLE), "chain, 16 leaves"
+        partial(CHAIN, shape=(15, 28), observation=WHOLE),
+        "chain, 16 leaves",
     ),
     "chain, 16 leaves, adatree2(0.3)": (
-        partial(CHAIN, shape=(15, 28), observation=PART), "chain, 16 leaves"
+        partial(CHAIN, shape=(15, 28), observation=PART),
+        "chain, 16 leaves",
     ),
     "chain, 64 leaves": (partial(CHAIN, shape=(63, 18)), "chain, 64 leaves"),
     "chain, 64 leaves, adatree2(0.3)": (
-        partial(CHAIN, shape=(63, 18), observation=PART), "chain, 64 leaves"
+        partial(CHAIN, shape=(63, 18), observation=PART),
+        "chain, 64 leaves",
     ),
     "chain, 4 leaves": (partial(CHAIN, shape=(3, 60)), "chain, 4 leaves"),
     "stumps": (partial(pb.fit_adaboost, rounds=110), "stumps"),
-}  # fmt: skip
+}
 
 
 def divided(path: Path, most: int) -> tuple[Any, ...]:

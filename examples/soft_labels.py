@@ -27,8 +27,14 @@ from table_command import arguments, publish
 import pboost as pb
 
 SETS = (
-    "banknote", "pima", "magic04", "spambase", "ionosphere", "raisin", "breast_cancer_wdbc",
-)  # fmt: skip
+    "banknote",
+    "pima",
+    "magic04",
+    "spambase",
+    "ionosphere",
+    "raisin",
+    "breast_cancer_wdbc",
+)
 DRAWS, QUICK_DRAWS = 5, 1
 ANNOTATORS, RIGHT = 5, (0.55, 0.8)
 MOST_ROWS, TRAINED, FITTED = 3000, 0.6, 0.75

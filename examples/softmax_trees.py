@@ -29,9 +29,11 @@ MOST_ROWS, LEAVES, ROUNDS = 2000, 8, 100
 STAGES, BUDGETS = (10, 30, ROUNDS), (5, 10, 20, 50, 100, 200)
 #: By their names the kinds of trees and the learning rates; the second is compared with the first.
 LEARNERS = {
-    "one each": ("per-class", 0.1), "one each, 0.3": ("per-class", 0.3),
-    "one for all": ("one", 0.1), "one for all, 0.3": ("one", 0.3),
-}  # fmt: skip
+    "one each": ("per-class", 0.1),
+    "one each, 0.3": ("per-class", 0.3),
+    "one for all": ("one", 0.1),
+    "one for all, 0.3": ("one", 0.3),
+}
 QUICK_SETS = 2
 
 
@@ -71,10 +73,18 @@ def curve(data: DataSet, k: int, trees: str, rate: float) -> NDArray[np.float64]
     """Return what is compared, of fold k: (stages and budgets, log loss and error)."""
     train, test = data.fold != k, data.fold == k
     model = pb.fit_stagewise(
-        data.X[train], data.y[train], loss="softmax", trees=trees, steps=ROUNDS, max_depth=None,
-        max_leaves=LEAVES, learning_rate=rate, leaf_step="newton", categorical=data.categories,
+        data.X[train],
+        data.y[train],
+        loss="softmax",
+        trees=trees,
+        steps=ROUNDS,
+        max_depth=None,
+        max_leaves=LEAVES,
+        learning_rate=rate,
+        leaf_step="newton",
+        categorical=data.categories,
         n_threads=1,
-    )  # fmt: skip
+    )
     shares = pb.staged_predict_proba(model, data.X[test])
     each = np.array([losses(share, data.y[test]) for share in shares])
     cost = costs(model, data.X[test])
@@ -120,8 +130,9 @@ def by_set(outcomes: list[Outcome], sets: list[DataSet]) -> str:
     for data, of in zip(sets, outcomes, strict=True):
         cells = [
             f"{of[f'{name}, 0.3'][place, 1]:.1f}"
-            for place in stages.values() for name in ("one each", "one for all")
-        ]  # fmt: skip
+            for place in stages.values()
+            for name in ("one each", "one for all")
+        ]
         rows.append([data.name, str(len(np.unique(data.y))), *cells])
     return table("Errors in %, learning rate 0.3", rows)
 

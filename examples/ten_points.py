@@ -89,8 +89,14 @@ def write_figure(path: Path, model: pb.DecisionGraph) -> None:
 def _paint(axes, side: np.ndarray, weight: np.ndarray) -> None:
     """Colour the square by the answer, and draw the points."""
     n = round(len(side) ** 0.5)
-    axes.imshow(side.reshape(n, n), origin="lower", extent=(0, SIDE, 0, SIDE), cmap="coolwarm",
-                vmin=-2.5, vmax=2.5)  # fmt: skip
+    axes.imshow(
+        side.reshape(n, n),
+        origin="lower",
+        extent=(0, SIDE, 0, SIDE),
+        cmap="coolwarm",
+        vmin=-2.5,
+        vmax=2.5,
+    )
     for label, marker, colour in ((1, "+", "darkred"), (-1, "_", "darkblue")):
         of = label == Y
         axes.scatter(*X[of].T, s=900 * weight[of], marker=marker, color=colour, linewidths=2.5)

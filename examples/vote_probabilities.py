@@ -158,9 +158,12 @@ def main(argv: list[str] | None = None) -> None:
     """Fit all models, print the tables and write them if wanted."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_ROWS} rows"
     parser, options, folder = arguments(
-        __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one",
+        __doc__,
+        quick,
+        argv,
+        results="file of the outcomes of earlier runs, and of this one",
         splits=(1, "number of divisions"),
-    )  # fmt: skip
+    )
     names = [name for name in SETS if (folder / f"{name}.csv.gz").exists()]
     names = names[:QUICK_SETS] if options.quick else names
     if not names:

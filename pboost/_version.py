@@ -6,9 +6,20 @@ __version__ = "0.1.0"
 
 #: The distribution that was installed, what it is built on, then what it can work with.
 PACKAGES = (
-    "pboosting", "numpy", "scipy", "scikit-learn", "pandas", "polars", "pyarrow", "narwhals",
-    "matplotlib", "onnx", "onnxruntime", "treelite", "shap",
-)  # fmt: skip
+    "pboosting",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "narwhals",
+    "matplotlib",
+    "onnx",
+    "onnxruntime",
+    "treelite",
+    "shap",
+)
 
 
 def show_versions() -> None:

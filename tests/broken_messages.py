@@ -25,10 +25,32 @@ RECORDS = channel.records_of(Shard) | channel.records_of(TreeShard)
 LIMIT = 1.0
 #: What JSON is made of, and what messages name.
 PIECES = (
-    b"[", b"]", b"{", b"}", b",", b":", b'"', b"null", b"1e999", b"-1", b"NaN", b"0", b"9" * 40,
-    b"[" * 5000, b'{"array":' * 300, b'"tuple"', b'"record"', b'"array"', b'"<i8"', b'"|O"',
-    b'"SentCut"', b'"__class__"', b"\xff", b"\x00" * 8, b"4611686018427387904",
-)  # fmt: skip
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b",",
+    b":",
+    b'"',
+    b"null",
+    b"1e999",
+    b"-1",
+    b"NaN",
+    b"0",
+    b"9" * 40,
+    b"[" * 5000,
+    b'{"array":' * 300,
+    b'"tuple"',
+    b'"record"',
+    b'"array"',
+    b'"<i8"',
+    b'"|O"',
+    b'"SentCut"',
+    b'"__class__"',
+    b"\xff",
+    b"\x00" * 8,
+    b"4611686018427387904",
+)
 
 
 def values() -> list[Any]:

@@ -66,10 +66,17 @@ class Programs:
             p = made.prefix
             scores = f"{p}_scores(x, h)" if k > 1 else f"h[0] = {p}_score(x)"
             parts.append(text)
-            parts.append(RUN.format(
-                prefix=p, value=C_TYPES[made.dtype], total=C_TYPES[made.votes], d=d, k=k,
-                scores=scores, predict=f"{p}_predict(x)" if predicts else "0",
-            ))  # fmt: skip
+            parts.append(
+                RUN.format(
+                    prefix=p,
+                    value=C_TYPES[made.dtype],
+                    total=C_TYPES[made.votes],
+                    d=d,
+                    k=k,
+                    scores=scores,
+                    predict=f"{p}_predict(x)" if predicts else "0",
+                )
+            )
             calls.append(f"    run_{p}(in, out, {n});")
         head = "int main(int n, char **at)\n{\n    FILE *in, *out;\n    if (n != 3) return 2;\n"
         files = '    in = fopen(at[1], "rb"), out = fopen(at[2], "wb");\n'

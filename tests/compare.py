@@ -15,16 +15,32 @@ def stump(criterion="kearns-mansour", max_bins=None, min_weight=0.0, min_leaf=1)
     return pb.weak.stump(criterion=criterion, min_weight=min_weight, min_leaf=min_leaf, **bins)
 
 
-def fit_like_adaboost(problem, *, rounds, criterion="kearns-mansour", max_bins=None,
-                      min_weight=0.0, min_leaf=1, **options):  # fmt: skip
+def fit_like_adaboost(
+    problem,
+    *,
+    rounds,
+    criterion="kearns-mansour",
+    max_bins=None,
+    min_weight=0.0,
+    min_leaf=1,
+    **options,
+):
     weak = stump(criterion, max_bins, min_weight, min_leaf)
     return pb.fit_adaboost(
         problem.X, problem.y, rounds=rounds, weak=weak, sample_weight=problem.weight, **options
     )
 
 
-def fit_like_tree(problem, *, nodes=None, criterion="kearns-mansour", max_bins=None,
-                  min_weight=0.0, min_leaf=1, **options):  # fmt: skip
+def fit_like_tree(
+    problem,
+    *,
+    nodes=None,
+    criterion="kearns-mansour",
+    max_bins=None,
+    min_weight=0.0,
+    min_leaf=1,
+    **options,
+):
     weak = stump(criterion, max_bins, min_weight, min_leaf)
     return pb.fit_boosted_tree(
         problem.X, problem.y, nodes=nodes, weak=weak, sample_weight=problem.weight, **options
@@ -78,8 +94,14 @@ def truncated(model, n_nodes):
         model.record.certificate[: n_nodes + 1], model.record.cost[: n_nodes + 1], "truncated"
     )
     return pb.DecisionGraph(
-        feature=model.feature[:n_nodes], threshold=model.threshold[:n_nodes], next=next_,
-        vote=model.vote[:n_nodes], labels=model.labels, n_features=model.n_features,
-        feature_names=model.feature_names, bias=model.bias, settings=model.settings,
+        feature=model.feature[:n_nodes],
+        threshold=model.threshold[:n_nodes],
+        next=next_,
+        vote=model.vote[:n_nodes],
+        labels=model.labels,
+        n_features=model.n_features,
+        feature_names=model.feature_names,
+        bias=model.bias,
+        settings=model.settings,
         record=record,
-    )  # fmt: skip
+    )

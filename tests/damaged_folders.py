@@ -34,16 +34,43 @@ BLOCK, PATIENCE, WAITING = 500, 20, 600
 NUMBERS = (0, 1, -1, 2, 255, 256, 2**15, 2**31 - 1, -(2**31), 2**31, 2**62, -(2**63), 2**63 - 1)
 REALS = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324)
 VALUES = (
-    None, True, 0, -1, 2**31, 2**63, 10**30, 1.5, "", "x", "\x00", [], {}, [1, 2], ["a", "a"], [[]],
-)  # fmt: skip
+    None,
+    True,
+    0,
+    -1,
+    2**31,
+    2**63,
+    10**30,
+    1.5,
+    "",
+    "x",
+    "\x00",
+    [],
+    {},
+    [1, 2],
+    ["a", "a"],
+    [[]],
+)
 #: What the head of an array, or all of the header, may be that asks for more than there is.
 HEADS = (
-    b"(10000000000000,)", b"(3, 10000000000000)", b"(-1,)", b"[" * 5000, b"(" * 5000 + b"1,)",
-    b"(9223372036854775807,)", b"(" + b"1, " * 70 + b")", b"(True, )", b"(2**62,)",
-)  # fmt: skip
+    b"(10000000000000,)",
+    b"(3, 10000000000000)",
+    b"(-1,)",
+    b"[" * 5000,
+    b"(" * 5000 + b"1,)",
+    b"(9223372036854775807,)",
+    b"(" + b"1, " * 70 + b")",
+    b"(True, )",
+    b"(2**62,)",
+)
 TEXTS = (
-    b"[" * 100_000, b'{"":' * 50_000, b"[0]", b"[" + b"{}," * 100_000 + b"0]", b"\xff", b'"',
-)  # fmt: skip
+    b"[" * 100_000,
+    b'{"":' * 50_000,
+    b"[0]",
+    b"[" + b"{}," * 100_000 + b"0]",
+    b"\xff",
+    b'"',
+)
 #: Bytes of address space of a process; a folder has some kilobytes.
 MEMORY = 4 << 30
 DTYPES = ("<f8", "<f4", "<i4", "<i8", "|i1", "|u1", "|b1", ">f8", "<U3", "|S2", "<c16", "<u8")
@@ -284,10 +311,12 @@ def main() -> int:
         children = [
             subprocess.Popen(
                 [sys.executable, __file__, "--block", *map(str, block)],
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
             )
             for block in some
-        ]  # fmt: skip
+        ]
         for child, (first, count) in zip(children, some, strict=True):
             lines = child.communicate()[0].splitlines()
             for line in lines:

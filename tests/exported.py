@@ -11,16 +11,27 @@ import pboost as pb
 RNG = np.random.default_rng(5)
 N, D = 150, 4
 #: Columns 2 and 3 are categories, with 6 and 70 levels; values lie on a grid, and many are missing.
-X = np.column_stack([
-    np.round(RNG.normal(size=N), 1), np.round(RNG.normal(size=N) * 1e3), RNG.integers(0, 6, N),
-    RNG.integers(0, 70, N),
-]) + 0.0  # fmt: skip
+X = (
+    np.column_stack(
+        [
+            np.round(RNG.normal(size=N), 1),
+            np.round(RNG.normal(size=N) * 1e3),
+            RNG.integers(0, 6, N),
+            RNG.integers(0, 70, N),
+        ]
+    )
+    + 0.0
+)
 X[:, 2:][RNG.random((N, 2)) < 0.1] = np.nan
 X[RNG.random(N) < 0.15, 0] = np.nan
 SCORE = (
-    0.4 * np.nan_to_num(X[:, 0], nan=0.5) + 4e-4 * X[:, 1] + 2.0 * np.isin(X[:, 2], [1, 4])
-    + np.nan_to_num(X[:, 3]) % 3 + 0.3 * RNG.normal(size=N) - 1.7
-)  # fmt: skip
+    0.4 * np.nan_to_num(X[:, 0], nan=0.5)
+    + 4e-4 * X[:, 1]
+    + 2.0 * np.isin(X[:, 2], [1, 4])
+    + np.nan_to_num(X[:, 3]) % 3
+    + 0.3 * RNG.normal(size=N)
+    - 1.7
+)
 TWO, THREE = SCORE > 0.2, np.array(["ash", "elm", "oak"])[np.digitize(SCORE, [-0.5, 0.8])]
 COUNT = np.exp(SCORE).round()
 #: The first two columns, where none is missing.
@@ -35,9 +46,11 @@ WITH_HOLES = {
     "tree": lambda: pb.fit_boosted_tree(X, TWO, nodes=9, **LEVELS),
     "matryoshka": lambda: pb.fit_matryoshka(X, TWO, shape=(3, 3), join="all", **LEVELS),
     "matryoshka, soft": lambda: pb.fit_matryoshka(
-        X, TWO, shape=(3, 3), observation=ADATREE, **LEVELS),
+        X, TWO, shape=(3, 3), observation=ADATREE, **LEVELS
+    ),
     "both ways": lambda: pb.fit_boosted_tree(
-        X, TWO, nodes=9, weak=pb.weak.stump(missing="both"), **LEVELS),
+        X, TWO, nodes=9, weak=pb.weak.stump(missing="both"), **LEVELS
+    ),
     "cart, both ways": lambda: pb.fit_cart(X, TWO, missing="both", **SMALL, **LEVELS),
     "votes": lambda: pb.fit_boosted_tree(X, THREE, nodes=9, **LEVELS),
     "chain of votes": lambda: pb.fit_adaboost(X, THREE, rounds=6, **LEVELS),
@@ -48,7 +61,8 @@ WITH_HOLES = {
     "forest": lambda: pb.fit_forest(X, TWO, members=3, rng=0, **SMALL, **LEVELS),
     "forest, three": lambda: pb.fit_forest(X, THREE, members=3, rng=0, **SMALL, **LEVELS),
     "forest, numbers": lambda: pb.fit_forest(
-        X, SCORE, task="regression", members=3, rng=0, **SMALL, **LEVELS),
+        X, SCORE, task="regression", members=3, rng=0, **SMALL, **LEVELS
+    ),
     "logistic": lambda: pb.fit_stagewise(X, TWO, loss="logistic", steps=4, **SMALL, **LEVELS),
     "probit": lambda: pb.fit_stagewise(X, TWO, loss="probit", steps=4, **SMALL, **LEVELS),
     "squared": lambda: pb.fit_stagewise(X, TWO, loss="squared", steps=4, **SMALL, **LEVELS),
@@ -57,19 +71,22 @@ WITH_HOLES = {
     "softmax": lambda: pb.fit_stagewise(X, THREE, loss="softmax", steps=3, **SMALL, **LEVELS),
     "rest of chains": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, THREE, rounds=5, **LEVELS),
     "rest of forests": lambda: pb.fit_one_vs_rest(
-        pb.fit_forest, X, THREE, members=2, rng=0, **SMALL, **LEVELS),
+        pb.fit_forest, X, THREE, members=2, rng=0, **SMALL, **LEVELS
+    ),
     "rest of sums": lambda: pb.fit_one_vs_rest(
-        pb.fit_stagewise, X, THREE, loss="logistic", steps=2, **SMALL, **LEVELS),
+        pb.fit_stagewise, X, THREE, loss="logistic", steps=2, **SMALL, **LEVELS
+    ),
     "samme": lambda: pb.fit_samme(
-        X, THREE, base=partial(pb.fit_cart, max_depth=2, **LEVELS), rounds=4),
+        X, THREE, base=partial(pb.fit_cart, max_depth=2, **LEVELS), rounds=4
+    ),
     "samme of trees": lambda: pb.fit_samme(
-        X, THREE, base=partial(pb.fit_boosted_tree, nodes=4, **LEVELS), rounds=3),
+        X, THREE, base=partial(pb.fit_boosted_tree, nodes=4, **LEVELS), rounds=3
+    ),
     "bags of trees": lambda: _bags(partial(pb.fit_cart, **SMALL), TWO, "average"),
     "bags of answers": lambda: _bags(partial(pb.fit_cart, **SMALL), THREE, "majority"),
-    "bags of forests": lambda: _bags(
-        partial(pb.fit_forest, members=2, **SMALL), THREE, "average"),
+    "bags of forests": lambda: _bags(partial(pb.fit_forest, members=2, **SMALL), THREE, "average"),
     "bags of votes": lambda: _bags(partial(pb.fit_boosted_tree, nodes=5), THREE, "average"),
-}  # fmt: skip
+}
 
 
 def _bags(fit, y, vote):
@@ -81,16 +98,23 @@ OF_NUMBERS = {
     "symmetric": lambda: pb.fit_adaboost(PLAIN, TWO, rounds=9, votes="symmetric"),
     "soft tree": lambda: pb.fit_boosted_tree(PLAIN, TWO, nodes=9, observation=ADATREE),
     "gaussian": lambda: pb.fit_boosted_tree(
-        PLAIN, TWO, nodes=5, observation=pb.observation.gaussian([0.1, 10.0])),
+        PLAIN, TWO, nodes=5, observation=pb.observation.gaussian([0.1, 10.0])
+    ),
     "one tree a round": lambda: pb.fit_stagewise(
-        PLAIN, THREE, loss="softmax", steps=3, trees="one", **SMALL),
+        PLAIN, THREE, loss="softmax", steps=3, trees="one", **SMALL
+    ),
     "real": lambda: pb.fit_adaboost_real(PLAIN, TWO, rounds=6),
     "bags of sums": lambda: pb.fit_bagging(
-        partial(pb.fit_stagewise, loss="squared", steps=3, **SMALL), PLAIN, SCORE,
-        task="regression", members=3, rng=0),
+        partial(pb.fit_stagewise, loss="squared", steps=3, **SMALL),
+        PLAIN,
+        SCORE,
+        task="regression",
+        members=3,
+        rng=0,
+    ),
     "nothing to learn": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 1] * 3, nodes=3),
     "nothing of three": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 2] * 3, nodes=3),
-}  # fmt: skip
+}
 EVERY = {**WITH_HOLES, **OF_NUMBERS}
 #: Those that are made of other models.
 OF_MODELS = {kind for kind in EVERY if kind.startswith(("rest of", "samme", "bags of"))}

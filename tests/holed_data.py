@@ -17,9 +17,13 @@ def searched(X, y, w, learner, levels=None):
     values = tuple(np.arange(float(k)) if k else None for k in n_levels)
     table = Table(values, np.isnan(X).any(axis=0))
     problem = Problem(
-        columns=Features(X, None, table), labels=np.array([-1, 1]),
-        label=(y > 0).astype(np.uint8), weights=w, names=None, table=table,
-    )  # fmt: skip
+        columns=Features(X, None, table),
+        labels=np.array([-1, 1]),
+        label=(y > 0).astype(np.uint8),
+        weights=w,
+        names=None,
+        table=table,
+    )
     data = learner.arrange(problem, 1)
     search = learner.searches(data, learner, Workers(1))
     weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())

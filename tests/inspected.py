@@ -28,13 +28,14 @@ GRAPHS = {
     "gaussian": lambda X: CHAIN(X, TWO, observation=pb.observation.gaussian(0.1)),
     "matryoshka": lambda X: pb.fit_matryoshka(X, TWO, shape=(3, 3), collect="additive"),
     "soft matryoshka": lambda X: pb.fit_matryoshka(
-        X, TWO, shape=(2, 3), collect="additive", observation=pb.observation.half()),
+        X, TWO, shape=(2, 3), collect="additive", observation=pb.observation.half()
+    ),
     "topdown": lambda X: pb.fit_topdown_tree(X, TWO, nodes=6, impurity="entropy"),
     "real": lambda X: pb.fit_adaboost_real(X, TWO, rounds=6),
     "affine": lambda X: pb.fit_boosted_tree(X, TWO, nodes=5, weak=pb.weak.affine(seed=0)),
     "linear": lambda X: CHAIN(X, TWO, weak=pb.weak.linear(seed=0)),
     "separators": lambda X: pb.fit_oblique_tree(X, TWO, separators=3, stumps=4),
-}  # fmt: skip
+}
 #: Those whose certificates are not those of the votes at the end.
 COLLECTED = {
     "by sign": lambda X: pb.fit_matryoshka(X, TWO, shape=(3, 3), collect="sign"),
@@ -54,27 +55,51 @@ OTHERS = {
     "probit": lambda X: pb.fit_probitboost(X, TWO, steps=9),
     "probit tree": lambda X: pb.fit_probit_tree(X, TWO, max_depth=2, steps=9, min_leaf=20),
     "probit tree, three": lambda X: pb.fit_probit_tree(X, WORDS, max_depth=1, steps=9, min_leaf=20),
-    "sbpmt": lambda X: pb.fit_sbpmt(X, TWO, members=3, rounds=2, steps=5, min_leaf=20,
-                                    vote="majority", rng=0),
-    "sbpmt, three": lambda X: pb.fit_sbpmt(X, WORDS, members=3, rounds=2, steps=5, min_leaf=20,
-                                           vote="majority", one_vs_all="leaf", rng=0),
-    "sbpmt, mean": lambda X: pb.fit_sbpmt(X, WORDS, members=3, rounds=2, steps=5, min_leaf=20,
-                                          one_vs_all="tree", vote="average", rng=0),
+    "sbpmt": lambda X: pb.fit_sbpmt(
+        X, TWO, members=3, rounds=2, steps=5, min_leaf=20, vote="majority", rng=0
+    ),
+    "sbpmt, three": lambda X: pb.fit_sbpmt(
+        X,
+        WORDS,
+        members=3,
+        rounds=2,
+        steps=5,
+        min_leaf=20,
+        vote="majority",
+        one_vs_all="leaf",
+        rng=0,
+    ),
+    "sbpmt, mean": lambda X: pb.fit_sbpmt(
+        X,
+        WORDS,
+        members=3,
+        rounds=2,
+        steps=5,
+        min_leaf=20,
+        one_vs_all="tree",
+        vote="average",
+        rng=0,
+    ),
     "rest": lambda X: pb.fit_one_vs_rest(CHAIN, X, WORDS),
     "rest of pairs": lambda X: pb.fit_one_vs_rest(
-        partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=3), X, WORDS),
+        partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=3), X, WORDS
+    ),
     "samme": lambda X: pb.fit_samme(X, WORDS, base=partial(pb.fit_cart, max_depth=2), rounds=3),
-    "samme of rest": lambda X: pb.fit_samme(X, WORDS, base=partial(pb.fit_one_vs_rest, CHAIN),
-                                            rounds=2),
-    "bagging": lambda X: pb.fit_bagging(pb.fit_cart, X, WORDS, members=3, vote="majority", rng=0,
-                                        **SHALLOW),
+    "samme of rest": lambda X: pb.fit_samme(
+        X, WORDS, base=partial(pb.fit_one_vs_rest, CHAIN), rounds=2
+    ),
+    "bagging": lambda X: pb.fit_bagging(
+        pb.fit_cart, X, WORDS, members=3, vote="majority", rng=0, **SHALLOW
+    ),
     "bagging, mean": lambda X: pb.fit_bagging(pb.fit_cart, X, WORDS, members=3, rng=0, **SHALLOW),
     "bagging of chains": lambda X: pb.fit_bagging(CHAIN, X, TWO, members=3, rng=0),
-    "bagging of probits": lambda X: pb.fit_bagging(pb.fit_probitboost, X, TWO, members=3, rng=0,
-                                                   steps=5),
-    "bagging of numbers": lambda X: pb.fit_bagging(pb.fit_cart, X, SCORE, task="regression",
-                                                   members=3, rng=0, **SHALLOW),
-}  # fmt: skip
+    "bagging of probits": lambda X: pb.fit_bagging(
+        pb.fit_probitboost, X, TWO, members=3, rng=0, steps=5
+    ),
+    "bagging of numbers": lambda X: pb.fit_bagging(
+        pb.fit_cart, X, SCORE, task="regression", members=3, rng=0, **SHALLOW
+    ),
+}
 EVERY = {**GRAPHS, **COLLECTED, **OTHERS}
 #: Those that draw columns or directions, or in which columns tie.
 DRAW = {"affine", "linear", "forest, three", "forest, numbers", "sbpmt, mean"}

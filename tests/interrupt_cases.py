@@ -159,12 +159,14 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         "fit_adaboost", 300_000, 50, rounds=MANY, observation=pb.observation.gaussian(0.1)
     ),
     "adaboost sampled 1e6x10": fit(
-        "fit_adaboost", 1_000_000, 10, rounds=MANY, rng=0,
+        "fit_adaboost",
+        1_000_000,
+        10,
+        rounds=MANY,
+        rng=0,
         observation=pb.observation.sampled(1000),
     ),
-    "adaboost linear 3e5x30": fit(
-        "fit_adaboost", 300_000, 30, rounds=MANY, weak=pb.weak.linear()
-    ),
+    "adaboost linear 3e5x30": fit("fit_adaboost", 300_000, 30, rounds=MANY, weak=pb.weak.linear()),
     "adaboost separator 5e5x30": fit(
         "fit_adaboost", 500_000, 30, rounds=MANY, weak=pb.weak.separator(stumps=50)
     ),
@@ -176,7 +178,11 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         "fit_boosted_tree", 2_000_000, 30, nodes=MANY, weak=pb.weak.stump(search="binned")
     ),
     "tree look-ahead 5e5x50": fit(
-        "fit_boosted_tree", 500_000, 50, nodes=MANY, growth="look-ahead",
+        "fit_boosted_tree",
+        500_000,
+        50,
+        nodes=MANY,
+        growth="look-ahead",
         columns=pb.bin_columns,
     ),
     "tree one thread 5e5x50": fit("fit_boosted_tree", 500_000, 50, nodes=MANY, n_threads=1),
@@ -215,13 +221,9 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         forest, 200_000, 20, lambda m, X, y: pb.evaluation_cost(m, X)
     ),
     "apply forest 2e5": answer(forest, 200_000, 20, lambda m, X, y: pb.apply(m, X)),
-    "decision chain 1e6": answer(
-        chain, 1_000_000, 20, lambda m, X, y: pb.decision_function(m, X)
-    ),
+    "decision chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.decision_function(m, X)),
     "decision tree 2e6": answer(tree, 2_000_000, 20, lambda m, X, y: pb.decision_function(m, X)),
-    "decision affine 5e5": answer(
-        affine, 500_000, 20, lambda m, X, y: pb.decision_function(m, X)
-    ),
+    "decision affine 5e5": answer(affine, 500_000, 20, lambda m, X, y: pb.decision_function(m, X)),
     "decision separators 5e5": answer(
         separated, 500_000, 20, lambda m, X, y: pb.decision_function(m, X)
     ),
@@ -238,11 +240,15 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     ),
     "reach noisy 2e5": answer(noisy, 200_000, 20, lambda m, X, y: pb.reach(m, X)),
     "sample flip 1e5": answer(
-        flip, 100_000, 20,
+        flip,
+        100_000,
+        20,
         lambda m, X, y: pb.decision_function(m, X, route="sample", rng=0, draws=1000),
     ),
     "sample of one row": answer(
-        flip, 1, 20,
+        flip,
+        1,
+        20,
         lambda m, X, y: pb.decision_function(m, X, route="sample", rng=0, draws=10_000_000),
     ),
     "sbpmt predictions 3e5": answer(sbpmt, 300_000, 20, lambda m, X, y: pb.predict_proba(m, X)),
@@ -255,10 +261,12 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     ),
     "margins chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.margins(m, X, y)),
     "staged chain 1e6": answer(
-        chain, 1_000_000, 20,
+        chain,
+        1_000_000,
+        20,
         lambda m, X, y: [s[:1] for s in islice(pb.staged_decision_function(m, X), 99)],
     ),
-}  # fmt: skip
+}
 
 
 #: Shorter ones that the tests run, each of which takes seconds if it cannot be interrupted.

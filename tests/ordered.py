@@ -59,8 +59,10 @@ SOFT = {"observation": pb.observation.adatree2()}
 FITS: dict[str, tuple[Any, str]] = {
     "adaboost": (partial(pb.fit_adaboost, rounds=4), "two"),
     "soft chain": (partial(pb.fit_adaboost, rounds=3, observation=pb.observation.flip(0.1)), "two"),
-    "gaussian": (partial(pb.fit_adaboost, rounds=3, observation=pb.observation.gaussian(0.3)),
-                 "two"),
+    "gaussian": (
+        partial(pb.fit_adaboost, rounds=3, observation=pb.observation.gaussian(0.3)),
+        "two",
+    ),
     "affine": (partial(pb.fit_adaboost, rounds=2, weak=pb.weak.affine(seed=0)), "two"),
     "real": (partial(pb.fit_adaboost_real, rounds=4), "two"),
     "real columns": (partial(pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature()), "two"),
@@ -83,13 +85,16 @@ FITS: dict[str, tuple[Any, str]] = {
     "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, steps=3, min_leaf=9, rng=0), "two"),
     "bagging": (partial(pb.fit_bagging, CART, members=3, rng=0), "two"),
     "bagging of numbers": (
-        partial(pb.fit_bagging, partial(CART, task="regression"), task="regression", members=2,
-                rng=0), "numbers"),
+        partial(
+            pb.fit_bagging, partial(CART, task="regression"), task="regression", members=2, rng=0
+        ),
+        "numbers",
+    ),
     "bagging of graphs": (partial(pb.fit_bagging, TREE, members=2, rng=0), "two"),
     "rest": (partial(pb.fit_one_vs_rest, TREE), "three"),
     "samme": (partial(pb.fit_samme, base=CART, rounds=3), "three"),
     "within": (partial(pb.fit_within, comparisons=4.0, folds=2, rng=0), "two"),
-}  # fmt: skip
+}
 #: Builders that return no model.
 NO_MODELS = {"fit_one_hot"}
 
@@ -127,7 +132,7 @@ WRAPPED: dict[str, Any] = {
     "exit, never": lambda m, X, y: pb.early_exit(m, X, comparisons=1e9),
     "calibrated exit, saved": lambda m, X, y: saved(pb.calibrate(exit_comparisons(m, X, y), X, y)),
     "longer": lambda m, X, y: continued(m, X, y),
-}  # fmt: skip
+}
 #: What is fitted in place of the builder.
 COMPOSED: dict[str, Any] = {
     "bags": lambda fit: partial(pb.fit_bagging, fit, members=2, rng=0),
@@ -207,11 +212,14 @@ FUNCTIONS: dict[str, Any] = {
     "decision_path": lambda m, X, y: pb.decision_path(m, X),
     "decisions": lambda m, X, y: decided(m, X),
     "distill": lambda m, X, y: scored(
-        pb.distill(m, X, comparisons=6.0, synthetic=40, neighbours=3, rng=0), X),
+        pb.distill(m, X, comparisons=6.0, synthetic=40, neighbours=3, rng=0), X
+    ),
     "early_exit": lambda m, X, y: scored(pb.early_exit(m, X, worst=2.0), X),
     "evaluation_cost": lambda m, X, y: [
-        pb.evaluation_cost(m, X), attempt(lambda: pb.evaluation_cost(m, X, "features")),
-        attempt(lambda: pb.evaluation_cost(m, X, exit="proven"))],
+        pb.evaluation_cost(m, X),
+        attempt(lambda: pb.evaluation_cost(m, X, "features")),
+        attempt(lambda: pb.evaluation_cost(m, X, exit="proven")),
+    ],
     "explain": lambda m, X, y: pb.explain(m, X.iloc[[2]]),
     "export_c": lambda m, X, y: c_file(m, X),
     "feature_importances": lambda m, X, y: pb.feature_importances(m, X=X),
@@ -222,17 +230,19 @@ FUNCTIONS: dict[str, Any] = {
     "margin_error": lambda m, X, y: pb.margin_error(m, X, y, 0.3),
     "margins": lambda m, X, y: pb.margins(m, X, y),
     "normalised_margins": lambda m, X, y: pb.normalised_margins(m, X, y),
-    "permutation_importance": lambda m, X, y: pb.permutation_importance(
-        m, X, y, repeats=1, rng=0),
+    "permutation_importance": lambda m, X, y: pb.permutation_importance(m, X, y, repeats=1, rng=0),
     "plot_coefficients": lambda m, X, y: drawn(pb.plot_coefficients(m, X)),
     "plot_graph": lambda m, X, y: drawn(pb.plot_graph(m, X, y)),
     "plot_regions": lambda m, X, y: drawn(
-        pb.plot_regions(m, X, features=("other", "more"), resolution=9)),
+        pb.plot_regions(m, X, features=("other", "more"), resolution=9)
+    ),
     "plot_steps": lambda m, X, y: drawn(pb.plot_steps(m, X, y)),
     "plot_tree": lambda m, X, y: drawn(pb.plot_tree(m, X)),
     "predict": lambda m, X, y: pb.predict(m, X),
     "predict_proba": lambda m, X, y: [
-        pb.predict_proba(m, X), attempt(lambda: pb.predict_proba(m, X, route="expected"))],
+        pb.predict_proba(m, X),
+        attempt(lambda: pb.predict_proba(m, X, route="expected")),
+    ],
     "prune_path": lambda m, X, y: pb.prune_path(m, X, y),
     "reach": lambda m, X, y: pb.reach(m, X, y),
     "risk_threshold": lambda m, X, y: pb.risk_threshold(m, X, y, limit=0.5),
@@ -243,7 +253,7 @@ FUNCTIONS: dict[str, Any] = {
     "to_shap": lambda m, X, y: pb.to_shap(m, X),
     "to_shapiq": lambda m, X, y: [vars(tree) for tree in pb.to_shapiq(m, X)],
     "trees_of": lambda m, X, y: told_of_sum(pb.trees_of(m, X), X),
-}  # fmt: skip
+}
 PLOTS = {name for name in FUNCTIONS if name.startswith("plot_")}
 #: Names of a parameter that is a model, and of those that are rows.
 OF_MODEL, OF_ROWS = {"model", "tree", "teacher"}, {"X", "X_cal", "x", "row", "rows"}
@@ -314,8 +324,10 @@ def same(one: Any, other: Any) -> bool:
     """Return whether two results have the same numbers, bit for bit."""
     first, second = numbers(one), numbers(other)
     return len(first) == len(second) and all(
-        a is b if isinstance(a, type) or isinstance(b, type)
+        a is b
+        if isinstance(a, type) or isinstance(b, type)
         else a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=True)
-        if a.dtype.kind == "f" else np.array_equal(a, b)
+        if a.dtype.kind == "f"
+        else np.array_equal(a, b)
         for a, b in zip(first, second, strict=True)
-    )  # fmt: skip
+    )

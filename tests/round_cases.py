@@ -23,17 +23,30 @@ OF_LABELS = [name for name in NAMES if name not in OF_NUMBERS[1:]]
 
 #: Options that hold trees back, so that each makes another model.
 HELD = [
-    {}, {"min_weight": 5.0}, {"min_gain": 3.0}, {"features_per_tree": 2},
-    {"features_per_split": 0.5}, {"monotone": {1: 1}}, {"max_leaves": 6},
+    {},
+    {"min_weight": 5.0},
+    {"min_gain": 3.0},
+    {"features_per_tree": 2},
+    {"features_per_split": 0.5},
+    {"monotone": {1: 1}},
+    {"max_leaves": 6},
     {"interactions": [[0, 1]]},
-]  # fmt: skip
+]
 
 
 def limits(depth, min_leaf=1, smoothing=0.0, leaves=None, growth="depth-first", comparisons=()):
     growth = growth if leaves is None else "best-first"
-    return CartLimits("squared", depth, leaves or 2**31, min_leaf, 2, 1,
-                      "per-comparison" if comparisons else growth,
-                      level_smoothing=smoothing, comparisons=comparisons)  # fmt: skip
+    return CartLimits(
+        "squared",
+        depth,
+        leaves or 2**31,
+        min_leaf,
+        2,
+        1,
+        "per-comparison" if comparisons else growth,
+        level_smoothing=smoothing,
+        comparisons=comparisons,
+    )
 
 
 def special_case(seed, one_hot=False):
@@ -46,8 +59,11 @@ def special_case(seed, one_hot=False):
     if weight is None or not (weight > 0).any():
         weight = np.ones(n)
     max_bins = int(rng.choice([4, 16, 255]))
-    columns = problem(X, y, None, levels, 2, max_bins) if y.dtype.kind == "i" else problem(
-        X, y, None, levels, 0, max_bins)  # fmt: skip
+    columns = (
+        problem(X, y, None, levels, 2, max_bins)
+        if y.dtype.kind == "i"
+        else problem(X, y, None, levels, 0, max_bins)
+    )
     loss = LOSSES[(OF_NUMBERS if y.dtype.kind == "f" else OF_LABELS)[seed % 5]]
     if loss.parameters:
         loss = type(loss)(float(rng.choice([0.2, 0.5, 0.9])))
@@ -61,13 +77,16 @@ def special_case(seed, one_hot=False):
             np.sort(rng.choice(used, max(1, len(used) // 2), replace=False)) for _ in range(3)
         ]
     options = {
-        "depth": int(rng.integers(1, 7)), "min_leaf": int(rng.choice([1, 1, 2, 5])),
-        "l2": float(rng.choice([0.0, 0.0, 0.5])), "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
+        "depth": int(rng.integers(1, 7)),
+        "min_leaf": int(rng.choice([1, 1, 2, 5])),
+        "l2": float(rng.choice([0.0, 0.0, 0.5])),
+        "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
         "most": float(rng.choice([0.7, 4.0, np.inf])),
         "solved": bool(rng.random() < 0.6) or not has_curvature(loss),
-        "rate": float(rng.choice([0.1, 1.0])), "bias": float(rng.choice([0.0, 0.3])),
+        "rate": float(rng.choice([0.1, 1.0])),
+        "bias": float(rng.choice([0.0, 0.3])),
         "sums": str(rng.choice(["auto", "packed", "wide"])),
-    }  # fmt: skip
+    }
     return columns, target, loss, weight / weight.max(), listed, options
 
 
@@ -233,9 +252,13 @@ def steps_and_limits(options):
         options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
     )
     limit = limits(
-        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves"),
-        options.get("growth", "depth-first"), options.get("comparisons", ()),
-    )  # fmt: skip
+        options["depth"],
+        options["min_leaf"],
+        options["smoothing"],
+        options.get("max_leaves"),
+        options.get("growth", "depth-first"),
+        options.get("comparisons", ()),
+    )
     return step, limit
 
 
@@ -260,9 +283,14 @@ def assert_twin(case, at, weighted=None, rows=slice(None)):
     bins = columns.columns
     special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
     expected = twin.fit(
-        twin.Columns(bins.codes, bins.n_bins, special), y, loss, weight, steps=3,
-        listed=listed, **options,
-    )  # fmt: skip
+        twin.Columns(bins.codes, bins.n_bins, special),
+        y,
+        loss,
+        weight,
+        steps=3,
+        listed=listed,
+        **options,
+    )
     assert [loss_ for _, _, loss_ in found] == expected.mean_loss, at
     assert np.array_equal(found[-1][1][rows], expected.f), at
     for (grown, _, _), nodes, values in zip(
@@ -291,8 +319,17 @@ def wide_case(name="logistic", n=20_000, d=11, seed=0, max_bins=255):
     y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0, 1, 0)
     weight = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.9)
     columns = problem(X, y, None, {3: 6}, 2, max_bins)
-    options = {"depth": 6, "min_leaf": 3, "l2": 0.1, "smoothing": 1.0, "most": 4.0, "solved": True,
-               "rate": 0.3, "bias": 0.1, "sums": "auto"}  # fmt: skip
+    options = {
+        "depth": 6,
+        "min_leaf": 3,
+        "l2": 0.1,
+        "smoothing": 1.0,
+        "most": 4.0,
+        "solved": True,
+        "rate": 0.3,
+        "bias": 0.1,
+        "sums": "auto",
+    }
     target = 2.0 * y - 1
     if name in OF_NUMBERS:
         target = X[:, 0] * X[:, 1] + X[:, 2] + rng.standard_t(2, size=n)

@@ -24,8 +24,10 @@ def random_tree(rng, d, categories=(), depth=4, n_classes=2, clean=False, levels
         side = int(rng.integers(2))
         if column in categories:
             members = rng.random(levels) < 0.5
-            words = [sum(1 << (b % 64) for b in np.flatnonzero(members).tolist() if b // 64 == w)
-                     for w in range(4)]  # fmt: skip
+            words = [
+                sum(1 << (b % 64) for b in np.flatnonzero(members).tolist() if b // 64 == w)
+                for w in range(4)
+            ]
             sets.append((column, words))
             test = d + len(sets) - 1, 0.5
         else:
@@ -40,12 +42,23 @@ def random_tree(rng, d, categories=(), depth=4, n_classes=2, clean=False, levels
     share = rng.dirichlet(np.ones(n_classes), n) if n_classes else rng.normal(size=n)
     weight = rng.integers(1, 9, n).astype(np.float64)
     tree = Tree(
-        feature, threshold, np.array(children), share, np.ones(n), weight, np.ones(n),
-        np.arange(n_classes) if n_classes else None, d, None, {"criterion": "gini"}, "made by hand",
-        None, missing,
+        feature,
+        threshold,
+        np.array(children),
+        share,
+        np.ones(n),
+        weight,
+        np.ones(n),
+        np.arange(n_classes) if n_classes else None,
+        d,
+        None,
+        {"criterion": "gini"},
+        "made by hand",
+        None,
+        missing,
         [column for column, _ in sets] if sets else None,
         np.array([words for _, words in sets], dtype=np.uint64) if sets else None,
-    )  # fmt: skip
+    )
     if not clean:
         return tree
     return Tree(*[*tree.__reduce__()[1][:13], tree.heavier_child(), *tree.__reduce__()[1][14:]])

@@ -27,8 +27,19 @@ def observation(kind, rate=0.0, sigma=None):
     return make(*arguments)
 
 
-def library(fit, problem, *, observation="exact", rate=0.0, criterion="kearns-mansour",
-            max_bins=None, min_weight=0.0, min_leaf=1, sigma=None, **options):  # fmt: skip
+def library(
+    fit,
+    problem,
+    *,
+    observation="exact",
+    rate=0.0,
+    criterion="kearns-mansour",
+    max_bins=None,
+    min_weight=0.0,
+    min_leaf=1,
+    sigma=None,
+    **options,
+):
     """Call a builder with the options of the twins."""
     if observation == "gaussian" and max_bins is None:
         max_bins = 256  # there is no exact search
@@ -94,10 +105,16 @@ def arrays(model, n_nodes=None, sigma=None):
     if answer is None:
         answer = np.tile([[[0.0, 0.0], [1.0, 1.0]]], (model.n_nodes, 1, 1))
     return Graph(
-        model.feature[:n_nodes], model.threshold[:n_nodes], next_, model.vote[:n_nodes],
-        answer[:n_nodes], model.record.certificate[: n_nodes + 1],
-        model.record.cost[: n_nodes + 1], model.bias, sigma,
-    )  # fmt: skip
+        model.feature[:n_nodes],
+        model.threshold[:n_nodes],
+        next_,
+        model.vote[:n_nodes],
+        answer[:n_nodes],
+        model.record.certificate[: n_nodes + 1],
+        model.record.cost[: n_nodes + 1],
+        model.bias,
+        sigma,
+    )
 
 
 def start(problem):

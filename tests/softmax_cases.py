@@ -30,11 +30,14 @@ def special_case(seed, n_classes=None):
     options = {
         "depth": int(rng.integers(1, 6 if n_classes < 7 else 3)),
         "min_leaf": int(rng.choice([1, 1, 2, 5])),
-        "l2": float(rng.choice([0.0, 0.0, 0.5])), "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
-        "most": float(rng.choice([0.7, 4.0, np.inf])), "solved": bool(rng.random() < 0.6),
-        "rate": float(rng.choice([0.1, 1.0])), "bias": rng.normal(size=n_classes),
+        "l2": float(rng.choice([0.0, 0.0, 0.5])),
+        "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
+        "most": float(rng.choice([0.7, 4.0, np.inf])),
+        "solved": bool(rng.random() < 0.6),
+        "rate": float(rng.choice([0.1, 1.0])),
+        "bias": rng.normal(size=n_classes),
         "sums": str(rng.choice(["auto", "wide"])),
-    }  # fmt: skip
+    }
     return columns, y.astype(int), n_classes, weight / weight.max(), listed, options
 
 
@@ -50,20 +53,26 @@ def compiled(
 ):
     """Return the rounds, and after each the trees, the scores and the mean loss."""
     limit = limits(
-        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves"),
+        options["depth"],
+        options["min_leaf"],
+        options["smoothing"],
+        options.get("max_leaves"),
         comparisons=options.get("comparisons", ()),
-    )  # fmt: skip
+    )
     held = restraints_of(options, columns)
     step = Steps(
         options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
     )
     f = np.repeat(np.asarray(options["bias"])[:, None], len(y), axis=1)
     made = rounds(
-        y.astype(float), weighed(weight), f, step,
+        y.astype(float),
+        weighed(weight),
+        f,
+        step,
         lambda y, loss, weight, f, step: Rounds(
             columns, y, loss, weight, f, limit, step, held, workers
         ),
-    )  # fmt: skip
+    )
     found = [([], f.copy(), made.mean_loss)]
     for t in range(steps):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
@@ -78,8 +87,17 @@ def wide_case(n=9000):
     X[:, 8] = np.where(rng.random(n) < 0.1, np.nan, X[:, 0])
     y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n), [-1.5, 0, 0.4, 2])
     weight = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.9)
-    options = {"depth": 5, "min_leaf": 3, "l2": 0.1, "smoothing": 1.0, "most": 4.0, "solved": True,
-               "rate": 0.3, "bias": rng.normal(size=5), "sums": "auto"}  # fmt: skip
+    options = {
+        "depth": 5,
+        "min_leaf": 3,
+        "l2": 0.1,
+        "smoothing": 1.0,
+        "most": 4.0,
+        "solved": True,
+        "rate": 0.3,
+        "bias": rng.normal(size=5),
+        "sums": "auto",
+    }
     return problem(X, y, None, {3: 6}, 5, 255), y, 5, weight / weight.max(), None, options
 
 
@@ -133,7 +151,8 @@ def assert_rows_have_no_order(compiled):
     one = compiled(columns, y, n_classes, weight, None, options)
     rng, bins = np.random.default_rng(1), columns.columns
     for rows in (rng.permutation(len(y)), np.flatnonzero(weight)):
-        other = replace(columns, label=columns.label[rows],
-                        columns=replace(bins, codes=bins.codes[:, rows]))  # fmt: skip
+        other = replace(
+            columns, label=columns.label[rows], columns=replace(bins, codes=bins.codes[:, rows])
+        )
         found = compiled(other, y[rows], n_classes, weight[rows], None, options)
         assert_same([(a, f[:, rows], m) for a, f, m in one], found)

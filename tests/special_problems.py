@@ -56,14 +56,24 @@ def problem(X, y, weight, levels, n_classes, max_bins=None):
         columns = binned_features(columns, weight, max_bins, 1)
     if n_classes:
         return Problem(
-            columns=columns, labels=np.arange(n_classes), label=y.astype(np.int32), weights=weight,
-            names=None, table=table,
-        )  # fmt: skip
+            columns=columns,
+            labels=np.arange(n_classes),
+            label=y.astype(np.int32),
+            weights=weight,
+            names=None,
+            table=table,
+        )
     exponent = int(np.frexp(np.abs(y).max())[1])
     return Problem(
-        columns=columns, labels=None, label=np.empty(0, np.int32), weights=weight, names=None,
-        y=np.ldexp(y, -exponent), exponent=exponent, table=table,
-    )  # fmt: skip
+        columns=columns,
+        labels=None,
+        label=np.empty(0, np.int32),
+        weights=weight,
+        names=None,
+        y=np.ldexp(y, -exponent),
+        exponent=exponent,
+        table=table,
+    )
 
 
 def edges_of(columns, levels):
@@ -71,8 +81,10 @@ def edges_of(columns, levels):
     if not isinstance(columns, BinnedColumns):
         return None
     ends = zip(columns.n_bins.tolist(), range(columns.n_features), strict=True)
-    return [[] if j in levels else [float(columns.threshold(j, b, None)) for b in range(k - 1)]
-            for k, j in ends]  # fmt: skip
+    return [
+        [] if j in levels else [float(columns.threshold(j, b, None)) for b in range(k - 1)]
+        for k, j in ends
+    ]
 
 
 def asked_of(tree):
@@ -81,5 +93,13 @@ def asked_of(tree):
     for node in np.flatnonzero(tree.feature >= tree.n_features).tolist():
         words = tree.subset[tree.feature[node] - tree.n_features]
         sets[node] = frozenset(b for b in range(256) if int(words[b // 64]) >> b % 64 & 1)
-    return list(zip(tree.column.tolist(), tree.threshold.tolist(), tree.missing.tolist(), sets,
-                    tree.n_rows.tolist(), strict=True))  # fmt: skip
+    return list(
+        zip(
+            tree.column.tolist(),
+            tree.threshold.tolist(),
+            tree.missing.tolist(),
+            sets,
+            tree.n_rows.tolist(),
+            strict=True,
+        )
+    )

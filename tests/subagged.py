@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 FAST = {
-    "members": 4, "rounds": 3, "steps": 6, "max_depth": 2, "min_leaf": 8, "min_split": 2,
-    "complexity": 0.0, "tol": None, "safeguard": True,
-}  # fmt: skip
+    "members": 4,
+    "rounds": 3,
+    "steps": 6,
+    "max_depth": 2,
+    "min_leaf": 8,
+    "min_split": 2,
+    "complexity": 0.0,
+    "tol": None,
+    "safeguard": True,
+}
 
 
 def problem(n=150, d=3, classes=2, seed=0):

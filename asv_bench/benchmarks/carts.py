@@ -67,9 +67,13 @@ class TreeOfAForest:
 
     def time_fit_cart(self, data, search):
         pb.fit_cart(
-            self.columns, self.y, features_per_split="sqrt", sample_weight=self.weight, rng=0,
+            self.columns,
+            self.y,
+            features_per_split="sqrt",
+            sample_weight=self.weight,
+            rng=0,
             n_threads=1,
-        )  # fmt: skip
+        )
 
 
 class Pruning:

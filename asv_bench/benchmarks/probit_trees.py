@@ -8,9 +8,14 @@ from .common import additive
 
 N_ROWS, N_FEATURES = 700, 8
 PAPER = {
-    "min_leaf": 20, "min_split": 2, "complexity": 0.0, "tol": None, "safeguard": True,
-    "vote": "majority", "one_vs_all": "leaf",
-}  # fmt: skip
+    "min_leaf": 20,
+    "min_split": 2,
+    "complexity": 0.0,
+    "tol": None,
+    "safeguard": True,
+    "vote": "majority",
+    "one_vs_all": "leaf",
+}
 OPTIONS = {"as in the paper": PAPER, "as its code": pb.sbpmt_published()}
 
 

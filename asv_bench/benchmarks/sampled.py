@@ -23,9 +23,14 @@ class Draws:
     def seconds(self, draws):
         observation = pb.observation.sampled(draws, of=pb.observation.flip(0.2))
         return median_cpu(
-            pb.fit_adaboost, self.columns, self.y, rounds=1, observation=observation, rng=0,
+            pb.fit_adaboost,
+            self.columns,
+            self.y,
+            rounds=1,
+            observation=observation,
+            rng=0,
             n_threads=1,
-        )  # fmt: skip
+        )
 
     def track_fit_adaboost(self, data, n_rows):
         return (self.seconds(MANY) - self.seconds(FEW)) / (n_rows * (MANY - FEW)) * 1e9
@@ -41,9 +46,10 @@ class FirstIncrease:
     def setup(self, data, n_rows, n_threads):
         Draws.setup(self, data, n_rows)
         self.options = {
-            "observation": pb.observation.sampled(of=pb.observation.flip(0.2)), "rng": 0,
+            "observation": pb.observation.sampled(of=pb.observation.flip(0.2)),
+            "rng": 0,
             "n_threads": n_threads,
-        }  # fmt: skip
+        }
 
     def time_fit_adaboost(self, data, n_rows, n_threads):
         pb.fit_adaboost(self.columns, self.y, rounds=10, **self.options)

@@ -22,8 +22,10 @@ class SplitSearch:
         X, self.y = data[n_rows, n_features]
         self.columns = pb.sort_columns(X)
         self.options = {
-            "rounds": ROUNDS, "weak": pb.weak.stump(search=search), "n_threads": n_threads
-        }  # fmt: skip
+            "rounds": ROUNDS,
+            "weak": pb.weak.stump(search=search),
+            "n_threads": n_threads,
+        }
 
     def time_fit_adaboost(self, data, n_rows, n_features, search, n_threads):
         pb.fit_adaboost(self.columns, self.y, **self.options)

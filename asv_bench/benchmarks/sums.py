@@ -22,8 +22,11 @@ class Stagewise:
     def setup(self, data, n_rows, max_depth, leaf_step):
         self.X, self.y = data[n_rows, N_FEATURES[0]]
         self.options = {
-            "steps": STEPS, "max_depth": max_depth, "leaf_step": leaf_step, "n_threads": 1,
-        }  # fmt: skip
+            "steps": STEPS,
+            "max_depth": max_depth,
+            "leaf_step": leaf_step,
+            "n_threads": 1,
+        }
 
     def time_fit_stagewise(self, data, n_rows, max_depth, leaf_step):
         pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
@@ -94,9 +97,15 @@ class Softmax:
 
     def time_fit_stagewise(self, data, n_classes, leaf_step, trees):
         pb.fit_stagewise(
-            self.X, self.y, loss="softmax", trees=trees, steps=20, max_depth=6,
-            leaf_step=leaf_step, n_threads=1,
-        )  # fmt: skip
+            self.X,
+            self.y,
+            loss="softmax",
+            trees=trees,
+            steps=20,
+            max_depth=6,
+            leaf_step=leaf_step,
+            n_threads=1,
+        )
 
     def peakmem_fit_stagewise(self, data, n_classes, leaf_step, trees):
         self.time_fit_stagewise(data, n_classes, leaf_step, trees)
@@ -121,6 +130,12 @@ class Sums:
 
     def time_fit_stagewise(self, data, sums, special):
         pb.fit_stagewise(
-            self.X, self.y, loss="logistic", steps=STEPS, max_depth=6, sums=sums,
-            categorical=self.categorical, n_threads=1,
-        )  # fmt: skip
+            self.X,
+            self.y,
+            loss="logistic",
+            steps=STEPS,
+            max_depth=6,
+            sums=sums,
+            categorical=self.categorical,
+            n_threads=1,
+        )

@@ -48,13 +48,19 @@ ONE_HOT, ONE_HOT_SIZES = tuple(TREES)[len(TASKS) + 1 :], ((300_000, 6),)
 WILDERNESS, SOIL, LEVELS_FROM = 4, 40, 10
 POOLED = "pboost, growth='pooled'"
 PEERS = {
-    "pboost": "pboost", "pboost, leaf_step='newton'": "pboost",
-    "pboost, growth='free'": "pboost", POOLED: "pboost",
-    "pboost, growth='symmetric'": "pboost", "pboost, without SIMD": "pboost",
-    "lightgbm, by rows": "lightgbm", "lightgbm, by columns": "lightgbm",
-    "lightgbm, quantised": "lightgbm", "xgboost hist": "xgboost",
-    "scikit-learn HistGradientBoosting": "sklearn", "catboost": "catboost",
-}  # fmt: skip
+    "pboost": "pboost",
+    "pboost, leaf_step='newton'": "pboost",
+    "pboost, growth='free'": "pboost",
+    POOLED: "pboost",
+    "pboost, growth='symmetric'": "pboost",
+    "pboost, without SIMD": "pboost",
+    "lightgbm, by rows": "lightgbm",
+    "lightgbm, by columns": "lightgbm",
+    "lightgbm, quantised": "lightgbm",
+    "xgboost hist": "xgboost",
+    "scikit-learn HistGradientBoosting": "sklearn",
+    "catboost": "catboost",
+}
 
 
 def problem(n: int, task: str, draw: int = 0) -> tuple[Any, ...]:
@@ -126,12 +132,16 @@ def lightgbm(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> An
 
     objective = "regression" if task == "numbers" else "binary" if y.max() == 1 else "multiclass"
     options = {
-        "objective": objective, "max_depth": depth,
+        "objective": objective,
+        "max_depth": depth,
         "num_class": y.max() + 1 if objective == "multiclass" else 1,
-        "num_leaves": 2**depth, "learning_rate": RATE, "num_threads": 1, "verbosity": -1,
+        "num_leaves": 2**depth,
+        "learning_rate": RATE,
+        "num_threads": 1,
+        "verbosity": -1,
         "force_col_wise" if "columns" in name else "force_row_wise": True,
         "use_quantized_grad": "quantised" in name,
-    }  # fmt: skip
+    }
     return lgb.train(options, lgb.Dataset(X, y, params=options), trees).predict
 
 
@@ -142,10 +152,14 @@ def xgboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any
     objective = "binary:logistic" if y.max() == 1 else "multi:softprob"
     objective = "reg:squarederror" if task == "numbers" else objective
     options = {
-        "objective": objective, "max_depth": depth, "eta": RATE, "nthread": 1,
-        "tree_method": "hist", "verbosity": 0,
+        "objective": objective,
+        "max_depth": depth,
+        "eta": RATE,
+        "nthread": 1,
+        "tree_method": "hist",
+        "verbosity": 0,
         **({"num_class": y.max() + 1} if objective == "multi:softprob" else {}),
-    }  # fmt: skip
+    }
     return xgb.train(options, xgb.QuantileDMatrix(X, y, nthread=1), trees).inplace_predict
 
 
@@ -155,9 +169,12 @@ def sklearn(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any
 
     kind = "Regressor" if task == "numbers" else "Classifier"
     model = getattr(ensemble, f"HistGradientBoosting{kind}")(
-        max_iter=trees, max_depth=depth, max_leaf_nodes=2**depth, learning_rate=RATE,
+        max_iter=trees,
+        max_depth=depth,
+        max_leaf_nodes=2**depth,
+        learning_rate=RATE,
         early_stopping=False,
-    ).fit(X, y)  # fmt: skip
+    ).fit(X, y)
     return model.predict if task == "numbers" else model.predict_proba
 
 
@@ -167,16 +184,23 @@ def catboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> An
 
     kind = cat.CatBoostRegressor if task == "numbers" else cat.CatBoostClassifier
     model = kind(
-        iterations=trees, depth=depth, learning_rate=RATE, thread_count=1, verbose=False,
+        iterations=trees,
+        depth=depth,
+        learning_rate=RATE,
+        thread_count=1,
+        verbose=False,
         allow_writing_files=False,
-    ).fit(X, y)  # fmt: skip
+    ).fit(X, y)
     return model.predict if task == "numbers" else model.predict_proba
 
 
 FITS = {
-    "pboost": pboost, "lightgbm": lightgbm, "xgboost": xgboost, "sklearn": sklearn,
+    "pboost": pboost,
+    "lightgbm": lightgbm,
+    "xgboost": xgboost,
+    "sklearn": sklearn,
     "catboost": catboost,
-}  # fmt: skip
+}
 
 
 def measure(

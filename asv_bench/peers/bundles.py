@@ -31,9 +31,19 @@ from asv_bench.peers.tables import cpu
 from pboost.trees.lanes import lanes_of
 
 SETS = (
-    "adult_census", "fars", "covertype", "kddcup99_10pct", "mushroom", "nursery", "obesity",
-    "tic_tac_toe", "vote", "breast_cancer", "colic_orig", "labor",
-)  # fmt: skip
+    "adult_census",
+    "fars",
+    "covertype",
+    "kddcup99_10pct",
+    "mushroom",
+    "nursery",
+    "obesity",
+    "tic_tac_toe",
+    "vote",
+    "breast_cancer",
+    "colic_orig",
+    "labor",
+)
 MOST_ROWS, FEW_VALUES = 100_000, 12
 PARTS = ("feature", "threshold", "missing", "children", "value", "impurity", "weight")
 
@@ -46,9 +56,10 @@ def read(path: Path) -> tuple[Any, Any]:
     frame = frame.sample(min(len(frame), MOST_ROWS), random_state=0)
     target = frame.pop("target").astype(str)
     levels = [
-        name for name in frame
+        name
+        for name in frame
         if not pandas.api.types.is_numeric_dtype(frame[name]) or frame[name].nunique() <= FEW_VALUES
-    ]  # fmt: skip
+    ]
     X = pandas.get_dummies(frame, columns=levels).astype(float)
     return X.to_numpy(), (target == target.mode()[0]).to_numpy().astype(int)
 

@@ -62,10 +62,15 @@ def measured(n, n_parts):
         seconds, sent = cpu(partial(found, parts, weights is not None))
         megabytes = sum(sent) * (24 if weights is None else 32) / 1e6
         sort = partial(pb.bin_columns, x[:, None].astype(float), edges="exact", n_threads=1)
-        rows.append([
-            name, str(len(sent)), number(megabytes), number(seconds / n * 1e9),
-            number(cpu(sort)[0] / n * 1e9) if weights is None else "",
-        ])  # fmt: skip
+        rows.append(
+            [
+                name,
+                str(len(sent)),
+                number(megabytes),
+                number(seconds / n * 1e9),
+                number(cpu(sort)[0] / n * 1e9) if weights is None else "",
+            ]
+        )
     heads = ["column", "passes", "MB a partition", "ns per value", "bin_columns, ns"]
     return Table(f"edges of {n:,} rows in {n_parts} partitions", heads, rows)
 

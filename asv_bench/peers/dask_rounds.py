@@ -82,12 +82,14 @@ def collections(n, n_parts):
     size = min(BLOCK, n)
     made = dask.delayed(block)
     X, y = (
-        da.concatenate([
-            da.from_delayed(made(k, size, what), (size, N_FEATURES)[: 2 - what], dtype)
-            for k in range(n // size)
-        ])
+        da.concatenate(
+            [
+                da.from_delayed(made(k, size, what), (size, N_FEATURES)[: 2 - what], dtype)
+                for k in range(n // size)
+            ]
+        )
         for what, dtype in enumerate((np.float32, np.int32))
-    )  # fmt: skip
+    )
     rows = -(-n // n_parts)
     return X.rechunk((rows, N_FEATURES)), y.rechunk(rows)
 
@@ -215,9 +217,18 @@ def overhead(sizes, reps, large_rounds):
                 ratios = [f"{one[0] / figures[0]:.2f}", f"{one[2] / figures[2]:.2f}"]
             rows.append([f"{n:,}", upkeep, str(n_workers), *map(number, figures), *ratios])
     header = [
-        "rows", "Dask's upkeep", "workers", "ms per round", "slower worker", "its CPU time",
-        "beyond it", "lowest tenth", "CPU time beyond it", "speed-up", "of kernels' CPU time",
-    ]  # fmt: skip
+        "rows",
+        "Dask's upkeep",
+        "workers",
+        "ms per round",
+        "slower worker",
+        "its CPU time",
+        "beyond it",
+        "lowest tenth",
+        "CPU time beyond it",
+        "speed-up",
+        "of kernels' CPU time",
+    ]
     return Table(f"Rounds of pboost.dask.fit_adaboost, {N_FEATURES} columns", header, rows)
 
 
@@ -246,13 +257,23 @@ def by_turns(n, pairs, rounds):
     one, two = np.median(times, axis=0)
     ratios = times[:, 0] / times[:, 1]
     row = [
-        f"{n:,}", str(pairs), number(one[0]), number(two[0]), number(two[3]),
-        median_of(ratios[:, 0]), median_of(ratios[:, 2]),
-    ]  # fmt: skip
+        f"{n:,}",
+        str(pairs),
+        number(one[0]),
+        number(two[0]),
+        number(two[3]),
+        median_of(ratios[:, 0]),
+        median_of(ratios[:, 2]),
+    ]
     header = [
-        "rows", "pairs", "one worker, ms per round", "two", "beyond the slower",
-        "speed-up (95 % interval)", "of kernels' CPU time",
-    ]  # fmt: skip
+        "rows",
+        "pairs",
+        "one worker, ms per round",
+        "two",
+        "beyond the slower",
+        "speed-up (95 % interval)",
+        "of kernels' CPU time",
+    ]
     return Table("Two workers beside one, fits by turns, rare upkeep: medians", header, [row])
 
 
@@ -284,9 +305,11 @@ class XGBoost:
         self._dask, self._client = xgboost_dask, client
         self._data = xgboost_dask.DaskQuantileDMatrix(client, *kept(client, n, n_parts))
         self._options = {
-            "max_depth": SHAPES[shape], "tree_method": "hist", "nthread": 1,
+            "max_depth": SHAPES[shape],
+            "tree_method": "hist",
+            "nthread": 1,
             "objective": "binary:logistic",
-        }  # fmt: skip
+        }
 
     def fit(self, rounds):
         return self._dask.train(self._client, self._options, self._data, num_boost_round=rounds)[
@@ -310,9 +333,12 @@ class LightGBM:
         import lightgbm
 
         learner = lightgbm.DaskLGBMClassifier(
-            client=self._client, n_estimators=rounds, num_leaves=2**self._depth,
-            max_depth=self._depth, verbosity=-1,
-        )  # fmt: skip
+            client=self._client,
+            n_estimators=rounds,
+            num_leaves=2**self._depth,
+            max_depth=self._depth,
+            verbosity=-1,
+        )
         return learner.fit(*self._data).booster_
 
     @staticmethod
@@ -353,9 +379,14 @@ def peers(n, reps):
         for name in costs:
             said = killed(name, shape, n)
             what = "a node" if name == "pboost" and shape != "stumps" else "a round"
-            label = shape if name != "pboost" else {
-                "stumps": "fit_adaboost", "depth 6": "fit_boosted_tree",
-            }[shape]  # fmt: skip
+            label = (
+                shape
+                if name != "pboost"
+                else {
+                    "stumps": "fit_adaboost",
+                    "depth 6": "fit_boosted_tree",
+                }[shape]
+            )
             least = {rounds: min(taken) for rounds, taken in costs[name].items()}
             ms = number(1e3 * (least[MANY] - least[FEW]) / (MANY - FEW))
             rows.append([f"{name}, {label}", f"{ms} {what}", f"{spread[name]:.2g}", said])

@@ -104,9 +104,15 @@ def compared(name, divisions):
     apart = found[:, 1, 1] - found[:, 0, 1]
     loss, error = found.mean(axis=0).T
     return [
-        name, f"{n:,}", f"{part:,}", str(len(pairs)), *(f"{v:.4f}" for v in loss), spread(change),
-        *(f"{v:.2f}" for v in error), spread(apart),
-    ]  # fmt: skip
+        name,
+        f"{n:,}",
+        f"{part:,}",
+        str(len(pairs)),
+        *(f"{v:.4f}" for v in loss),
+        spread(change),
+        *(f"{v:.2f}" for v in error),
+        spread(apart),
+    ]
 
 
 def spread(values):
@@ -138,9 +144,17 @@ def accuracy(folder, quick):
             X, y = read(path, positive, 5_000 if quick else None)
             rows.append(compared(name, divided(X, y, few or times)))
     heads = [
-        "set", "rows", "of which edges", "divisions", "log loss, all rows", "a part", "change in %",
-        "error of AdaBoost in %, all", "a part", "change",
-    ]  # fmt: skip
+        "set",
+        "rows",
+        "of which edges",
+        "divisions",
+        "log loss, all rows",
+        "a part",
+        "change in %",
+        "error of AdaBoost in %, all",
+        "a part",
+        "change",
+    ]
     return Table("50 trees of depth 6, 200 stumps, binned", heads, rows)
 
 

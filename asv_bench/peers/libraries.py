@@ -53,9 +53,13 @@ def pboost_stumps(search: str) -> Fit:
         import pboost as pb
 
         model = pb.fit_adaboost(
-            X, y, rounds=rounds, weak=pb.weak.stump(search=search), sample_weight=weight,
+            X,
+            y,
+            rounds=rounds,
+            weak=pb.weak.stump(search=search),
+            sample_weight=weight,
             n_threads=threads,
-        )  # fmt: skip
+        )
         return lambda rows: pb.decision_function(model, rows)
 
     return fit
@@ -66,9 +70,14 @@ def pboost_tree(criterion: str, search: str = "exact") -> Fit:
         import pboost as pb
 
         model = pb.fit_boosted_tree(
-            X, y, nodes=None, max_depth=depth, weak=pb.weak.stump(criterion, search),
-            sample_weight=weight, n_threads=threads,
-        )  # fmt: skip
+            X,
+            y,
+            nodes=None,
+            max_depth=depth,
+            weak=pb.weak.stump(criterion, search),
+            sample_weight=weight,
+            n_threads=threads,
+        )
         return lambda rows: pb.decision_function(model, rows)
 
     return fit
@@ -108,9 +117,13 @@ def sklearn_histogram(depth: int | None) -> Fit:
 
         rounds, levels = (1, size) if depth is None else (size, depth)
         model = HistGradientBoostingClassifier(
-            max_iter=rounds, max_leaf_nodes=2**levels, max_depth=levels, min_samples_leaf=1,
-            learning_rate=LEARNING_RATE, early_stopping=False,
-        )  # fmt: skip
+            max_iter=rounds,
+            max_leaf_nodes=2**levels,
+            max_depth=levels,
+            min_samples_leaf=1,
+            learning_rate=LEARNING_RATE,
+            early_stopping=False,
+        )
         return model.fit(X, y, sample_weight=weight).decision_function
 
     return fit
@@ -125,10 +138,16 @@ def xgboost(method: str, depth: int | None) -> Fit:
 
         rounds, levels = (1, size) if depth is None else (size, depth)
         options = {
-            "objective": "binary:logistic", "tree_method": method, "max_depth": levels,
-            "eta": LEARNING_RATE, "lambda": 0, "min_child_weight": 0, "base_score": 0.5,
-            "nthread": threads, "verbosity": 0,
-        }  # fmt: skip
+            "objective": "binary:logistic",
+            "tree_method": method,
+            "max_depth": levels,
+            "eta": LEARNING_RATE,
+            "lambda": 0,
+            "min_child_weight": 0,
+            "base_score": 0.5,
+            "nthread": threads,
+            "verbosity": 0,
+        }
         if method == "exact":
             data = xgb.DMatrix(X, y, weight=weight, nthread=threads)
         else:
@@ -146,11 +165,17 @@ def lightgbm(depth: int | None) -> Fit:
 
         rounds, levels = (1, size) if depth is None else (size, depth)
         options = {
-            "objective": "binary", "num_leaves": 2**levels, "max_depth": levels,
-            "learning_rate": LEARNING_RATE, "min_data_in_leaf": 1,
-            "min_sum_hessian_in_leaf": 0.0, "max_bin": 255, "force_col_wise": True,
-            "num_threads": threads, "verbosity": -1,
-        }  # fmt: skip
+            "objective": "binary",
+            "num_leaves": 2**levels,
+            "max_depth": levels,
+            "learning_rate": LEARNING_RATE,
+            "min_data_in_leaf": 1,
+            "min_sum_hessian_in_leaf": 0.0,
+            "max_bin": 255,
+            "force_col_wise": True,
+            "num_threads": threads,
+            "verbosity": -1,
+        }
         booster = lgb.train(options, lgb.Dataset(X, y, weight=weight, params=options), rounds)
         return lambda rows: booster.predict(rows, raw_score=True, num_threads=threads)
 
@@ -177,9 +202,16 @@ def _ydf(learner, X, y, threads, weight, **options):
 def ydf_stumps(X, y, rounds, threads, weight=None):
     # Its depth counts the leaves' level.
     return _ydf(
-        "GradientBoostedTreesLearner", X, y, threads, weight, num_trees=rounds, max_depth=2,
-        shrinkage=LEARNING_RATE, early_stopping="NONE",
-    )  # fmt: skip
+        "GradientBoostedTreesLearner",
+        X,
+        y,
+        threads,
+        weight,
+        num_trees=rounds,
+        max_depth=2,
+        shrinkage=LEARNING_RATE,
+        early_stopping="NONE",
+    )
 
 
 def ydf_tree(X, y, depth, threads, weight=None):
@@ -221,6 +253,11 @@ DEPTH_TREE = {
 PREDICT = {
     key: STUMPS[key]
     for key in (
-        "pboost-exact", "sklearn-adaboost", "xgboost-hist", "lightgbm", "sklearn-hist", "ydf"
+        "pboost-exact",
+        "sklearn-adaboost",
+        "xgboost-hist",
+        "lightgbm",
+        "sklearn-hist",
+        "ydf",
     )
-}  # fmt: skip
+}

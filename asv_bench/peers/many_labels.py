@@ -68,9 +68,15 @@ def boosted(depth, error, n, n_labels):
 
     X, y, X_test, y_test = problem(n, n_labels)
     options = {
-        "objective": "multi:softprob", "num_class": n_labels, "max_depth": depth, "eta": 0.3,
-        "nthread": 1, "tree_method": "hist", "verbosity": 0, "eval_metric": "merror",
-    }  # fmt: skip
+        "objective": "multi:softprob",
+        "num_class": n_labels,
+        "max_depth": depth,
+        "eta": 0.3,
+        "nthread": 1,
+        "tree_method": "hist",
+        "verbosity": 0,
+        "eval_metric": "merror",
+    }
 
     class Enough(xgb.callback.TrainingCallback):
         def after_iteration(self, model, epoch, evals_log):

@@ -114,10 +114,15 @@ def ydf_tree(split):
 
         ydf.verbose(0)
         learner = ydf.CartLearner(
-            label="y", split_axis=split, validation_ratio=0.0, max_depth=-1, min_examples=1,
-            num_threads=1, random_seed=1,
+            label="y",
+            split_axis=split,
+            validation_ratio=0.0,
+            max_depth=-1,
+            min_examples=1,
+            num_threads=1,
+            random_seed=1,
             **({"sparse_oblique_num_projections_exponent": 1.0} if "SPARSE" in split else {}),
-        )  # fmt: skip
+        )
         model = learner.train({"X": X, "y": y})
         return lambda rows: np.asarray(model.predict({"X": rows})) > 0.5
 

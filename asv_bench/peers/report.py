@@ -103,9 +103,16 @@ def stumps(results: Results) -> Table:
                 rows.append(((case.n, case.d), of[name], [*cells, NOTHING, NOTHING]))
     rows.sort(key=lambda row: (order.index(row[0]) if row[0] in order else len(order), row[1]))
     header = [
-        "rows", "features", "library", "search", "ns", "÷ pboost exact", "÷ pboost binned",
-        "ns, wall", "ns, wall, 2 threads",
-    ]  # fmt: skip
+        "rows",
+        "features",
+        "library",
+        "search",
+        "ns",
+        "÷ pboost exact",
+        "÷ pboost binned",
+        "ns, wall",
+        "ns, wall, 2 threads",
+    ]
     title = "Boosted stumps: ns per row, feature and round, after set-up"
     return Table(title, header, [cells for _, _, cells in rows])
 
@@ -123,9 +130,16 @@ def setup(results: Results) -> Table:
         cells = [number(of["cpu_setup"]), number(of["cpu_all"]) + extrapolated, *ratios, error]
         rows.append([*_size(case), *_name(case), *cells])
     header = [
-        "rows", "features", "library", "search", "set-up, s", f"{ROUNDS} rounds in all, s",
-        "÷ pboost exact", "÷ pboost binned", "test error, % (rounds)",
-    ]  # fmt: skip
+        "rows",
+        "features",
+        "library",
+        "search",
+        "set-up, s",
+        f"{ROUNDS} rounds in all, s",
+        "÷ pboost exact",
+        "÷ pboost binned",
+        "test error, % (rounds)",
+    ]
     title = f"Boosted stumps: set-up and {ROUNDS} rounds in all (* extrapolated)"
     return Table(title, header, rows)
 
@@ -140,9 +154,7 @@ def threads(results: Results) -> Table:
                 one, two = _of(results, case, case.library, value), results[case][value]
                 cells = [label, number(one), number(two), ratio(one, two)]
                 rows.append([*_size(case), *_name(case), *cells])
-    header = [
-        "rows", "features", "library", "search", "what", "1 thread", "2 threads", "speed-up"
-    ]  # fmt: skip
+    header = ["rows", "features", "library", "search", "what", "1 thread", "2 threads", "speed-up"]
     return Table("Second thread: wall time of boosted stumps", header, rows)
 
 
@@ -167,15 +179,24 @@ def tree(results: Results) -> Table:
         for case in _sorted(results, kind, "cpu"):
             of = results[case]
             cells = [
-                number(of["cpu"]), number(of["wall"]),
-                ratio(of["cpu"], _of(results, case, base, "cpu")), f"{100 * of['error']:.1f}",
-            ]  # fmt: skip
+                number(of["cpu"]),
+                number(of["wall"]),
+                ratio(of["cpu"], _of(results, case, base, "cpu")),
+                f"{100 * of['error']:.1f}",
+            ]
             depth = "full" if case.depth is None else str(case.depth)
             rows.append([*_size(case), depth, *_name(case), *cells])
     header = [
-        "rows", "features", "depth", "library", "search", "CPU, s", "wall, s", "÷ pboost",
+        "rows",
+        "features",
+        "depth",
+        "library",
+        "search",
+        "CPU, s",
+        "wall, s",
+        "÷ pboost",
         "test error, %",
-    ]  # fmt: skip
+    ]
     title = f"One weighted tree: grown in full (÷ pboost, gini) and to depth {DEPTH} (÷ pboost)"
     return Table(title, header, rows)
 
@@ -206,9 +227,14 @@ def row(results: Results) -> Table:
 
 
 TABLES: dict[str, Callable[[Results], Table]] = {
-    "stumps": stumps, "setup": setup, "threads": threads, "memory": memory, "tree": tree,
-    "predict": predict, "row": row,
-}  # fmt: skip
+    "stumps": stumps,
+    "setup": setup,
+    "threads": threads,
+    "memory": memory,
+    "tree": tree,
+    "predict": predict,
+    "row": row,
+}
 
 
 def notes(results: Results) -> list[str]:

@@ -64,15 +64,27 @@ def row_of(name, n_rows, n_rounds, found):
     ratio = statistics.median(a / b for a, b in zip(one, two, strict=True))
     processor = min(cpu for _, cpu in found[2]) / min(cpu for _, cpu in found[1])
     return (
-        name, f"{n_rows:,}", str(n_rounds), f"{min(one):.3f}", f"{min(two):.3f}",
-        f"{min(one) / min(two):.2f}", f"{ratio:.2f}", f"{processor:.2f}",
-    )  # fmt: skip
+        name,
+        f"{n_rows:,}",
+        str(n_rounds),
+        f"{min(one):.3f}",
+        f"{min(two):.3f}",
+        f"{min(one) / min(two):.2f}",
+        f"{ratio:.2f}",
+        f"{processor:.2f}",
+    )
 
 
 HEADER = (
-    "fit", "rows", "rounds", "1 thread, s", "2 threads, s", "speed-up", "median of pairs",
+    "fit",
+    "rows",
+    "rounds",
+    "1 thread, s",
+    "2 threads, s",
+    "speed-up",
+    "median of pairs",
     "processor time",
-)  # fmt: skip
+)
 
 
 def main() -> None:

@@ -115,9 +115,7 @@ def floors(case: Case, quick: bool) -> dict[str, Any]:
     return dict(floor.measure(case.n, case.d, 2 if quick else 5))
 
 
-MEASURES = {
-    "stumps": stumps, "full tree": tree, "tree": tree, "predict": predict, "floor": floors
-}  # fmt: skip
+MEASURES = {"stumps": stumps, "full tree": tree, "tree": tree, "predict": predict, "floor": floors}
 
 
 def missing(case: Case) -> str | None:

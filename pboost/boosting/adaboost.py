@@ -160,11 +160,22 @@ def fit_adaboost(
     y = labels_of_rows(y, y_proba, labels)
     X = with_categories(X, categorical)
     fit = GraphFit(
-        X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
-        callback, progress, is_chain=True,
+        X,
+        y,
+        sample_weight,
+        weak,
+        observation,
+        rule,
+        rng,
+        validation,
+        patience,
+        n_threads,
+        callback,
+        progress,
+        is_chain=True,
         two="" if votes == "domain" else f"with votes={votes!r}",
         prices=plain_options(prices, groups, comparison_price),
-    )  # fmt: skip
+    )
     settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
     with fit.workers() as workers, fit.told(rounds, "rounds") as told:
         stumps = fit.label_trees(workers, rounds, TreeLimits(1, 1, GROWTHS[0], -1.0))

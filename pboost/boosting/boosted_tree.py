@@ -178,13 +178,28 @@ def fit_boosted_tree(
     y = labels_of_rows(y, y_proba, labels)
     X = with_categories(X, categorical)
     fit = GraphFit(
-        X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
-        callback, progress, prices=plain_options(prices, groups, comparison_price),
-    )  # fmt: skip
+        X,
+        y,
+        sample_weight,
+        weak,
+        observation,
+        rule,
+        rng,
+        validation,
+        patience,
+        n_threads,
+        callback,
+        progress,
+        prices=plain_options(prices, groups, comparison_price),
+    )
     settings = fit.settings(
-        "fit_boosted_tree", nodes=nodes, observation=observation.settings(), growth=growth,
-        target_certificate=target_certificate, max_depth=max_depth,
-    )  # fmt: skip
+        "fit_boosted_tree",
+        nodes=nodes,
+        observation=observation.settings(),
+        growth=growth,
+        target_certificate=target_certificate,
+        max_depth=max_depth,
+    )
     limits = TreeLimits(max_nodes, depth, growth, target)
     with fit.workers() as workers, fit.told(nodes, "nodes") as told:
         tree = fit.label_trees(workers, 1, limits)

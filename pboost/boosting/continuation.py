@@ -99,9 +99,18 @@ class GoesOn:
 
     @classmethod
     def checked(
-        cls, model: DecisionGraph, X: Any, *, rounds: Any, nodes: Any, weak: Any, observation: Any,
-        growth: Any, smoothing: Any, learning_rate: Any,
-    ) -> GoesOn:  # fmt: skip
+        cls,
+        model: DecisionGraph,
+        X: Any,
+        *,
+        rounds: Any,
+        nodes: Any,
+        weak: Any,
+        observation: Any,
+        growth: Any,
+        smoothing: Any,
+        learning_rate: Any,
+    ) -> GoesOn:
         """Return how a graph goes on; see `continue_fit`."""
         joins, size = _check_size(rounds, nodes)
         stored = _check_model(model).settings
@@ -135,15 +144,35 @@ class GoesOn:
 
 
 def continue_graph(
-    model: DecisionGraph, X: Any, y: Any, *, rounds: Any, nodes: Any, weak: Any, observation: Any,
-    growth: Any, smoothing: Any, learning_rate: Any, sample_weight: Any, state: Any, rng: Any,
-    n_threads: int | None, bar: Bar,
-) -> DecisionGraph:  # fmt: skip
+    model: DecisionGraph,
+    X: Any,
+    y: Any,
+    *,
+    rounds: Any,
+    nodes: Any,
+    weak: Any,
+    observation: Any,
+    growth: Any,
+    smoothing: Any,
+    learning_rate: Any,
+    sample_weight: Any,
+    state: Any,
+    rng: Any,
+    n_threads: int | None,
+    bar: Bar,
+) -> DecisionGraph:
     """Return the graph with more nodes; see `continue_fit`."""
     more = GoesOn.checked(
-        model, X, rounds=rounds, nodes=nodes, weak=weak, observation=observation, growth=growth,
-        smoothing=smoothing, learning_rate=learning_rate,
-    )  # fmt: skip
+        model,
+        X,
+        rounds=rounds,
+        nodes=nodes,
+        weak=weak,
+        observation=observation,
+        growth=growth,
+        smoothing=smoothing,
+        learning_rate=learning_rate,
+    )
     if state is not None:
         state = check_state(state, rng)
         return _continue_chain(model, X, y, more, sample_weight, state, n_threads, bar)
@@ -193,9 +222,15 @@ class KeptChain:
 
 
 def _continue_chain(
-    model: DecisionGraph, X: Any, y: Any, more: GoesOn, sample_weight: Any, state: FitState,
-    n_threads: int | None, bar: Bar,
-) -> DecisionGraph:  # fmt: skip
+    model: DecisionGraph,
+    X: Any,
+    y: Any,
+    more: GoesOn,
+    sample_weight: Any,
+    state: FitState,
+    n_threads: int | None,
+    bar: Bar,
+) -> DecisionGraph:
     """Return the chain with more nodes, grown from a state, which is then that of the new chain."""
     if more.way != "chain" or model.n_votes > 1:
         raise NotImplementedError(

@@ -187,9 +187,17 @@ def fit_boosted_tree(
     ...     model = pboost.dask.fit_boosted_tree(X, y, nodes=31)
     """
     options = BoostedOptions.checked(
-        nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
-        progress, observation,
-    )  # fmt: skip
+        nodes,
+        weak,
+        growth,
+        target_certificate,
+        max_depth,
+        smoothing,
+        learning_rate,
+        callback,
+        progress,
+        observation,
+    )
     given = X, y, sample_weight, max_bins, edges, weighted_edges
     table, parts, held = _read(given, options, validation, patience)
     if options.observation.is_exact:
@@ -263,9 +271,18 @@ def fit_matryoshka(
     ...     model = pboost.dask.fit_matryoshka(X, y, shape=(4, 4))
     """
     options = MatryoshkaOptions.checked(
-        shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate, callback,
+        shape,
+        growth,
+        nodes,
+        collect,
+        join,
+        weak,
+        observation,
+        smoothing,
+        learning_rate,
+        callback,
         progress,
-    )  # fmt: skip
+    )
     given = X, y, sample_weight, max_bins, edges, weighted_edges
     table, parts, held = _read(given, options, validation, patience)
     with table.engine(options.kind, dtype=np.uint8) as engine, Workers(1) as workers:
@@ -273,9 +290,17 @@ def fit_matryoshka(
 
 
 def continue_dask_graph(
-    model: DecisionGraph, X: Any, y: Any, *, sample_weight: Any, max_bins: int, edges: str,
-    weighted_edges: bool, bar: Bar, **options: Any,
-) -> DecisionGraph:  # fmt: skip
+    model: DecisionGraph,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any,
+    max_bins: int,
+    edges: str,
+    weighted_edges: bool,
+    bar: Bar,
+    **options: Any,
+) -> DecisionGraph:
     """Return the graph with more nodes; see `pboost.dask.continue_fit`."""
     more = PartsGoOn.checked(model, **options)
     given = X, y, sample_weight, max_bins, edges, weighted_edges

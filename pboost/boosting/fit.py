@@ -62,11 +62,25 @@ class GraphFit:
     """
 
     def __init__(
-        self, X: Any, y: Any, sample_weight: Any, weak: Any, observation: Any, rule: VoteRule,
-        rng: Any, validation: Any, patience: Any, n_threads: int | None, callback: Any,
-        progress: Progress, *, is_chain: bool = False, votes_stay: bool = True, two: str = "",
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        weak: Any,
+        observation: Any,
+        rule: VoteRule,
+        rng: Any,
+        validation: Any,
+        patience: Any,
+        n_threads: int | None,
+        callback: Any,
+        progress: Progress,
+        *,
+        is_chain: bool = False,
+        votes_stay: bool = True,
+        two: str = "",
         prices: Mapping[str, Any] = PRICE_OPTIONS,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.weak, self.observation, self.rule = weak, observation, rule
         self._learner = check_pair(weak, observation, is_chain=is_chain)
         self._callback, self._progress = check_callback(callback, progress), progress

@@ -204,16 +204,32 @@ def fit_matryoshka(
     y = labels_of_rows(y, y_proba, labels)
     X = with_categories(X, categorical)
     fit = GraphFit(
-        X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
-        callback, progress, votes_stay=collect == "additive", two=_two(sizes, join, collect),
+        X,
+        y,
+        sample_weight,
+        weak,
+        observation,
+        rule,
+        rng,
+        validation,
+        patience,
+        n_threads,
+        callback,
+        progress,
+        votes_stay=collect == "additive",
+        two=_two(sizes, join, collect),
         prices=plain_options(prices, groups, comparison_price),
-    )  # fmt: skip
+    )
     if shape is None and fit.data.problem.of_many:
         sizes = SHAPE_OF_MANY
     settings = fit.settings(
-        "fit_matryoshka", shape=list(sizes) or None, growth=growth, nodes=size, collect=collect,
+        "fit_matryoshka",
+        shape=list(sizes) or None,
+        growth=growth,
+        nodes=size,
+        collect=collect,
         join=join,
-    )  # fmt: skip
+    )
     total = math.prod(sizes) if size is None else size
     with fit.workers() as workers, fit.told(total, "nodes") as told:
         # Of a shape that more labels cannot have, such labels were refused above.

@@ -27,9 +27,16 @@ from pboost.weak.stump_search import Stump
 
 
 def continue_parts(
-    model: DecisionGraph, X: Sequence[Any], y: Sequence[Any], *, sample_weight: Any,
-    n_processes: int | None, n_threads: int | None, bar: Bar, **options: Any,
-) -> DecisionGraph:  # fmt: skip
+    model: DecisionGraph,
+    X: Sequence[Any],
+    y: Sequence[Any],
+    *,
+    sample_weight: Any,
+    n_processes: int | None,
+    n_threads: int | None,
+    bar: Bar,
+    **options: Any,
+) -> DecisionGraph:
     """Return the graph with more nodes; see `pboost.shards.continue_fit`."""
     more = PartsGoOn.checked(model, **options)
     parts = read_parts(X, y, sample_weight)
@@ -49,14 +56,29 @@ class PartsGoOn:
 
     @classmethod
     def checked(
-        cls, model: DecisionGraph, *, rounds: Any, nodes: Any, weak: Weak | None,
-        observation: Observation | None, growth: Any, smoothing: Any, learning_rate: Any,
-    ) -> PartsGoOn:  # fmt: skip
+        cls,
+        model: DecisionGraph,
+        *,
+        rounds: Any,
+        nodes: Any,
+        weak: Weak | None,
+        observation: Observation | None,
+        growth: Any,
+        smoothing: Any,
+        learning_rate: Any,
+    ) -> PartsGoOn:
         """Return how a graph goes on, or raise what `continue_fit` raises."""
         more = GoesOn.checked(
-            model, None, rounds=rounds, nodes=nodes, weak=weak, observation=observation,
-            growth=growth, smoothing=smoothing, learning_rate=learning_rate,
-        )  # fmt: skip
+            model,
+            None,
+            rounds=rounds,
+            nodes=nodes,
+            weak=weak,
+            observation=observation,
+            growth=growth,
+            smoothing=smoothing,
+            learning_rate=learning_rate,
+        )
         stump_of(more.learner, more.observation)
         learner, answers = stump_of(more.searched, more.observation)
         is_table = not answers.is_exact or model.answer is not None

@@ -133,9 +133,18 @@ def fit_matryoshka(
     True
     """
     options = MatryoshkaOptions.checked(
-        shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate, callback,
+        shape,
+        growth,
+        nodes,
+        collect,
+        join,
+        weak,
+        observation,
+        smoothing,
+        learning_rate,
+        callback,
         progress,
-    )  # fmt: skip
+    )
     parts = read_parts(X, y, sample_weight)
     parts, held = held_out(parts, validation, patience, rng, options.learner)
     given = [*shards_of(parts, options.observation)]
@@ -183,9 +192,12 @@ class MatryoshkaOptions:
         learner, table = stump_of(check_pair(weak, observation, is_chain=False), observation)
         told_to = check_callback(callback, progress)
         own = {
-            "shape": list(sizes) or None, "growth": growth, "nodes": size, "collect": collect,
+            "shape": list(sizes) or None,
+            "growth": growth,
+            "nodes": size,
+            "collect": collect,
             "join": join,
-        }  # fmt: skip
+        }
         settings = graph_settings("fit_matryoshka", own, weak, observation, rule)
         return cls(sizes, size, collect, join, learner, table, rule, settings, told_to, progress)
 

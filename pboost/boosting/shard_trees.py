@@ -133,9 +133,17 @@ def fit_boosted_tree(
     True
     """
     options = BoostedOptions.checked(
-        nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
-        progress, observation,
-    )  # fmt: skip
+        nodes,
+        weak,
+        growth,
+        target_certificate,
+        max_depth,
+        smoothing,
+        learning_rate,
+        callback,
+        progress,
+        observation,
+    )
     parts = read_parts(X, y, sample_weight)
     parts, held = held_out(parts, validation, patience, rng, options.learner)
     given = options.given(parts)
@@ -183,9 +191,12 @@ class BoostedOptions:
             raise ValueError(NO_END)
         told_to = check_callback(callback, progress)
         own = {
-            "nodes": nodes, "observation": table.settings(), "growth": growth,
-            "target_certificate": target_certificate, "max_depth": max_depth,
-        }  # fmt: skip
+            "nodes": nodes,
+            "observation": table.settings(),
+            "growth": growth,
+            "target_certificate": target_certificate,
+            "max_depth": max_depth,
+        }
         settings = graph_settings("fit_boosted_tree", own, weak, observation, rule)
         return cls(nodes, limits, learner, rule, settings, told_to, progress, table)
 

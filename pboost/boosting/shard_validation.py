@@ -66,9 +66,14 @@ class Watched:
     """
 
     def __init__(
-        self, held: Held | None, data: TrainingData, callback: Callback | None,
-        settings: Mapping[str, Any], *, votes_stay: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        held: Held | None,
+        data: TrainingData,
+        callback: Callback | None,
+        settings: Mapping[str, Any],
+        *,
+        votes_stay: bool = True,
+    ) -> None:
         self.callback, self.settings, self._held = callback, settings, held
         self._votes_stay = votes_stay
         if held is not None:

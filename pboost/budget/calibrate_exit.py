@@ -175,9 +175,13 @@ def _known_prices(
 
 
 def calibrated(
-    model: Model, paths: Sequence[Trajectory], end: int, options: dict[str, Any], takes: Takes,
+    model: Model,
+    paths: Sequence[Trajectory],
+    end: int,
+    options: dict[str, Any],
+    takes: Takes,
     item: IntArray | None = None,
-) -> EarlyExitModel:  # fmt: skip
+) -> EarlyExitModel:
     """Return the exits of a model, of whose joints `end` is the last, for the budget of `options`.
 
     Spreads and slopes are those of the first of the paths, as are mean cost and standard error; the
@@ -285,9 +289,13 @@ def _with_its_error(costs: Sequence[FloatArray]) -> float:
 
 
 def _factors(
-    paths: Sequence[Trajectory], end: int, spread: FloatArray, budget: float, takes: Takes,
+    paths: Sequence[Trajectory],
+    end: int,
+    spread: FloatArray,
+    budget: float,
+    takes: Takes,
     is_priced: bool,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Return by what the spreads (end,) are multiplied, so that the budget is kept.
 
     It is one number where values are all different. Where many rows have the same value at a joint,

@@ -94,16 +94,29 @@ class Fits:
         """Return a sum of trees, one a round; where prices are known, one for each label."""
         trees = "one" if self.task == "many" and "prices" not in options else "per-class"
         return fit_stagewise(
-            self.X, self.y, task=self.task_of_builders, trees=trees, max_depth=None,
-            sample_weight=self.weight, rng=self.rng(number), n_threads=self.n_threads, **options,
-        )  # fmt: skip
+            self.X,
+            self.y,
+            task=self.task_of_builders,
+            trees=trees,
+            max_depth=None,
+            sample_weight=self.weight,
+            rng=self.rng(number),
+            n_threads=self.n_threads,
+            **options,
+        )
 
     def forest(self) -> Forest:
         """Return trees grown to the end on all rows, in few columns at each node."""
         return fit_forest(
-            self.X, self.y, task=self.task_of_builders, members=FOREST, replace=False,
-            sample_weight=self.weight, rng=self.rng(1), n_threads=self.n_threads,
-        )  # fmt: skip
+            self.X,
+            self.y,
+            task=self.task_of_builders,
+            members=FOREST,
+            replace=False,
+            sample_weight=self.weight,
+            rng=self.rng(1),
+            n_threads=self.n_threads,
+        )
 
     def mixture(self) -> StagewiseModel:
         """Return a sum of trees and a forest, which err in other places, in one sum."""
@@ -152,27 +165,41 @@ def _saving(fits: Fits, family: str, first: float) -> StagewiseModel:
     """
     other, held = 8.0 if fits.n_rows >= MANY_ROWS else 4.0, held_back(fits.task)
     return fits.sum_of_trees(
-        8, growth="per-comparison", tree_comparisons=(first, other), learning_rate=0.5,
-        min_weight=held, l2=held, leaf_step="newton",
+        8,
+        growth="per-comparison",
+        tree_comparisons=(first, other),
+        learning_rate=0.5,
+        min_weight=held,
+        l2=held,
+        leaf_step="newton",
         steps=fits.rounds(family, 0.75 * other, LARGE),
-    )  # fmt: skip
+    )
 
 
 def _chain(fits: Fits, family: str, leaves: int) -> DecisionGraph:
     """Return a chain of deep trees, which find what no single split shows."""
     shape = leaves - 1, fits.rounds(family, 0.8 * np.log2(leaves), DEEP)
     return fit_matryoshka(
-        fits.X, fits.y, shape=shape, join="all", learning_rate=0.3, sample_weight=fits.weight,
+        fits.X,
+        fits.y,
+        shape=shape,
+        join="all",
+        learning_rate=0.3,
+        sample_weight=fits.weight,
         n_threads=fits.n_threads,
-    )  # fmt: skip
+    )
 
 
 def _tree(fits: Fits) -> DecisionGraph:
     """Return a tree, whose first nodes are small models."""
     return fit_boosted_tree(
-        fits.X, fits.y, nodes=SIZES[-1], growth="look-ahead", sample_weight=fits.weight,
+        fits.X,
+        fits.y,
+        nodes=SIZES[-1],
+        growth="look-ahead",
+        sample_weight=fits.weight,
         n_threads=fits.n_threads,
-    )  # fmt: skip
+    )
 
 
 def _stumps(fits: Fits, family: str, rate: float) -> StagewiseModel:
@@ -188,9 +215,13 @@ def _distilled(fits: Fits, family: str, teacher: str, rate: float) -> StagewiseM
     if fits.weight is not None:
         X = X.take(by_weight(fits.weight, X.n_rows))
     return distill(
-        fits.of(teacher), X, comparisons=comparisons, learning_rate=rate, rng=fits.rng(3),
+        fits.of(teacher),
+        X,
+        comparisons=comparisons,
+        learning_rate=rate,
+        rng=fits.rng(3),
         n_threads=fits.n_threads,
-    )  # fmt: skip
+    )
 
 
 def _priced(fits: Fits, leaves: int, price: float | None) -> StagewiseModel:
@@ -228,9 +259,14 @@ def _small_chain(fits: Fits) -> DecisionGraph:
     """Return a chain of trees of seven nodes."""
     rounds = fits.rounds("chain of small trees", 7 * (NODE + 2 * VOTE) * REACH, DEEP)
     return fit_matryoshka(
-        fits.X, fits.y, shape=(7, rounds), join="all", learning_rate=0.5,
-        sample_weight=fits.weight, n_threads=fits.n_threads,
-    )  # fmt: skip
+        fits.X,
+        fits.y,
+        shape=(7, rounds),
+        join="all",
+        learning_rate=0.5,
+        sample_weight=fits.weight,
+        n_threads=fits.n_threads,
+    )
 
 
 class Family(NamedTuple):

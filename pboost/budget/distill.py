@@ -163,10 +163,18 @@ def distill(
     options = _told(teacher, rows, labels, check_choice("task", task or TASKS[0], TASKS))
     held = held_back(options.get("task"))
     student = fit_stagewise(
-        rows, **options, learning_rate=rate, steps=math.ceil(1.2 * most / trees[1]) + 1,
-        growth="per-comparison", tree_comparisons=trees, max_depth=None, min_weight=held,
-        l2=held, leaf_step="newton", n_threads=n_threads,
-    )  # fmt: skip
+        rows,
+        **options,
+        learning_rate=rate,
+        steps=math.ceil(1.2 * most / trees[1]) + 1,
+        growth="per-comparison",
+        tree_comparisons=trees,
+        max_depth=None,
+        min_weight=held,
+        l2=held,
+        leaf_step="newton",
+        n_threads=n_threads,
+    )
     student = student.prefix(_length(student, features, most))
     said = dict(zip(("synthetic", "kind", "share", "neighbours"), drawn, strict=True))
     # Synthetic rows are nobody's; what the teacher was fitted to, it has told.

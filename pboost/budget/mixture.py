@@ -29,10 +29,14 @@ def with_forest(chain: StagewiseModel, forest: Forest, share: float) -> Stagewis
     loss = np.full(rounds + 1, np.inf)
     bias = (1 - share) * np.asarray(chain.bias)
     return replace(
-        chain, trees=trees, bias=bias if bias.ndim else float(bias), training_loss=loss,
+        chain,
+        trees=trees,
+        bias=bias if bias.ndim else float(bias),
+        training_loss=loss,
         settings={**chain.settings, "forest": len(forest), "share": share},
-        validation_loss=None, stop_reason="all trees are there",
-    )  # fmt: skip
+        validation_loss=None,
+        stop_reason="all trees are there",
+    )
 
 
 def _scores(forest: Forest, chain: StagewiseModel) -> FloatArray:

@@ -20,9 +20,10 @@ from pboost.values import FloatArray, check_choice, check_integer, check_number,
 ROUNDING = 1e-12
 #: Why nothing more is asked, beside the end of the budget.
 SURE, OFTEN, VAIN = (
-    "the expected error is small enough", "all have been asked as often as they may be",
+    "the expected error is small enough",
+    "all have been asked as often as they may be",
     "no answer is expected to lower the criterion",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +322,16 @@ def ask_oracles(
     if not isinstance(oracles, Mapping) or not all(map(callable, oracles.values())):
         raise TypeError(f"oracles: expected a mapping of names to functions, got {shown(oracles)}")
     case = OracleCase(
-        list(oracles), errors, labels=labels, prior=prior, prices=prices, budget=budget,
-        most_error=most_error, repeats=repeats, criterion=criterion,
-    )  # fmt: skip
+        list(oracles),
+        errors,
+        labels=labels,
+        prior=prior,
+        prices=prices,
+        budget=budget,
+        most_error=most_error,
+        repeats=repeats,
+        criterion=criterion,
+    )
     inquiry = OracleInquiry(case)
     while (name := inquiry.wants()) is not None:
         try:
@@ -401,9 +409,16 @@ def oracle_decisions(
     [('dog', 3), ('cat', 0)]
     """
     case = OracleCase(
-        None, errors, labels=labels, prior=prior, prices=prices, budget=budget,
-        most_error=most_error, repeats=repeats, criterion=criterion,
-    )  # fmt: skip
+        None,
+        errors,
+        labels=labels,
+        prior=prior,
+        prices=prices,
+        budget=budget,
+        most_error=most_error,
+        repeats=repeats,
+        criterion=criterion,
+    )
     session = OracleDecisions(case)
     for one in priors:
         session.add(one)

@@ -49,16 +49,21 @@ def fitted_within(
 
 
 def _with_exits(
-    model: Fitted, tried: Tried, seen: Seen, chosen: Option, promise: Promise,
+    model: Fitted,
+    tried: Tried,
+    seen: Seen,
+    chosen: Option,
+    promise: Promise,
     item: IntArray | None,
-) -> EarlyExitModel:  # fmt: skip
+) -> EarlyExitModel:
     """Return the exits of a model of all rows, from the paths through those of the folds."""
     path, budget = first_part(tried.path, model.n_joints), promise.comparisons
     end = model.n_joints if promise.worst == np.inf else end_of(model, promise.worst)
     options = {
         "comparisons" if item is None else "price": None if budget == np.inf else budget,
-        "worst": None if promise.worst == np.inf else promise.worst, "length": None,
-    }  # fmt: skip
+        "worst": None if promise.worst == np.inf else promise.worst,
+        "length": None,
+    }
     paths = [path, *(first_part(of, model.n_joints) for of in (seen.every, *seen.others))]
     found = calibrated(model, paths, end, options, _takes, item)
     if not chosen.has_exits:

@@ -23,8 +23,10 @@ from pboost.values import FloatArray, check_choice, check_number, shown
 #: When a row is decided before all is known that its path reads.
 EXITS = ("proven", "none")
 WHOLE, PROVEN, BUDGET = (
-    "all that its path reads is known", "the rest cannot change the label", "the budget ends here"
-)  # fmt: skip
+    "all that its path reads is known",
+    "the rest cannot change the label",
+    "the budget ends here",
+)
 #: What is asked: a column by its name, or its position where it has none, or a group.
 Name: TypeAlias = str | int
 #: Label, score, probabilities and bounds.

@@ -200,9 +200,18 @@ def fit_within(
     paid, priced = _prices(features, price, prices, groups)
     n = features.n_rows
     whole = Fits(
-        features, data.y, data.task, max(budgets), n, partial(child, seed), n_threads, paid, priced,
-        weight=data.weight, is_device=bytes is not None,
-    )  # fmt: skip
+        features,
+        data.y,
+        data.task,
+        max(budgets),
+        n,
+        partial(child, seed),
+        n_threads,
+        paid,
+        priced,
+        weight=data.weight,
+        is_device=bytes is not None,
+    )
     names = [
         name
         for name in FAMILIES
@@ -335,14 +344,16 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
     ]
     found = _options(tried, names, promise)
     settings = {
-        "builder": "fit_within", unit: _plain(promise.comparisons),
-        "worst": _plain(promise.worst), "folds": folds,
+        "builder": "fit_within",
+        unit: _plain(promise.comparisons),
+        "worst": _plain(promise.worst),
+        "folds": folds,
         **plain_options(whole.priced.get("prices"), whole.priced.get("groups"), None),
         "tried": {
             name: min(option.error for option in found if option.family == name)
             for name in dict.fromkeys(option.family for option in found)
         },
-    }  # fmt: skip
+    }
     while chosen := best(found, few=_are_few(budget, unit)):
         if (model := _fitted(whole, tried, chosen, promise)) is not None:
             break

@@ -217,8 +217,18 @@ BUDGETS, NOT_TYPED = ("comparisons", "worst", "bytes"), ("price", "folds")
 #: Weak learners that answer with numbers, and the model that takes them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "adaboost-real"
 #: Options that most models have: of the others it is said that they do not go with them.
-GENERAL = ("weak", "criterion", "search", "observation", "smoothing", "learning_rate",
-           "validation", "patience", "threads", "one_vs_rest")  # fmt: skip
+GENERAL = (
+    "weak",
+    "criterion",
+    "search",
+    "observation",
+    "smoothing",
+    "learning_rate",
+    "validation",
+    "patience",
+    "threads",
+    "one_vs_rest",
+)
 #: Parameters that are typed under another name, and those that ``--seed`` is for.
 RENAMED = {"n_threads": "threads", "flip.rate": "flip_rate", "sampled.stop": "draws"}
 SEEDS = ("rng", "seed")

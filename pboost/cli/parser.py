@@ -150,8 +150,11 @@ def build_parser() -> argparse.ArgumentParser:
 
     show = commands.add_parser("show", help="print a model as text")
     show.add_argument("model", metavar="MODEL.npz", help=FROM_STDIN)
-    show.add_argument("--coefficients", action="store_true", help="the average slopes of a model "
-                      "of ProbitBoost instead")  # fmt: skip
+    show.add_argument(
+        "--coefficients",
+        action="store_true",
+        help="the average slopes of a model of ProbitBoost instead",
+    )
     return parser
 
 
@@ -164,9 +167,12 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--encoding", type=encoding, metavar="NAME", help="default: utf-8")
     parser.add_argument(
-        "--missing-values", type=names, action="extend", metavar="TEXT[,TEXT]",
+        "--missing-values",
+        type=names,
+        action="extend",
+        metavar="TEXT[,TEXT]",
         help="what stands for a missing value besides nothing; default: NA, NaN, null and the like",
-    )  # fmt: skip
+    )
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
@@ -196,13 +202,21 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         "--weight", "--weights", metavar="COLUMN", help="column of the sample weights"
     )
     parser.add_argument(
-        "--drop", type=names, action="extend", default=[], metavar="COLUMN[,COLUMN]",
+        "--drop",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="COLUMN[,COLUMN]",
         help="columns that are left out",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--categorical", type=names, action="extend", default=[], metavar="COLUMN[,COLUMN]",
+        "--categorical",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="COLUMN[,COLUMN]",
         help="columns of categories, besides those of text",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--model", type=one_of(tuple(MODELS)), choices=tuple(MODELS), default="adaboost"
     )

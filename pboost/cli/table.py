@@ -93,9 +93,13 @@ def read_table(path: str, form: Format = CSV, texts: Sequence[str] = ()) -> Data
             file.seek(0)
             exact = exact_numbers(pandas.__version__)
             table = pandas.read_csv(
-                file, index_col=False, low_memory=False, dtype=dict.fromkeys(texts, str),
-                **exact, **how,
-            )  # fmt: skip
+                file,
+                index_col=False,
+                low_memory=False,
+                dtype=dict.fromkeys(texts, str),
+                **exact,
+                **how,
+            )
         except (*_UNREADABLE, pandas.errors.ParserWarning) as error:
             if header is not None and (longer := _LONGER_ROW.search(str(error))):
                 line = f"line {longer[1]} has" if longer[1] else "rows have"

@@ -159,9 +159,10 @@ def _split(found: Any, target: str | None, weight: str | None, k: int) -> Batch:
             )
     rest = [j for j, name in enumerate(names) if name not in (target, weight)]
     return Batch(
-        pick_columns(found, rest), _column(found, names.index(target)),
+        pick_columns(found, rest),
+        _column(found, names.index(target)),
         None if weight is None else _column(found, names.index(weight)),
-    )  # fmt: skip
+    )
 
 
 def _column(frame: Any, place: int) -> Any:

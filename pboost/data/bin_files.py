@@ -251,16 +251,30 @@ class _Seen:
         if task == REGRESSION:
             one = np.zeros(1, dtype=np.int64)
             return cls(
-                RowSample(d), counts, np.zeros(d, dtype=np.bool_), np.empty(0), one,
-                one.astype(np.uint64), np.zeros(d, dtype=np.int64), np.dtype(np.float32), task,
-            )  # fmt: skip
+                RowSample(d),
+                counts,
+                np.zeros(d, dtype=np.bool_),
+                np.empty(0),
+                one,
+                one.astype(np.uint64),
+                np.zeros(d, dtype=np.int64),
+                np.dtype(np.float32),
+                task,
+            )
         none = np.zeros(0, dtype=np.int64)
         holes = np.zeros(d, dtype=np.bool_)
         known = np.zeros(d, dtype=np.int64)
         return cls(
-            RowSample(d), counts, holes, y[:0], none, none.astype(np.uint64), known,
-            np.dtype(np.float32), task,
-        )  # fmt: skip
+            RowSample(d),
+            counts,
+            holes,
+            y[:0],
+            none,
+            none.astype(np.uint64),
+            known,
+            np.dtype(np.float32),
+            task,
+        )
 
     @property
     def n_rows(self) -> int:

@@ -58,8 +58,9 @@ class BinnedValues(BinnedColumns):
         """Return the listed rows, of which these are the codes."""
         return valued(
             super(BinnedValues, self).with_codes(codes, bin_start, rows),
-            self.source, self.rows[rows],
-        )  # fmt: skip
+            self.source,
+            self.rows[rows],
+        )
 
     def values(self, feature: int) -> FloatArray:
         """Return the values of all rows in a column, (n,)."""
@@ -75,9 +76,18 @@ def valued(columns: BinnedColumns, source: Array, rows: IntArray | None = None) 
     if rows is None:
         rows = np.arange(len(source), dtype=np.int32)
     return made(
-        BinnedValues, columns.codes, columns.n_bins, columns.lower, columns.upper, columns.names,
-        columns.special, columns.table, columns.bin_start, source, rows,
-    )  # fmt: skip
+        BinnedValues,
+        columns.codes,
+        columns.n_bins,
+        columns.lower,
+        columns.upper,
+        columns.names,
+        columns.special,
+        columns.table,
+        columns.bin_start,
+        source,
+        rows,
+    )
 
 
 def by_column(values: Array) -> Array:

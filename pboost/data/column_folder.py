@@ -209,17 +209,22 @@ class Writer:
         path = self._unfinished(name)
         with _naming(path):
             self._written[name] = {
-                "dtype": dtype.str, "shape": list(shape), "bytes": path.stat().st_size,
+                "dtype": dtype.str,
+                "shape": list(shape),
+                "bytes": path.stat().st_size,
                 "sha256": _sha256(path),
-            }  # fmt: skip
+            }
             os.replace(path, path.with_suffix(""))
 
     def header(self, **more: Any) -> None:
         """Write the header, which makes the folder complete."""
         header = {
-            "format": FORMAT, "version": VERSION, "pboost": __version__, **more,
+            "format": FORMAT,
+            "version": VERSION,
+            "pboost": __version__,
+            **more,
             "arrays": self._written,
-        }  # fmt: skip
+        }
         header["digest"] = _digest(header)
         with _naming(self.folder / (HEADER + UNFINISHED)) as path:
             with open(path, "wb") as file:
@@ -436,9 +441,11 @@ def _check_size(path: Path, said: Mapping[str, Any]) -> None:
 
 
 def _assembled(
-    header: Mapping[str, Any], arrays: dict[str, Array], codes: NDArray[np.uint8],
+    header: Mapping[str, Any],
+    arrays: dict[str, Array],
+    codes: NDArray[np.uint8],
     values: Array | None,
-) -> StoredColumns:  # fmt: skip
+) -> StoredColumns:
     """Return columns, labels and weights of arrays that go together."""
     d, n = codes.shape
     table = Table.from_members(arrays)
@@ -446,9 +453,16 @@ def _assembled(
         table.validate(d)
     special = arrays.get("special")
     columns = made(
-        BinnedColumns, codes, arrays["n_bins"], arrays["lower"], arrays["upper"],
-        checked_names(header["names"], d), special, table, arrays["bin_start"],
-    )  # fmt: skip
+        BinnedColumns,
+        codes,
+        arrays["n_bins"],
+        arrays["lower"],
+        arrays["upper"],
+        checked_names(header["names"], d),
+        special,
+        table,
+        arrays["bin_start"],
+    )
     check_dimensions(columns, {"lower": 2, "bin_start": 2})
     bins = most_bins(columns.n_bins, special)
     check_shapes(

@@ -286,9 +286,16 @@ class SortedColumns(_Columns):
             for j in np.flatnonzero(self.special & HOLES).tolist():
                 n_missing[j] = np.count_nonzero(self.codes[j, rows] == self.n_bins[j])
         return with_bins(
-            self.source, self.rows[rows], order, max_bins, self.names, workers,
-            n_missing=n_missing, n_levels=n_levels, table=self.table,
-        )  # fmt: skip
+            self.source,
+            self.rows[rows],
+            order,
+            max_bins,
+            self.names,
+            workers,
+            n_missing=n_missing,
+            n_levels=n_levels,
+            table=self.table,
+        )
 
     def select_order(self, rows: IntArray, workers: Workers) -> IntArray:
         """Return the packed orders (d, n) of the listed rows, numbered in the order listed."""
@@ -417,9 +424,16 @@ class BinnedColumns(_Columns):
     ) -> BinnedColumns:
         """Return the listed rows, of which these are the codes."""
         return made(
-            BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names, self.special,
-            self.table, bin_start,
-        )  # fmt: skip
+            BinnedColumns,
+            codes,
+            self.n_bins,
+            self.lower,
+            self.upper,
+            self.names,
+            self.special,
+            self.table,
+            bin_start,
+        )
 
 
 def listed_values(source: Array, rows: IntArray) -> Array:

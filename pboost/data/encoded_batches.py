@@ -39,11 +39,15 @@ def _check_state(state: Mapping[str, Array]) -> None:
     by_label = (max(len(state["labels"]), 1),)  # a regression has none, and one count
     ends: dict[str, Array] = dict(zip(_ENDS, joined_ends([], d), strict=True))
     expected: dict[str, tuple[Any, tuple[int, ...]]] = {
-        "n_bins": (np.int32, (d,)), "lower": (np.float64, (d, bins)),
-        "upper": (np.float64, (d, bins)), "count": (np.int64, by_label),
-        "content": (np.uint64, by_label), "at": (np.int64, by_label), "done": (np.int64, (1,)),
+        "n_bins": (np.int32, (d,)),
+        "lower": (np.float64, (d, bins)),
+        "upper": (np.float64, (d, bins)),
+        "count": (np.int64, by_label),
+        "content": (np.uint64, by_label),
+        "at": (np.int64, by_label),
+        "done": (np.int64, (1,)),
         **{name: (array.dtype, array.shape) for name, array in ends.items()},
-    }  # fmt: skip
+    }
     for name, (dtype, shape) in expected.items():
         if state[name].dtype != dtype or state[name].shape != shape:
             raise ValueError(f"{name}: expected {dtype} of shape {shape}")
@@ -108,13 +112,19 @@ class Encoding:
         """Return what a call needs to go on after so many batches."""
         bins, table = self.bins, self.bins.table
         found: dict[str, Array] = {
-            "n_bins": bins.n_bins, "lower": bins.lower, "upper": bins.upper, "labels": self.labels,
-            "count": self._count, "content": self._content, "at": self._at,
-            "done": np.array([done]), "value_dtype": np.array(self.value_dtype),
+            "n_bins": bins.n_bins,
+            "lower": bins.lower,
+            "upper": bins.upper,
+            "labels": self.labels,
+            "count": self._count,
+            "content": self._content,
+            "at": self._at,
+            "done": np.array([done]),
+            "value_dtype": np.array(self.value_dtype),
             "names": np.frombuffer(json.dumps(bins.names).encode(), dtype=np.uint8),
             "read": np.frombuffer(self._read.digest(), dtype=np.uint8),
             **dict(zip(_ENDS, self._ends, strict=True)),
-        }  # fmt: skip
+        }
         return found if table is None else found | table.members()
 
     @classmethod
@@ -125,9 +135,16 @@ class Encoding:
         names = checked_names(parse(state["names"].tobytes(), TIMES), len(n_bins))
         none = np.empty((len(n_bins), 0), dtype=np.uint8)
         bins = made(
-            BinnedColumns, none, n_bins, state["lower"], state["upper"], names, None,
-            Table.from_members(state), None,
-        )  # fmt: skip
+            BinnedColumns,
+            none,
+            n_bins,
+            state["lower"],
+            state["upper"],
+            names,
+            None,
+            Table.from_members(state),
+            None,
+        )
         found = cls(
             bins, state["labels"], state["count"], state["content"], state["value_dtype"].item()
         )
@@ -206,9 +223,13 @@ class Encoding:
         return by_class
 
     def _encode(
-        self, rows: Rows, by_class: list[IntArray], at: Any, files: Mapping[str, RowsFile],
+        self,
+        rows: Rows,
+        by_class: list[IntArray],
+        at: Any,
+        files: Mapping[str, RowsFile],
         workers: Workers,
-    ) -> None:  # fmt: skip
+    ) -> None:
         gather = partial(sort.gather_columns, rows.values)
         found, own = code_rows(gather, _numbered(rows), self.bins, workers)
         self._ends = joined_ends([self._ends, own], self.bins.n_features)
@@ -237,9 +258,13 @@ class Encoding:
 
 
 def state_key(
-    edges: str, max_bins: int, target: str | None, weight: str | None, values: bool,
+    edges: str,
+    max_bins: int,
+    target: str | None,
+    weight: str | None,
+    values: bool,
     task: str | None,
-) -> str:  # fmt: skip
+) -> str:
     """Return what must be equal of two calls for the second to go on with the first."""
     return json.dumps([__version__, edges, max_bins, target, weight, values, task])
 

@@ -180,9 +180,8 @@ class EdgeSearch:
         assert asked is not None
         kept = ~np.isin(cells.least, asked.least)
         every = [
-            np.concatenate([before[kept], new])
-            for before, new in zip(cells, found, strict=True)
-        ]  # fmt: skip
+            np.concatenate([before[kept], new]) for before, new in zip(cells, found, strict=True)
+        ]
         order = np.argsort(every[0])
         self._cells = Cells(*(array[order] for array in every))
         self._ask()

@@ -78,9 +78,7 @@ class Oracles(Inputs):
 
     def select(self, kept: NDArray[np.int32]) -> Oracles:
         """Return some of the functions only."""
-        return Oracles(
-            tuple(self.functions[i] for i in kept), self.is_random, self.row_shape
-        )  # fmt: skip
+        return Oracles(tuple(self.functions[i] for i in kept), self.is_random, self.row_shape)
 
     def members(self) -> dict[str, NDArray[Any]]:
         """Raise TypeError: functions are in no file."""

@@ -127,9 +127,12 @@ def bin_columns(
 
 
 def _binned(
-    parts: list[Features], fixed: Sequence[Fixed] | None, max_bins: int, is_exact: bool,
+    parts: list[Features],
+    fixed: Sequence[Fixed] | None,
+    max_bins: int,
+    is_exact: bool,
     n_threads: int | None,
-) -> list[BinnedColumns]:  # fmt: skip
+) -> list[BinnedColumns]:
     """Return the rows of all partitions in bins."""
     sizes = [part.n_rows for part in parts]
     with Workers(n_threads, sum(sizes) * parts[0].n_features) as workers:
@@ -316,6 +319,13 @@ def binned(
 def like(whole: BinnedColumns, codes: Any) -> BinnedColumns:
     """Return columns of other rows in the same bins."""
     return made(
-        BinnedColumns, codes, whole.n_bins, whole.lower, whole.upper, whole.names, whole.special,
-        whole.table, None,
-    )  # fmt: skip
+        BinnedColumns,
+        codes,
+        whole.n_bins,
+        whole.lower,
+        whole.upper,
+        whole.names,
+        whole.special,
+        whole.table,
+        None,
+    )

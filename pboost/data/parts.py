@@ -60,11 +60,13 @@ class Parts:
         """Return labels and weights of all rows, one partition after another; no columns."""
         first = self.columns[0]
         return Problem(
-            columns=first.select(np.empty(0, dtype=np.int32)), labels=self.labels,
+            columns=first.select(np.empty(0, dtype=np.int32)),
+            labels=self.labels,
             label=np.concatenate([np.empty(0, dtype=np.uint8), *self.label]),
             weights=None if not self.weights else np.concatenate(self.weights),
-            names=first.names, table=first.table,
-        )  # fmt: skip
+            names=first.names,
+            table=first.table,
+        )
 
     def whole(
         self, exponent: int, scale: float, masses: tuple[int, int], bin_start: IntArray
@@ -73,20 +75,38 @@ class Parts:
         first = self.columns[0]
         none = np.empty((first.n_features, 0), dtype=np.uint8)
         columns = made(
-            BinnedColumns, none, first.n_bins, first.lower, first.upper, first.names,
-            first.special, first.table, bin_start,
-        )  # fmt: skip
+            BinnedColumns,
+            none,
+            first.n_bins,
+            first.lower,
+            first.upper,
+            first.names,
+            first.special,
+            first.table,
+            bin_start,
+        )
         weights = None if self.weights is None else np.ones(2)
         problem = Problem(
-            columns=columns, labels=self.labels, label=np.array([0, 1], dtype=np.uint8),
-            weights=weights, names=first.names, table=first.table, seen=self.seen,
-        )  # fmt: skip
+            columns=columns,
+            labels=self.labels,
+            label=np.array([0, 1], dtype=np.uint8),
+            weights=weights,
+            names=first.names,
+            table=first.table,
+            seen=self.seen,
+        )
         return TrainingData(
-            problem=problem, rows=np.arange(2, dtype=np.int32), weight=np.ones(2),
-            fixed=np.array(masses, dtype=np.int64), weight_exponent=exponent, scale=scale,
-            exact=False, order=np.empty((first.n_features, 0), dtype=np.int32), columns=columns,
+            problem=problem,
+            rows=np.arange(2, dtype=np.int32),
+            weight=np.ones(2),
+            fixed=np.array(masses, dtype=np.int64),
+            weight_exponent=exponent,
+            scale=scale,
+            exact=False,
+            order=np.empty((first.n_features, 0), dtype=np.int32),
+            columns=columns,
             n_negative=1,
-        )  # fmt: skip
+        )
 
 
 def read_parts(X: Any, y: Any, sample_weight: Any) -> Parts:
@@ -170,9 +190,14 @@ class TreeParts:
         """Return the problem of a fit whose rows are elsewhere."""
         first, no_rows = self.columns[0], np.empty(0, dtype=np.int32)
         return Problem(
-            columns=first.select(no_rows), labels=self.labels, label=no_rows, weights=None,
-            names=first.names, exponent=self.exponent, table=first.table,
-        )  # fmt: skip
+            columns=first.select(no_rows),
+            labels=self.labels,
+            label=no_rows,
+            weights=None,
+            names=first.names,
+            exponent=self.exponent,
+            table=first.table,
+        )
 
 
 def read_tree_parts(X: Any, y: Any, sample_weight: Any, task: str | None) -> TreeParts:

@@ -142,9 +142,14 @@ def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int,
         block = values[: here.stop - start]
         gather(start, block)
         wrong = sort.check_sorted(
-            columns.packed_order[here], block, columns.bin_start[here], columns.n_bins[here],
-            columns.codes[here], seen, None if special is None else special[here],
-        )  # fmt: skip
+            columns.packed_order[here],
+            block,
+            columns.bin_start[here],
+            columns.n_bins[here],
+            columns.codes[here],
+            seen,
+            None if special is None else special[here],
+        )
         if wrong:
             raise ValueError(_WRONG[wrong])
 

@@ -163,9 +163,12 @@ def _group_of_columns(
 
 
 def _amounts(
-    prices: list[Any], groups: list[list[Any]], group: IntArray,
-    names: tuple[str, ...] | None, d: int,
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    prices: list[Any],
+    groups: list[list[Any]],
+    group: IntArray,
+    names: tuple[str, ...] | None,
+    d: int,
+) -> tuple[FloatArray, FloatArray]:
     """Return what columns cost by themselves, (d,), and what groups cost.
 
     A group without a price of its own costs as much as the dearest of its columns, which then cost

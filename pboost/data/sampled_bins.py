@@ -151,9 +151,16 @@ def with_ends(
     bin_start = np.zeros((d, most + 1), dtype=np.int32)
     np.cumsum(count[:, :most], axis=1, out=bin_start[:, 1:])
     return made(
-        BinnedColumns, codes, n_bins, lower[:, :most].copy(), upper[:, :most].copy(), sampled.names,
-        special, sampled.table, bin_start,
-    )  # fmt: skip
+        BinnedColumns,
+        codes,
+        n_bins,
+        lower[:, :most].copy(),
+        upper[:, :most].copy(),
+        sampled.names,
+        special,
+        sampled.table,
+        bin_start,
+    )
 
 
 def _edges(sampled: BinnedColumns) -> FloatArray:

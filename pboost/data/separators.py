@@ -123,10 +123,13 @@ class Separators(StoredInputs):
             start.append(len(column))
         first = np.cumsum([0, *map(len, edges)])
         return (
-            np.array(start, dtype=np.int32), np.array(column, dtype=np.int32),
-            first.astype(np.int32), np.concatenate([[], *edges]), np.concatenate([[], *values]),
+            np.array(start, dtype=np.int32),
+            np.array(column, dtype=np.int32),
+            first.astype(np.int32),
+            np.concatenate([[], *edges]),
+            np.concatenate([[], *values]),
             None if self.missing is None else np.array(missing, dtype=np.float64),
-        )  # fmt: skip
+        )
 
     def values(self, X: NDArray[Any]) -> FloatArray:
         """Return the sums of rows X (n, d), float64 or float32, as (n, n_inputs)."""

@@ -44,7 +44,7 @@ from pboost.data.labels import (
     numbers_given,
     rows_by_label,
     weighed,
-)  # fmt: skip
+)
 from pboost.data.made_columns import (
     binned_columns,
     binned_features,
@@ -67,9 +67,16 @@ _NO_ROWS = np.empty(0, dtype=np.int32)
 _NO_NUMBERS = np.empty(0)
 _NO_BINS = np.empty((0, MAX_BINS))
 _NO_COLUMNS = made(
-    BinnedColumns, np.empty((0, 0), dtype=np.uint8), _NO_ROWS, _NO_BINS, _NO_BINS, None, None, None,
+    BinnedColumns,
+    np.empty((0, 0), dtype=np.uint8),
+    _NO_ROWS,
+    _NO_BINS,
+    _NO_BINS,
     None,
-)  # fmt: skip
+    None,
+    None,
+    None,
+)
 #: Makes projections of the listed rows of a matrix, given their weights.
 Project: TypeAlias = Callable[[NDArray[Any], IntArray, FloatArray | None], Projections]
 
@@ -220,9 +227,15 @@ class Problem:
         if isinstance(columns, BinnedColumns):
             order = np.empty((self.n_features, 0), dtype=np.int32)
             return TrainingData(
-                problem=self, rows=rows, **weighed(weights, None, n, in_any_order=True),
-                exact=False, order=order, label=self.label, y=self.y, columns=columns,
-            )  # fmt: skip
+                problem=self,
+                rows=rows,
+                **weighed(weights, None, n, in_any_order=True),
+                exact=False,
+                order=order,
+                label=self.label,
+                y=self.y,
+                columns=columns,
+            )
         if self.labels is not None:
             # Class by class, as the search of two classes wants them.
             rows = rows.take(by_class(self.label.take(rows)))
@@ -237,10 +250,15 @@ class Problem:
         else:
             order = sorted_orders(*self.source(rows), workers)
         return TrainingData(
-            problem=self, rows=rows, **weighed(weights, rows, len(rows)), exact=True, order=order,
+            problem=self,
+            rows=rows,
+            **weighed(weights, rows, len(rows)),
+            exact=True,
+            order=order,
             label=self.label.take(rows) if len(self.label) else self.label,
-            y=self.y[rows] if len(self.y) else self.y, columns=own,
-        )  # fmt: skip
+            y=self.y[rows] if len(self.y) else self.y,
+            columns=own,
+        )
 
     def _sorted(self, rows: IntArray, workers: Workers) -> SortedColumns:
         """Return the sorted columns of the listed rows; their codes tell what is missing."""
@@ -288,19 +306,30 @@ class Problem:
                 columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
         # Weights are made after the columns: sorting needs the most memory.
         return TrainingData(
-            problem=self, rows=rows, **self._weighed(rows), exact=exact,
-            order=_searched_order(columns, exact), columns=columns, n_negative=n_negative,
-            source=source, source_rows=source_rows, inputs=inputs,
+            problem=self,
+            rows=rows,
+            **self._weighed(rows),
+            exact=exact,
+            order=_searched_order(columns, exact),
+            columns=columns,
+            n_negative=n_negative,
+            source=source,
+            source_rows=source_rows,
+            inputs=inputs,
             label=self.label[rows] if self.of_many else _NO_ROWS,
-        )  # fmt: skip
+        )
 
     def as_given(self) -> TrainingData:
         """Return the data of weak learners that are given rows of X: `columns` are empty."""
         rows, n_negative = self._rows_by_class()
         return TrainingData(
-            problem=self, rows=rows, **self._weighed(rows), exact=False, order=_NO_ROWS,
+            problem=self,
+            rows=rows,
+            **self._weighed(rows),
+            exact=False,
+            order=_NO_ROWS,
             n_negative=n_negative,
-        )  # fmt: skip
+        )
 
     def _rows_by_class(self) -> tuple[IntArray, int]:
         """Return the rows of positive weight, class -1 first, and the number of that class.
@@ -469,10 +498,15 @@ class TrainingData:
         """Return the data of some rows, with other weights, but for their columns."""
         scale, fixed = to_fixed_point(weight)
         return replace(
-            self, rows=self.rows[rows], source_rows=self.source_rows[rows], weight=weight,
-            fixed=fixed, scale=scale, n_negative=int(np.searchsorted(rows, self.n_negative)),
+            self,
+            rows=self.rows[rows],
+            source_rows=self.source_rows[rows],
+            weight=weight,
+            fixed=fixed,
+            scale=scale,
+            n_negative=int(np.searchsorted(rows, self.n_negative)),
             inputs=None,
-        )  # fmt: skip
+        )
 
     def with_columns(self, columns: SortedColumns | BinnedColumns, exact: bool) -> TrainingData:
         """Return the data with other columns of its rows."""
@@ -480,9 +514,15 @@ class TrainingData:
 
 
 def boosted_problem(
-    X: Any, y: Any, sample_weight: Any, two: str | None, *, as_given: bool = False,
-    takes: Takes = NUMBERS, hold: HoldOut | None = None,
-) -> Problem:  # fmt: skip
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    two: str | None,
+    *,
+    as_given: bool = False,
+    takes: Takes = NUMBERS,
+    hold: HoldOut | None = None,
+) -> Problem:
     """Check the arguments of a builder of boosted models.
 
     `two` says that there can be two labels only, see `as_classes`; `as_given` that X, rows of
@@ -505,9 +545,11 @@ def boosted_problem(
     table = None if isinstance(columns, Rows) else columns.table
     check_taken(table, columns.names, takes)
     return replace(
-        problem, columns=_of_entries(columns, found.entries), table=table,
+        problem,
+        columns=_of_entries(columns, found.entries),
+        table=table,
         seen=digest_of(columns, of_rows),
-    )  # fmt: skip
+    )
 
 
 def tree_problem(

@@ -78,9 +78,11 @@ def fit_present(
         return fitted(fit, X, y, {"sample_weight": weights, **options})
     kept = is_there[codes]
     return fit(
-        X, labels[np.where(kept, codes, first)], sample_weight=np.where(kept, weights, 0.0),
+        X,
+        labels[np.where(kept, codes, first)],
+        sample_weight=np.where(kept, weights, 0.0),
         **options,
-    )  # fmt: skip
+    )
 
 
 def constant_model(rows: Rows, labels: NDArray[Any], code: int) -> DecisionGraph:
@@ -91,11 +93,19 @@ def constant_model(rows: Rows, labels: NDArray[Any], code: int) -> DecisionGraph
     record = TrainingRecord(np.array([math.exp(-abs(vote))]), np.zeros(1), ONLY_CLASS)
     none, pairs = np.empty(0), np.empty((0, 2))
     return DecisionGraph(
-        none.astype(np.int32), none, pairs.astype(np.int32), pairs, labels[pair], rows.n_features,
-        rows.names, vote, {"builder": CONSTANT}, record,
+        none.astype(np.int32),
+        none,
+        pairs.astype(np.int32),
+        pairs,
+        labels[pair],
+        rows.n_features,
+        rows.names,
+        vote,
+        {"builder": CONSTANT},
+        record,
         # Rows that are no numbers go to functions, of which there are none here.
         inputs=None if _are_numbers(rows) else Oracles((), True, rows.row_shape),
-    )  # fmt: skip
+    )
 
 
 def is_constant(model: Any) -> bool:

@@ -188,14 +188,24 @@ def fit_bagging(
         with with_bar(callback, progress, members, "members") as told:
             models = tallied_members(train, members, n_threads, cells, tally, told)
     settings = {
-        "builder": "fit_bagging", "fit": getattr(fit, "__name__", type(fit).__name__),
-        "members": members, "replace": bags.replace, "bag": bag, "vote": vote,
+        "builder": "fit_bagging",
+        "fit": getattr(fit, "__name__", type(fit).__name__),
+        "members": members,
+        "replace": bags.replace,
+        "bag": bag,
+        "vote": vote,
         **named_options(options, models),
-    }  # fmt: skip
+    }
     return Bagging(
-        tuple(models), truth.labels, rows.n_features, rows.names, settings, tally.close(), vote,
+        tuple(models),
+        truth.labels,
+        rows.n_features,
+        rows.names,
+        settings,
+        tally.close(),
+        vote,
         table=getattr(models[0], "table", None),
-    )  # fmt: skip
+    )
 
 
 def _tally(truth: Classes, bags: Bags) -> Tally:

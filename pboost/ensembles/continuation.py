@@ -25,8 +25,15 @@ from pboost.weak.base import Weak
 M = TypeVar("M", DecisionGraph, Forest, StagewiseModel)
 #: The options of graphs only.
 OF_GRAPHS = (
-    "rounds", "nodes", "weak", "observation", "growth", "smoothing", "learning_rate", "state",
-)  # fmt: skip
+    "rounds",
+    "nodes",
+    "weak",
+    "observation",
+    "growth",
+    "smoothing",
+    "learning_rate",
+    "state",
+)
 #: By which function each kind of model goes on, and with which options; others are for all.
 KINDS: Mapping[type, tuple[Callable[..., Any], tuple[str, ...]]] = {
     DecisionGraph: (continue_graph, OF_GRAPHS),
@@ -172,18 +179,35 @@ def continue_fit(
     50
     """
     check_callback(callback, progress)
-    go_on, own = kind_of(model, {
-        "rounds": rounds, "nodes": nodes, "members": members, "steps": steps, "weak": weak,
-        "observation": observation, "growth": growth, "smoothing": smoothing,
-        "learning_rate": learning_rate, "validation": validation, "state": state,
-    })  # fmt: skip
+    go_on, own = kind_of(
+        model,
+        {
+            "rounds": rounds,
+            "nodes": nodes,
+            "members": members,
+            "steps": steps,
+            "weak": weak,
+            "observation": observation,
+            "growth": growth,
+            "smoothing": smoothing,
+            "learning_rate": learning_rate,
+            "validation": validation,
+            "state": state,
+        },
+    )
     if y_proba is not None and labels is None:
         labels = model.labels
     y = labels_of_rows(y, y_proba, labels)
     return go_on(
-        model, X, y, **own, sample_weight=sample_weight, rng=rng, n_threads=n_threads,
+        model,
+        X,
+        y,
+        **own,
+        sample_weight=sample_weight,
+        rng=rng,
+        n_threads=n_threads,
         bar=partial(with_bar, callback, progress),
-    )  # fmt: skip
+    )
 
 
 def kind_of(model: Any, given: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:

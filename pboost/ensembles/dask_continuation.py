@@ -79,11 +79,21 @@ def continue_fit(
     >>> longer = pboost.dask.continue_fit(model, X, y, rounds=50)  # doctest: +SKIP
     """
     check_callback(callback, progress)
-    own = kind_in_parts(model, {
-        "rounds": rounds, "nodes": nodes, "steps": steps, "weak": weak, "observation": observation,
-        "growth": growth, "smoothing": smoothing, "learning_rate": learning_rate,
-        "validation": validation,
-    }, rng)  # fmt: skip
+    own = kind_in_parts(
+        model,
+        {
+            "rounds": rounds,
+            "nodes": nodes,
+            "steps": steps,
+            "weak": weak,
+            "observation": observation,
+            "growth": growth,
+            "smoothing": smoothing,
+            "learning_rate": learning_rate,
+            "validation": validation,
+        },
+        rng,
+    )
     table: dict[str, Any] = {
         "sample_weight": sample_weight,
         "max_bins": max_bins,

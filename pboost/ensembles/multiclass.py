@@ -281,8 +281,11 @@ def fit_samme(
             w = np.maximum(w / w.max(), floor)
     bias = np.zeros(len(names)) if models else np.log(share)
     settings = {
-        "builder": "fit_samme", "base": _name_of(base), "rounds": rounds, "learning_rate": rate,
-    }  # fmt: skip
+        "builder": "fit_samme",
+        "base": _name_of(base),
+        "rounds": rounds,
+        "learning_rate": rate,
+    }
     return WeightedVote(
         tuple(models), np.array(alpha), names, bias, settings, np.array(error), stop_reason
     )

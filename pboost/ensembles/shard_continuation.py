@@ -111,11 +111,21 @@ def continue_fit(
     True
     """
     check_callback(callback, progress)
-    own = kind_in_parts(model, {
-        "rounds": rounds, "nodes": nodes, "steps": steps, "weak": weak, "observation": observation,
-        "growth": growth, "smoothing": smoothing, "learning_rate": learning_rate,
-        "validation": validation,
-    }, rng)  # fmt: skip
+    own = kind_in_parts(
+        model,
+        {
+            "rounds": rounds,
+            "nodes": nodes,
+            "steps": steps,
+            "weak": weak,
+            "observation": observation,
+            "growth": growth,
+            "smoothing": smoothing,
+            "learning_rate": learning_rate,
+            "validation": validation,
+        },
+        rng,
+    )
     places: dict[str, Any] = {
         "sample_weight": sample_weight,
         "n_processes": n_processes,

@@ -285,9 +285,14 @@ def _fixed_leaving(part: Leaving, grid: Grid) -> Fixed:
         even = np.rint((1 - slope) * whole / walk.n_scores).astype(np.int64)
     assert isinstance(fixed.part, Walk)
     leaving = replace(
-        part, walk=fixed.part, sure=sure.astype(np.int32), unit=2**places, whole=whole, even=even,
+        part,
+        walk=fixed.part,
+        sure=sure.astype(np.int32),
+        unit=2**places,
+        whole=whole,
+        even=even,
         slope=np.rint(np.ldexp(slope * turns, places)).astype(np.int32),
-    )  # fmt: skip
+    )
     return replace(fixed, part=leaving)
 
 

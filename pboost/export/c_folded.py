@@ -48,9 +48,13 @@ def _times(walk: Walk, slope: float, intercept: float) -> Walk:
     start = times(walk.start)
     start[-1] += walk.divisor * intercept
     return replace(
-        walk, vote=times(walk.vote), leaf=times(walk.leaf), start=start, after=times(walk.after),
+        walk,
+        vote=times(walk.vote),
+        leaf=times(walk.leaf),
+        start=start,
+        after=times(walk.after),
         lead=len(start) > 1,
-    )  # fmt: skip
+    )
 
 
 def _crossing(model: CalibratedModel, part: Maps) -> float:

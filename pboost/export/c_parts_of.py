@@ -46,9 +46,11 @@ from pboost.values import FloatArray, IntArray
 MOST_SHARES = 7
 #: How decision values become probabilities, by the losses of sums of trees.
 OF_LOSSES = {
-    "exponential": "half_log_odds", "logistic": "log_odds", "probit": "probit",
+    "exponential": "half_log_odds",
+    "logistic": "log_odds",
+    "probit": "probit",
     "softmax": "softmax",
-}  # fmt: skip
+}
 
 
 def part_of(model: Any) -> Part:
@@ -225,9 +227,15 @@ def _of_maps(model: CalibratedModel) -> Line | Maps:
     if model.slope is not None and model.n_votes == 1:
         return Line(part, float(model.slope[0]), float(model.intercept[0]), MOST_LINE)
     return Maps(
-        part, model.slope, model.intercept, model.knot, model.share, model.start, MOST_LINE,
+        part,
+        model.slope,
+        model.intercept,
+        model.knot,
+        model.share,
+        model.start,
+        MOST_LINE,
         MOST_HALF,
-    )  # fmt: skip
+    )
 
 
 # Sums

@@ -30,9 +30,15 @@ WIDTH = 100
 SHORT = 1000
 #: The types of numbers.
 TYPES = {
-    "float64": "double", "float32": "float", "int8": "int8_t", "uint8": "uint8_t",
-    "int16": "int16_t", "uint16": "uint16_t", "int32": "int32_t", "int64": "int64_t",
-}  # fmt: skip
+    "float64": "double",
+    "float32": "float",
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "uint16": "uint16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+}
 _PLAIN = frozenset(map(ord, " !#$%&'()*+,-./:;<=>@[]^_`{|}~")) | frozenset(
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )

@@ -28,8 +28,12 @@ MOST_TIMES = 30
 MOST_OF_STRINGS, FREE_OF_STRINGS = 20, 12 << 20
 #: What labels and levels are in the text, by the kinds of their dtypes.
 _TYPES: dict[str, tuple[type, ...]] = {
-    "b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,),
-}  # fmt: skip
+    "b": (bool,),
+    "i": (int,),
+    "u": (int,),
+    "f": (int, float),
+    "U": (str,),
+}
 
 
 def to_json(
@@ -71,8 +75,12 @@ def to_json(
     trees = as_trees(model, X, max_nodes)
     weight, missing = trees.weight, trees.missing
     named = {
-        "format": FORMAT, "version": VERSION, "builder": trees.builder,
-        "aggregation": trees.aggregation, "link": trees.link, "comparison": trees.comparison,
+        "format": FORMAT,
+        "version": VERSION,
+        "builder": trees.builder,
+        "aggregation": trees.aggregation,
+        "link": trees.link,
+        "comparison": trees.comparison,
         "n_features": trees.n_features,
         "feature_names": None if trees.feature_names is None else list(trees.feature_names),
         "labels": None if trees.labels is None else _values(trees.labels),
@@ -80,19 +88,21 @@ def to_json(
         "sets": [trees.levels(number).tolist() for number in range(trees.n_sets)],
         "table": None if trees.table is None else _of_table(trees.table),
         "trees": [],
-    }  # fmt: skip
+    }
     for tree in range(trees.n_trees):
         at = slice(*trees.root[tree : tree + 2].tolist())
         named["trees"].append(
             {
                 "target": None if trees.target is None else int(trees.target[tree]),
-                "feature": trees.feature[at].tolist(), "threshold": trees.threshold[at].tolist(),
-                "set": trees.level_set[at].tolist(), "children": trees.children[at].tolist(),
+                "feature": trees.feature[at].tolist(),
+                "threshold": trees.threshold[at].tolist(),
+                "set": trees.level_set[at].tolist(),
+                "children": trees.children[at].tolist(),
                 "missing": None if missing is None else missing[at].tolist(),
                 "value": trees.value[at].tolist(),
                 "weight": None if weight is None else weight[at].tolist(),
             }
-        )  # fmt: skip
+        )
     return json.dumps(named, indent=indent, allow_nan=False, ensure_ascii=False)
 
 
@@ -151,24 +161,33 @@ def _read(said: dict[str, Any], most: int) -> TreeSum:
     }
     names, labels, target = said["feature_names"], said["labels"], _one("target", parts["target"])
     return TreeSum(
-        root=np.cumsum([0, *map(len, parts["feature"])]), level_set=columns.pop("set"), **columns,
+        root=np.cumsum([0, *map(len, parts["feature"])]),
+        level_set=columns.pop("set"),
+        **columns,
         target=None if target is None else _numbers("target", target, int),
-        sets=_sets(said["sets"]), bias=_numbers("bias", said["bias"], float),
+        sets=_sets(said["sets"]),
+        bias=_numbers("bias", said["bias"], float),
         labels=None if labels is None else _array(labels, most // 4),
         n_features=said["n_features"],
         feature_names=None if names is None else tuple(_items("feature_names", names, str)),
-        aggregation=said["aggregation"], link=said["link"], builder=said["builder"],
+        aggregation=said["aggregation"],
+        link=said["link"],
+        builder=said["builder"],
         comparison=said["comparison"],
         table=None if said["table"] is None else _to_table(said["table"], most),
-    )  # fmt: skip
+    )
 
 
 #: Arrays of nodes, what they hold, and whether that is several numbers of each node.
 COLUMNS: dict[str, tuple[type, bool]] = {
-    "feature": (int, False), "threshold": (float, False), "set": (int, False),
-    "children": (int, True), "missing": (int, False), "value": (float, True),
+    "feature": (int, False),
+    "threshold": (float, False),
+    "set": (int, False),
+    "children": (int, True),
+    "missing": (int, False),
+    "value": (float, True),
     "weight": (float, False),
-}  # fmt: skip
+}
 
 
 def _one(name: str, parts: list[Any]) -> Any:

@@ -90,11 +90,17 @@ def by_thresholds(trees: TreeSum, max_nodes: int) -> TreeSum:
         threshold[here] = own.cut[run]
         missing[here] = missing[here] != own.side[run]
     return replace(
-        trees, root=np.array(root, np.int32), feature=trees.feature[node],
-        threshold=threshold, children=children, missing=missing,
-        level_set=np.full(len(node), NO_SET), value=trees.value[node],
-        sets=np.empty((0, WORDS), np.uint64), weight=_weights(trees, copies, factor, runs),
-    )  # fmt: skip
+        trees,
+        root=np.array(root, np.int32),
+        feature=trees.feature[node],
+        threshold=threshold,
+        children=children,
+        missing=missing,
+        level_set=np.full(len(node), NO_SET),
+        value=trees.value[node],
+        sets=np.empty((0, WORDS), np.uint64),
+        weight=_weights(trees, copies, factor, runs),
+    )
 
 
 def _copied(trees: TreeSum, tree: int, runs: list[Runs]) -> list[Copied]:

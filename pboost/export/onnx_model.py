@@ -105,10 +105,11 @@ def to_onnx(
     info, make = onnx.helper.make_tensor_value_info, onnx.helper.make_node
     graph = onnx.helper.make_graph(
         [make(kind, inputs, [output], **more) for kind, inputs, output, more in steps],
-        trees.builder, [info("X", onnx.TensorProto.DOUBLE, ["n", model.n_features])],
+        trees.builder,
+        [info("X", onnx.TensorProto.DOUBLE, ["n", model.n_features])],
         [info(name, of, ["n"] if j is None else ["n", j]) for name, (of, j) in kinds.items()],
         [onnx.numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
-    )  # fmt: skip
+    )
     sets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", OPSET_ML)]
     found = onnx.helper.make_model(graph, opset_imports=sets, ir_version=FORMAT)
     onnx.checker.check_model(found)
@@ -144,15 +145,22 @@ def _columns(trees: TreeSum) -> dict[str, Any]:
             target = column if trees.target is None else int(trees.target[tree])
             nodes.add(trees, int(trees.root[tree]), value[:, column], target)
     return {
-        "nodes_modes": np.array(nodes.mode, np.uint8), "nodes_featureids": nodes.feature,
-        "nodes_splits": np.array(nodes.split), "tree_roots": nodes.root,
-        "nodes_truenodeids": nodes.child[1], "nodes_trueleafs": nodes.is_leaf[1],
-        "nodes_falsenodeids": nodes.child[0], "nodes_falseleafs": nodes.is_leaf[0],
+        "nodes_modes": np.array(nodes.mode, np.uint8),
+        "nodes_featureids": nodes.feature,
+        "nodes_splits": np.array(nodes.split),
+        "tree_roots": nodes.root,
+        "nodes_truenodeids": nodes.child[1],
+        "nodes_trueleafs": nodes.is_leaf[1],
+        "nodes_falsenodeids": nodes.child[0],
+        "nodes_falseleafs": nodes.is_leaf[0],
         "nodes_missing_value_tracks_true": nodes.missing,
-        "membership_values": np.array(nodes.members), "leaf_targetids": nodes.target,
-        "leaf_weights": np.array(nodes.leaf), "n_targets": trees.n_values,
-        "aggregate_function": SUM, "post_transform": NONE,
-    }  # fmt: skip
+        "membership_values": np.array(nodes.members),
+        "leaf_targetids": nodes.target,
+        "leaf_weights": np.array(nodes.leaf),
+        "n_targets": trees.n_values,
+        "aggregate_function": SUM,
+        "post_transform": NONE,
+    }
 
 
 class _Nodes:
@@ -256,7 +264,9 @@ def _probabilities(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:
         return [*steps, (kind, of, "probabilities", {})]
     constants |= {"least": np.float64(LEAST), "columns": np.array([1])}
     return [
-        *steps, (kind, of, "chances", {}), ("Add", ["chances", "least"], "positive", {}),
+        *steps,
+        (kind, of, "chances", {}),
+        ("Add", ["chances", "least"], "positive", {}),
         ("ReduceSum", ["positive", "columns"], "total", {}),
         ("Div", ["positive", "total"], "probabilities", {}),
-    ]  # fmt: skip
+    ]

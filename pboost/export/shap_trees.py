@@ -72,10 +72,14 @@ def to_shap(model: Model | TreeSum, X: Any = None, *, max_nodes: int = 100_000) 
     side = np.zeros(trees.n_nodes, np.intp) if trees.missing is None else trees.missing
     missing = trees.children[np.arange(trees.n_nodes), side]
     columns: dict[str, Any] = {
-        "children_left": trees.children[:, 0], "children_right": trees.children[:, 1],
-        "children_default": missing, "features": trees.feature, "thresholds": trees.threshold,
-        "values": value, "node_sample_weight": weight,
-    }  # fmt: skip
+        "children_left": trees.children[:, 0],
+        "children_right": trees.children[:, 1],
+        "children_default": missing,
+        "features": trees.feature,
+        "thresholds": trees.threshold,
+        "values": value,
+        "node_sample_weight": weight,
+    }
     return {
         "trees": [
             {name: array[first:stop] for name, array in columns.items()}

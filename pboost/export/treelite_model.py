@@ -11,8 +11,10 @@ from pboost.models.trees_of import as_trees
 
 #: How treelite makes probabilities of one value, and the factor of a sigmoid's; else of none.
 OF_ONE = {
-    "half log odds": ("sigmoid", 2.0), "log odds": ("sigmoid", 1.0), "exp": ("exponential", 1.0),
-}  # fmt: skip
+    "half log odds": ("sigmoid", 2.0),
+    "log odds": ("sigmoid", 1.0),
+    "exp": ("exponential", 1.0),
+}
 
 
 def to_treelite(model: Model | TreeSum, *, max_nodes: int = 100_000) -> Any:
@@ -77,27 +79,33 @@ def _builder(trees: TreeSum, module: Any) -> Any:
     of_all = trees.n_added > 1
     target = [0] * n if trees.target is None else trees.target.tolist()
     return module.ModelBuilder(
-        threshold_type="float64", leaf_output_type="float64",
+        threshold_type="float64",
+        leaf_output_type="float64",
         metadata=module.Metadata(
-            num_feature=trees.n_features, task_type=task, num_target=1, num_class=[j],
-            average_tree_output=trees.aggregation == "mean", leaf_vector_shape=(1, trees.n_added),
+            num_feature=trees.n_features,
+            task_type=task,
+            num_target=1,
+            num_class=[j],
+            average_tree_output=trees.aggregation == "mean",
+            leaf_vector_shape=(1, trees.n_added),
         ),
         tree_annotation=module.TreeAnnotation(
             num_tree=n, target_id=[0] * n, class_id=[-1] * n if of_all else target
         ),
         postprocessor=module.PostProcessorFunc(name=name, sigmoid_alpha=factor),
         base_scores=trees.bias.tolist(),
-    )  # fmt: skip
+    )
 
 
 def _test(builder: Any, trees: TreeSum, node: int, children: list[int]) -> None:
     """Add the test of a node."""
     number = int(trees.level_set[node])
     common = {
-        "feature_id": int(trees.feature[node]), "left_child_key": children[0],
+        "feature_id": int(trees.feature[node]),
+        "left_child_key": children[0],
         "right_child_key": children[1],
         "default_left": trees.missing is None or not trees.missing[node],
-    }  # fmt: skip
+    }
     if number == NO_SET:
         threshold = float(trees.threshold[node])
         builder.numerical_test(threshold=threshold, opname="<=", **common)

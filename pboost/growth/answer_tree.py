@@ -89,10 +89,15 @@ class Adder:
     """
 
     def __init__(
-        self, shard: Any, workers: Workers, number: int, key: bytes,
-        records: Mapping[str, type[Any]], host: str | None,
+        self,
+        shard: Any,
+        workers: Workers,
+        number: int,
+        key: bytes,
+        records: Mapping[str, type[Any]],
+        host: str | None,
         contexts: tuple[ssl.SSLContext | None, ssl.SSLContext | None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._shards, self._cuts, self._workers = [shard], list[Any](), workers
         self._number, self._key, self._records, self._context = number, key, records, contexts[1]
         self._own: Any = None

@@ -141,9 +141,13 @@ class DaskPlaces(Asker):
         self.listener = Listener(host, context, self._welcome)
         for k, given in enumerate(self._given):
             place = Place(
-                self.listener.address, context is not None, self._key, k, self._kind,
+                self.listener.address,
+                context is not None,
+                self._key,
+                k,
+                self._kind,
                 bool(self.tree.children[k]),
-            )  # fmt: skip
+            )
             self._tasks.append(
                 self._client.submit(serve, given, place, pure=False, retries=RETRIES)
             )
@@ -193,9 +197,12 @@ class DaskPlaces(Asker):
         return [*self._all("masses", (cuts,)).values()]
 
     def _all(
-        self, what: str, arguments: tuple[Any, ...],
-        more: Callable[[int], tuple[Any, ...]] | None = None, places: Sequence[int] | None = None,
-    ) -> dict[int, Any]:  # fmt: skip
+        self,
+        what: str,
+        arguments: tuple[Any, ...],
+        more: Callable[[int], tuple[Any, ...]] | None = None,
+        places: Sequence[int] | None = None,
+    ) -> dict[int, Any]:
         """Return the answers of places, by default of all, over as many connections as it takes.
 
         What is asked has `more` arguments for each place.

@@ -171,9 +171,15 @@ class ReadRows(NamedTuple):
 
 
 def read_table(
-    X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str, edges: str,
-    weighted_edges: bool = False, keeps_values: bool = False,
-) -> DaskTable:  # fmt: skip
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    max_bins: Any,
+    of: str,
+    edges: str,
+    weighted_edges: bool = False,
+    keeps_values: bool = False,
+) -> DaskTable:
     """Return the table of collections with the same partitions, on the cluster that is there.
 
     Parameters

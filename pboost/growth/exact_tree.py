@@ -106,11 +106,16 @@ class BoostedArrays(TreeArrays):
         if len(self.subset) and self.node["low"][at] < 0:
             levels = int.from_bytes(self.subset[at].astype("<u8").tobytes(), "little")
         return StepRecord(
-            self.n_splits - 1, int(self.node["feature"][at]),
-            float(self.thresholds(np.array([at]))[0]), (below, above),
-            float(self.vote["bound"][at]), float(self.vote["certificate"][at]), parents, side,
+            self.n_splits - 1,
+            int(self.node["feature"][at]),
+            float(self.thresholds(np.array([at]))[0]),
+            (below, above),
+            float(self.vote["bound"][at]),
+            float(self.vote["certificate"][at]),
+            parents,
+            side,
             levels,
-        )  # fmt: skip
+        )
 
     def _mass_at(self, node: NDArray[np.int64]) -> FloatArray:
         """Return the reach masses of nodes."""
@@ -228,6 +233,14 @@ def limits_of(
     """Return the limits of a tree of n rows as the grower takes them, `given` splits made first."""
     leaves = 1 + min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
     return CartLimits(
-        weak.criterion, limits.depth, leaves, weak.min_leaf, 0, n_columns, limits.growth,
-        min_weight=weak.min_weight, target=limits.target, level_smoothing=weak.level_smoothing,
-    )  # fmt: skip
+        weak.criterion,
+        limits.depth,
+        leaves,
+        weak.min_leaf,
+        0,
+        n_columns,
+        limits.growth,
+        min_weight=weak.min_weight,
+        target=limits.target,
+        level_smoothing=weak.level_smoothing,
+    )

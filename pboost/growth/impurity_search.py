@@ -98,9 +98,11 @@ class ImpurityStump(Stump):
     def settings(self) -> dict[str, Any]:
         """Return the options as plain values, which the function is not."""
         plain = Stump(
-            min_weight=self.min_weight, min_leaf=self.min_leaf, missing=self.missing,
+            min_weight=self.min_weight,
+            min_leaf=self.min_leaf,
+            missing=self.missing,
             level_smoothing=self.level_smoothing,
-        ).settings()  # fmt: skip
+        ).settings()
         return {name: value for name, value in plain.items() if name != "criterion"}
 
 
@@ -112,9 +114,12 @@ def by_impurity(weak: Stump, impurity: Any) -> ImpurityStump:
             "missing values to the exit that lowers it most"
         )
     return ImpurityStump(
-        min_weight=weak.min_weight, min_leaf=weak.min_leaf, missing=weak.missing,
-        level_smoothing=weak.level_smoothing, impurity=check_permissible(impurity),
-    )  # fmt: skip
+        min_weight=weak.min_weight,
+        min_leaf=weak.min_leaf,
+        missing=weak.missing,
+        level_smoothing=weak.level_smoothing,
+        impurity=check_permissible(impurity),
+    )
 
 
 @dataclass(slots=True, eq=False)

@@ -155,9 +155,13 @@ class LabelTrees(Growth, BestFirst):
     """
 
     def __init__(
-        self, data: TrainingData, search: LabelSearch, rule: VoteRule, rounds: int,
+        self,
+        data: TrainingData,
+        search: LabelSearch,
+        rule: VoteRule,
+        rounds: int,
         limits: TreeLimits,
-    ) -> None:  # fmt: skip
+    ) -> None:
         Growth.__init__(self, data, ExactLabels(search), rule)  # type: ignore[arg-type]
         self._labels, self._rounds, self._size, self.limits = search, rounds, limits.nodes, limits
         assert data.problem.labels is not None
@@ -225,9 +229,14 @@ class LabelTrees(Growth, BestFirst):
         def work(start: int, stop: int) -> NDArray[np.int64]:
             found = np.zeros((3, width), dtype=np.int64)
             kernels.take(
-                rows[start:stop], self.data.label, by.copy(), self._scale, self._weight,
-                self.data.fixed, found,
-            )  # fmt: skip
+                rows[start:stop],
+                self.data.label,
+                by.copy(),
+                self._scale,
+                self._weight,
+                self.data.fixed,
+                found,
+            )
             return found[:, : self.n_labels]
 
         if n * width < MIN_CELLS:
@@ -256,19 +265,35 @@ class LabelTrees(Growth, BestFirst):
         self._enter(edges, np.sum(parts, axis=0))
 
     def _exit(
-        self, edges: Edges, depth: int, rows: IntArray, masses: NDArray[np.int64],
-        for_it: FloatArray, against: FloatArray, settled: NDArray[np.bool_],
-    ) -> LabelExit:  # fmt: skip
+        self,
+        edges: Edges,
+        depth: int,
+        rows: IntArray,
+        masses: NDArray[np.int64],
+        for_it: FloatArray,
+        against: FloatArray,
+        settled: NDArray[np.bool_],
+    ) -> LabelExit:
         """Return an exit, given the sums of its rows, and the labels settled above it."""
         whole, own, start = masses
         mass = _boosted(own, whole - own, for_it, against)
         arriving = int(start.sum())
         self._serial += 1
         exit_ = LabelExit(
-            self._serial, edges, depth, rows, whole, own, start, for_it, against, mass,
-            arriving / self._total, (arriving - int(start.max())) / self._total,
+            self._serial,
+            edges,
+            depth,
+            rows,
+            whole,
+            own,
+            start,
+            for_it,
+            against,
+            mass,
+            arriving / self._total,
+            (arriving - int(start.max())) / self._total,
             settled | (own == 0) | (own == whole) if depth else settled,
-        )  # fmt: skip
+        )
         exit_.bound = self._bound(exit_, self._scale)
         return exit_
 
@@ -304,9 +329,15 @@ class LabelTrees(Growth, BestFirst):
         used = exit_.labels
         whole = np.concatenate([exit_.whole[used], exit_.own[used], [len(exit_.rows)]])
         node = Node(
-            exit_.sums, whole, exit_.for_it[used], exit_.against[used], exit_.mass, exit_.rows,
-            used, *self._weights_at(exit_),
-        )  # fmt: skip
+            exit_.sums,
+            whole,
+            exit_.for_it[used],
+            exit_.against[used],
+            exit_.mass,
+            exit_.rows,
+            used,
+            *self._weights_at(exit_),
+        )
         cut = self._labels.best_at(node)
         if cut is None:
             self._forget(exit_)
@@ -334,10 +365,15 @@ class LabelTrees(Growth, BestFirst):
             down, up = np.exp(-made[side]), np.exp(made[side])
             parts.append(
                 self._exit(
-                    (), exit_.depth + 1, rows[side], masses[side], exit_.for_it * down,
-                    exit_.against * up, exit_.settled,
+                    (),
+                    exit_.depth + 1,
+                    rows[side],
+                    masses[side],
+                    exit_.for_it * down,
+                    exit_.against * up,
+                    exit_.settled,
                 )
-            )  # fmt: skip
+            )
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, parts)
 
     def _votes(
@@ -396,9 +432,14 @@ class LabelTrees(Growth, BestFirst):
         certificate = math.fsum([*outside, *(part.bound for part in parts)])
         heavier = int(is_heavier(parts[1].reach, parts[0].reach))
         node = self.add_node(
-            exit_.edges, cut, [tuple(vote) for vote in votes.tolist()],  # type: ignore[misc]
-            exit_.split.table, exit_.reach, certificate, heavier,
-        )  # fmt: skip
+            exit_.edges,
+            cut,
+            [tuple(vote) for vote in votes.tolist()],  # type: ignore[misc]
+            exit_.split.table,
+            exit_.reach,
+            certificate,
+            heavier,
+        )
         for side, part in enumerate(parts):
             part.edges = ((node, side),)
             self.open[part.serial] = part

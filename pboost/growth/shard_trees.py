@@ -256,9 +256,16 @@ def begin(engine: Engine, problem: Problem, is_weighed: bool, *of: Any) -> tuple
     assert isinstance(problem.columns, BinnedColumns)
     order = np.empty((problem.n_features, 0), dtype=np.int32)
     data = TrainingData(
-        problem=problem, rows=_NO_ROWS, weight=_NO_NUMBERS, fixed=np.empty(0, dtype=np.int64),
-        weight_exponent=exponent, scale=scale, exact=False, order=order, columns=problem.columns,
-    )  # fmt: skip
+        problem=problem,
+        rows=_NO_ROWS,
+        weight=_NO_NUMBERS,
+        fixed=np.empty(0, dtype=np.int64),
+        weight_exponent=exponent,
+        scale=scale,
+        exact=False,
+        order=order,
+        columns=problem.columns,
+    )
     return data, sum(n)
 
 

@@ -70,9 +70,14 @@ class SoftLabelTrees(LabelTrees):
     """
 
     def __init__(
-        self, data: TrainingData, search: LabelSearch, rule: VoteRule, rounds: int,
-        limits: TreeLimits, observation: TableObservation,
-    ) -> None:  # fmt: skip
+        self,
+        data: TrainingData,
+        search: LabelSearch,
+        rule: VoteRule,
+        rounds: int,
+        limits: TreeLimits,
+        observation: TableObservation,
+    ) -> None:
         self._observation = observation
         assert data.problem.labels is not None
         self._rows_of = [
@@ -86,9 +91,15 @@ class SoftLabelTrees(LabelTrees):
         self.observer = LabelTables(search)  # type: ignore[assignment]
 
     def _exit(
-        self, edges: Any, depth: int, rows: IntArray, masses: NDArray[np.int64],
-        for_it: FloatArray, against: FloatArray, settled: NDArray[np.bool_],
-    ) -> SoftLabelExit:  # fmt: skip
+        self,
+        edges: Any,
+        depth: int,
+        rows: IntArray,
+        masses: NDArray[np.int64],
+        for_it: FloatArray,
+        against: FloatArray,
+        settled: NDArray[np.bool_],
+    ) -> SoftLabelExit:
         """Return the entrance of a tree, where all rows arrive."""
         root = LabelTrees._exit(self, edges, depth, rows, masses, for_it, against, settled)
         values = {each.name: getattr(root, each.name) for each in fields(LabelExit)}
@@ -170,12 +181,22 @@ class SoftLabelTrees(LabelTrees):
             by_class = (reach * taken).sum(axis=0)
             own_mass, other_mass = np.rint(own).astype(np.int64), np.rint(other).astype(np.int64)
             part = SoftLabelExit(
-                self._serial + 1 + side, (), exit_.depth + 1, exit_.rows, own_mass + other_mass,
-                own_mass, np.zeros(0, dtype=np.int64), for_it, against, mass,
-                float(by_class.sum()), float(by_class.sum() - by_class.max()),
-                exit_.settled | (own_mass == 0) | (other_mass == 0), scale=exit_.scale,
+                self._serial + 1 + side,
+                (),
+                exit_.depth + 1,
+                exit_.rows,
+                own_mass + other_mass,
+                own_mass,
+                np.zeros(0, dtype=np.int64),
+                for_it,
+                against,
+                mass,
+                float(by_class.sum()),
+                float(by_class.sum() - by_class.max()),
+                exit_.settled | (own_mass == 0) | (other_mass == 0),
+                scale=exit_.scale,
                 turns=(*exit_.turns, (cut, taken)),
-            )  # fmt: skip
+            )
             part.bound = self._bound(part, exit_.scale)
             parts.append(part)
         self._serial += 2
@@ -239,9 +260,13 @@ class SoftLabelTrees(LabelTrees):
 
 
 def label_trees(
-    data: TrainingData, search: LabelSearch, rule: VoteRule, rounds: int, limits: TreeLimits,
+    data: TrainingData,
+    search: LabelSearch,
+    rule: VoteRule,
+    rounds: int,
+    limits: TreeLimits,
     observation: TableObservation,
-) -> LabelTrees:  # fmt: skip
+) -> LabelTrees:
     """Return the growth of a chain of trees whose exits vote for each label."""
     if observation.is_exact:
         return LabelTrees(data, search, rule, rounds, limits)

@@ -123,18 +123,28 @@ class SoftTree(PortGrowth, BestFirst):
         del self.bounds[exit_.serial]
         reach = self.reach_of(exit_, split, after)
         node = self.add_node(
-            exit_.edges, split.cut, split.step.votes, split.answers.table, exit_.arrives,
-            self.certified(outside, after), self.heavier(exit_, split),
-        )  # fmt: skip
+            exit_.edges,
+            split.cut,
+            split.step.votes,
+            split.answers.table,
+            exit_.arrives,
+            self.certified(outside, after),
+            self.heavier(exit_, split),
+        )
         opened = []
         for side, vote in enumerate(split.step.votes):
             votes, (negative, positive) = exit_.votes + vote, after[side].tolist()
             opened.append(
                 SoftExit(
-                    ((node, side),), (negative, positive), reach[side], votes,
-                    serial=self.serial, depth=exit_.depth + 1, above=exit_,
+                    ((node, side),),
+                    (negative, positive),
+                    reach[side],
+                    votes,
+                    serial=self.serial,
+                    depth=exit_.depth + 1,
+                    above=exit_,
                 )
-            )  # fmt: skip
+            )
             self.add(opened[-1])
         self.forget()  # not before both wait: their weights are made of the same
         self.free(exit_)

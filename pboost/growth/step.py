@@ -325,9 +325,16 @@ class Growth:
         if cut.levels is not None and not levels:  # "is it missing?"
             threshold = float(np.finfo(np.float64).max)
         return StepRecord(
-            len(self._cuts) - 1, cut.feature, threshold, (below, above), bound,
-            self.certificate[-1], self._edges, side, levels,
-        )  # fmt: skip
+            len(self._cuts) - 1,
+            cut.feature,
+            threshold,
+            (below, above),
+            bound,
+            self.certificate[-1],
+            self._edges,
+            side,
+            levels,
+        )
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the graph grown so far."""

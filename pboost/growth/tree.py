@@ -210,10 +210,15 @@ class CartArrays(TreeArrays):
         problem = self.data.problem
         _, columns = tree_columns(problem, [self.grown()], criterion)
         return Tree(
-            **columns, labels=problem.labels, n_features=problem.n_features,
-            feature_names=problem.names, settings=settings, stop_reason=stop_reason,
-            table=problem.table, seen=problem.seen,
-        )  # fmt: skip
+            **columns,
+            labels=problem.labels,
+            n_features=problem.n_features,
+            feature_names=problem.names,
+            settings=settings,
+            stop_reason=stop_reason,
+            table=problem.table,
+            seen=problem.seen,
+        )
 
     def grown(self) -> Grown:
         """Return the nodes that the root leads to, in preorder."""
@@ -318,10 +323,16 @@ def tree_columns(
             sets = own_sets(feature, d, column, member)
             feature = sets.pop("feature")
     return root, {
-        "feature": feature, "threshold": threshold, "children": children, "value": value,
-        "impurity": impurity, "weight": weight, "n_rows": nodes["stop"] - nodes["start"],
-        "missing": missing, **sets,
-    }  # fmt: skip
+        "feature": feature,
+        "threshold": threshold,
+        "children": children,
+        "value": value,
+        "impurity": impurity,
+        "weight": weight,
+        "n_rows": nodes["stop"] - nodes["start"],
+        "missing": missing,
+        **sets,
+    }
 
 
 def grow_tree(

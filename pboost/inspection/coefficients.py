@@ -130,8 +130,13 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     found = Coefficients(
         tuple(names_in_sums(model.feature_names, model.n_features, model.table)),
         tuple(labels[1:] if len(labels) == 2 else labels),
-        coefficient[:, :, 0], slopes, share, leaf_class, none, none,
-    )  # fmt: skip
+        coefficient[:, :, 0],
+        slopes,
+        share,
+        leaf_class,
+        none,
+        none,
+    )
     each = [found.of_class(k) for k in range(len(found.classes))]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.array([by @ of_class for of_class, by in each])

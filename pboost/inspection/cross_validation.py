@@ -307,7 +307,7 @@ def _truth(given: Any, n: int, task: str) -> tuple[Any, NDArray[Any] | None]:
 
 def _tested(
     model: Any, rows: Any, truth: Any, labels: NDArray[Any] | None, weight: FloatArray | None
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Return what is measured of a model on rows; of all labels, None of a regression."""
     start = time.perf_counter()
     found = predict(model, rows)
@@ -354,9 +354,13 @@ def _classes(
 
 
 def _of_shares(
-    model: Any, rows: Any, at: Any, code: NDArray[np.integer], labels: NDArray[Any],
+    model: Any,
+    rows: Any,
+    at: Any,
+    code: NDArray[np.integer],
+    labels: NDArray[Any],
     weight: FloatArray | None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Return what is measured of the probabilities of labels, of which the model may lack some."""
     try:
         found = predict_proba(model, rows)[at]

@@ -191,10 +191,15 @@ def _draw_edges(ax: Any, drawn: Drawn, layout: Layout, shrunk: float) -> None:
         share = float(drawn.passed[node, exit_])
         line = UNKNOWN if np.isnan(share) else THINNEST + (WIDEST - THINNEST) * share
         edge = PathPatch(
-            Path(points, codes), fill=False, edgecolor=drawn.colour[node][exit_], alpha=0.6,
-            linewidth=max(THINNEST, line * shrunk), capstyle="butt", gid=f"edge-{node}-{exit_}",
+            Path(points, codes),
+            fill=False,
+            edgecolor=drawn.colour[node][exit_],
+            alpha=0.6,
+            linewidth=max(THINNEST, line * shrunk),
+            capstyle="butt",
+            gid=f"edge-{node}-{exit_}",
             zorder=1,
-        )  # fmt: skip
+        )
         ax.add_patch(edge)
 
 
@@ -205,28 +210,46 @@ def _draw_texts(
     plain: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
     for node, text in enumerate(texts):
         ax.text(
-            layout.x[node], -layout.layer[node], text, gid=f"node-{node}", zorder=3, **plain,
+            layout.x[node],
+            -layout.layer[node],
+            text,
+            gid=f"node-{node}",
+            zorder=3,
+            **plain,
             bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "0.4"},
-        )  # fmt: skip
+        )
     n_into = np.bincount(drawn.next[drawn.next != OUT], minlength=len(texts))
     for (node, exit_), way in layout.way.items():
         item = layout.out.get((node, exit_))
         colour = drawn.colour[node][exit_]
         if item is not None:
             ax.text(
-                layout.x[item], -layout.layer[item], ends[node][exit_], zorder=3, **plain,
+                layout.x[item],
+                -layout.layer[item],
+                ends[node][exit_],
+                zorder=3,
+                **plain,
                 gid=f"out-{node}-{exit_}",
                 bbox={"boxstyle": "square", "facecolor": "white", "edgecolor": colour},
-            )  # fmt: skip
+            )
             continue
         near = FAR if n_into[drawn.next[node, exit_]] == 1 else 0.5
         at = PASSING if len(way) > 2 else near
         x, y = _on_edge(way, at, _bow(layout, drawn, node, exit_))
         ax.text(
-            x, y, _edge_text(drawn, node, exit_), gid=f"vote-{node}-{exit_}", zorder=2, **plain,
-            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none",
-                  "alpha": 0.8},
-        )  # fmt: skip
+            x,
+            y,
+            _edge_text(drawn, node, exit_),
+            gid=f"vote-{node}-{exit_}",
+            zorder=2,
+            **plain,
+            bbox={
+                "boxstyle": "square,pad=0.1",
+                "facecolor": "white",
+                "edgecolor": "none",
+                "alpha": 0.8,
+            },
+        )
 
 
 def _draw_dots(ax: Any, drawn: Drawn, layout: Layout) -> None:
@@ -250,6 +273,9 @@ def _draw_legend(ax: Any, drawn: Drawn, layout: Layout) -> None:
     is_left = layout.x[0] > layout.width / 2
     lines = [Line2D([], [], color=colour, linewidth=3) for _, colour in drawn.legend]
     ax.legend(
-        lines, [text for text, _ in drawn.legend], fontsize=SIZE, frameon=False,
+        lines,
+        [text for text, _ in drawn.legend],
+        fontsize=SIZE,
+        frameon=False,
         loc="upper left" if is_left else "upper right",
-    )  # fmt: skip
+    )

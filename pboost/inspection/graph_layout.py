@@ -86,9 +86,13 @@ def lay_out(
     place = [at - left for at in x]
     way = {key: [(place[i], layer[i]) for i in chain] for key, chain in chains.items()}
     return Layout(
-        np.array(place[:n_items]), np.array(layer[:n_items], np.int32), out, way, right - left,
+        np.array(place[:n_items]),
+        np.array(layer[:n_items], np.int32),
+        out,
+        way,
+        right - left,
         crossings,
-    )  # fmt: skip
+    )
 
 
 def _ends(

@@ -97,11 +97,15 @@ def plot_graph(
     colour = [(f"C{a % COLOURS}", f"C{b % COLOURS}") for a, b in best.tolist()]
     legend = [(str(label), f"C{k}") for k, label in enumerate(labels)]
     drawn = Drawn(
-        model.next, asked, [(said(node, 0), said(node, 1)) for node in range(model.n_nodes)],
-        colour, _at_nodes(model) if X is None else passed.sum(axis=1), passed,
+        model.next,
+        asked,
+        [(said(node, 0), said(node, 1)) for node in range(model.n_nodes)],
+        colour,
+        _at_nodes(model) if X is None else passed.sum(axis=1),
+        passed,
         legend if len(legend) <= COLOURS else [],
         f"no nodes: every row gets {signed(model.bias)}, labels {named_labels(model.labels)}",
-    )  # fmt: skip
+    )
     ax = draw(drawn, most_labels, ax)
     if model.n_nodes and np.any(model.bias):
         ax.set_title(f"every row starts with vote {signed(model.bias)}")
@@ -183,9 +187,12 @@ def _with_exits(model: Any) -> Any:
     leads[::3] = np.arange(n)[:, None] * 3 + [1, 2]
     zeros = np.zeros(3 * n + 1)
     return replace(
-        model, feature=model.feature[node], threshold=model.threshold[node],
-        next=leads.astype(np.int32), vote=model.vote[node],
+        model,
+        feature=model.feature[node],
+        threshold=model.threshold[node],
+        next=leads.astype(np.int32),
+        vote=model.vote[node],
         answer=None if model.answer is None else model.answer[node],
         missing=None if model.missing is None else model.missing[node],
         record=TrainingRecord(zeros, zeros, "each exit is a node"),
-    )  # fmt: skip
+    )

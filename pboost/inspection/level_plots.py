@@ -99,10 +99,17 @@ def plot_level_sets(
     n_levels = n_levels or int(np.flatnonzero(tests.member[own].any(axis=0)).max()) + 1
     ax = axes_or_new(ax, max(3.0, 1.5 + 0.25 * min(n_levels, MOST_LEVELS)), 1.5 + 0.25 * len(own))
     ax.pcolormesh(
-        np.arange(n_levels), np.arange(len(own)), tests.member[own, :n_levels].astype(float),
-        shading="nearest", cmap="Blues", vmin=0, vmax=1.3, edgecolors="white", linewidth=1,
+        np.arange(n_levels),
+        np.arange(len(own)),
+        tests.member[own, :n_levels].astype(float),
+        shading="nearest",
+        cmap="Blues",
+        vmin=0,
+        vmax=1.3,
+        edgecolors="white",
+        linewidth=1,
         gid="sets",
-    )  # fmt: skip
+    )
     ax.invert_yaxis()
     ax.set_yticks(np.arange(len(own)), [tests.called[k] for k in own])
     if n_levels <= MOST_LEVELS:

@@ -175,19 +175,32 @@ def _draw_numbers(
 
 
 def _draw_labels(
-    ax: Any, across: Axis, up: Axis, found: NDArray[Any], rows: Features, truth: Any,
+    ax: Any,
+    across: Axis,
+    up: Axis,
+    found: NDArray[Any],
+    rows: Features,
+    truth: Any,
     labels: NDArray[Any],
-) -> None:  # fmt: skip
+) -> None:
     """Draw predicted labels, and rows in the colours of theirs."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
     colours = [f"C{k % COLOURS}" for k in range(len(labels))]
     ax.pcolormesh(
-        across.at, up.at, np.searchsorted(labels, found), shading="nearest", alpha=0.35,
-        cmap=ListedColormap(colours), vmin=-0.5, vmax=len(labels) - 0.5, gid="regions",
-        linewidth=0, rasterized=True,
-    )  # fmt: skip
+        across.at,
+        up.at,
+        np.searchsorted(labels, found),
+        shading="nearest",
+        alpha=0.35,
+        cmap=ListedColormap(colours),
+        vmin=-0.5,
+        vmax=len(labels) - 0.5,
+        gid="regions",
+        linewidth=0,
+        rasterized=True,
+    )
     if truth is not None:
         for k in np.unique(truth).tolist():
             x, y = (rows.values[truth == k, axis.column] for axis in (across, up))

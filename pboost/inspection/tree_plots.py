@@ -119,9 +119,11 @@ def _drawn(model: Any, one: OneTree) -> Drawn:
         [_question(trees, names, start + int(node)) for node in inner],
         [(one.said.get(a, ""), one.said.get(b, "")) for a, b in pairs],
         [(one.colour.get(a, PLAIN), one.colour.get(b, PLAIN)) for a, b in pairs],
-        weight[inner], weight[children[inner]].reshape(-1, 2),
-        legend if len(legend) <= COLOURS else [], one.said.get(0, ""),
-    )  # fmt: skip
+        weight[inner],
+        weight[children[inner]].reshape(-1, 2),
+        legend if len(legend) <= COLOURS else [],
+        one.said.get(0, ""),
+    )
 
 
 def _shares(weight: FloatArray | None, node: slice) -> FloatArray:

@@ -18,17 +18,36 @@ from pboost.values import shown
 from pboost.values.peers import value_here
 
 __all__ = [
-    "Absolute", "Exponential", "Hinge", "Huber", "Logistic", "Loss", "Poisson", "Probit",
-    "Quantile", "Softmax", "Squared", "check_loss", "compiled",
-]  # fmt: skip
+    "Absolute",
+    "Exponential",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Poisson",
+    "Probit",
+    "Quantile",
+    "Softmax",
+    "Squared",
+    "check_loss",
+    "compiled",
+]
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
-        Exponential(), Logistic(), Squared(), Hinge(), Probit(),
-        Absolute(), Huber(), Quantile(), Poisson(), Softmax(),
+        Exponential(),
+        Logistic(),
+        Squared(),
+        Hinge(),
+        Probit(),
+        Absolute(),
+        Huber(),
+        Quantile(),
+        Poisson(),
+        Softmax(),
     )
-}  # fmt: skip
+}
 
 
 def is_of_package(loss: Any) -> bool:

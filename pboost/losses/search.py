@@ -123,8 +123,9 @@ def _enclose(line: _Line, low: float, high: float) -> tuple[float, float]:
 class _Groups:
     """Groups of rows, one after another, and the slopes of their losses along steps."""
 
-    def __init__(self, loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray,
-                 count: Counts) -> None:  # fmt: skip
+    def __init__(
+        self, loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+    ) -> None:
         self.loss, self.y, self.f, self.weight = loss, y, f, weight
         self.number = np.arange(len(count))
         self._count(count)

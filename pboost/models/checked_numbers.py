@@ -19,9 +19,12 @@ def check_offsets(name: str, start: NDArray[Any], end: int) -> None:
     """Check that numbers say where parts begin: increasing, from 0 to `end`."""
     # Differences of int32 could overflow.
     if not (
-        start.ndim == 1 and len(start) > 1 and start[0] == 0 and start[-1] == end
+        start.ndim == 1
+        and len(start) > 1
+        and start[0] == 0
+        and start[-1] == end
         and (start[:-1] < start[1:]).all()
-    ):  # fmt: skip
+    ):
         raise ValueError(f"{name}: expected numbers that increase from 0 to {end}")
 
 

@@ -65,15 +65,24 @@ def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
     sets = model.inputs.arrays() if isinstance(model.inputs, Subsets) else None
     projections, separators = tables_of(model, Projections), tables_of(model, Separators)
     nodes = (
-        model.feature, model.threshold, model.next, model.vote.reshape(len(model.vote), -1),
-        np.atleast_1d(np.asarray(model.bias, dtype=np.float64)), *exits, int(exits.passed[-1]) + 1,
-    )  # fmt: skip
+        model.feature,
+        model.threshold,
+        model.next,
+        model.vote.reshape(len(model.vote), -1),
+        np.atleast_1d(np.asarray(model.bias, dtype=np.float64)),
+        *exits,
+        int(exits.passed[-1]) + 1,
+    )
 
     def work(start: int, stop: int, tile: FloatArray) -> int:
         out = score, joint, cost
-        bad = start + 1 if sets is not None else exit_walk.leave_graph(
-            values, *nodes, start, stop, *out, None, None, projections, separators
-        )  # fmt: skip
+        bad = (
+            start + 1
+            if sets is not None
+            else exit_walk.leave_graph(
+                values, *nodes, start, stop, *out, None, None, projections, separators
+            )
+        )
         if bad and model.sides is not None:
             return exit_walk.leave_graph(values, *nodes, bad - 1, stop, *out, model.sides, sets)
         return bad
@@ -87,9 +96,14 @@ def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
 
 
 def leave_trees(
-    model: Any, trees: Any, X: Any, bias: FloatArray, is_mean: bool, exits: NodeExits,
+    model: Any,
+    trees: Any,
+    X: Any,
+    bias: FloatArray,
+    is_mean: bool,
+    exits: NodeExits,
     counting: bool = True,
-) -> Left:  # fmt: skip
+) -> Left:
     """Return the same of the trees of a `Forest`, the sums or the mean of a model.
 
     Costs are 0 if comparisons are not counted.

@@ -139,10 +139,14 @@ class Forest(Trees):
         start, stop = self.root[place : place + 2].tolist()
         columns = self.with_sets(self.columns_at(slice(start, stop)))
         return Tree(
-            **columns, labels=self.labels, n_features=self.n_features,
-            feature_names=self.feature_names, settings=self.settings,
-            stop_reason="a tree of a forest", table=self.table,
-        )  # fmt: skip
+            **columns,
+            labels=self.labels,
+            n_features=self.n_features,
+            feature_names=self.feature_names,
+            settings=self.settings,
+            stop_reason="a tree of a forest",
+            table=self.table,
+        )
 
     def __iter__(self) -> Iterator[Tree]:
         return (self[i] for i in range(len(self)))
@@ -338,10 +342,16 @@ def join_trees(
     first = trees[0]
     # The trees have been checked; together their values can be too large.
     forest = Forest.grown(
-        root=root, **_joined_columns(trees), labels=first.labels, n_features=first.n_features,
-        feature_names=first.feature_names, settings=settings, oob=oob, table=first.table,
+        root=root,
+        **_joined_columns(trees),
+        labels=first.labels,
+        n_features=first.n_features,
+        feature_names=first.feature_names,
+        settings=settings,
+        oob=oob,
+        table=first.table,
         seen=seen,
-    )  # fmt: skip
+    )
     if first.labels is None:
         check_sum("value", forest.largest_values())
     return forest

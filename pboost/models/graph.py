@@ -306,9 +306,16 @@ class DecisionGraph(Graph):
         def work(first: int, last: int) -> None:
             last_row = np.full(self.n_features, -1, dtype=np.int32)
             walk.count_features(
-                values[first:last], self.feature, self.threshold, self.next, start, index,
-                last_row, count[first:last], self.sides,
-            )  # fmt: skip
+                values[first:last],
+                self.feature,
+                self.threshold,
+                self.next,
+                start,
+                index,
+                last_row,
+                count[first:last],
+                self.sides,
+            )
 
         cells = values.shape[1] + min(self.n_nodes, MOST_STEPS)
         Workers(1).run(work, len(values), cells=cells)

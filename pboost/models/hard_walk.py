@@ -77,9 +77,23 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     if not counting and (n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS):
         tile = None if n < walk.MANY else np.empty(width * walk.TILE_ROWS)
         bad = has_sets or walk.walk(
-            values, model.feature, model.threshold, model.next, vote, model.is_chain,
-            bias, d, 0, n, flat, tile, None, projections, separators, several,
-        )  # fmt: skip
+            values,
+            model.feature,
+            model.threshold,
+            model.next,
+            vote,
+            model.is_chain,
+            bias,
+            d,
+            0,
+            n,
+            flat,
+            tile,
+            None,
+            projections,
+            separators,
+            several,
+        )
         if bad and walk_on(model, values, bad - 1, n, flat, None, several):
             check_finite(match_columns(model, X), model.takes_missing)
         return score, score
@@ -91,10 +105,28 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     count = np.empty(n) if counting else None
 
     def work(start: int, stop: int, tile: FloatArray) -> int:
-        bad = start + 1 if has_sets else walk.walk(
-            values, model.feature, model.threshold, model.next, vote, model.is_chain,
-            bias, d, start, stop, flat, tile, count, projections, separators, several,
-        )  # fmt: skip
+        bad = (
+            start + 1
+            if has_sets
+            else walk.walk(
+                values,
+                model.feature,
+                model.threshold,
+                model.next,
+                vote,
+                model.is_chain,
+                bias,
+                d,
+                start,
+                stop,
+                flat,
+                tile,
+                count,
+                projections,
+                separators,
+                several,
+            )
+        )
         return bad and walk_on(model, values, bad - 1, stop, flat, count, several)
 
     over_tiles(model, X, n, work, width, width + min(len(model.feature), MOST_STEPS), n * d)
@@ -204,9 +236,22 @@ def walk_on(
     if several is not None:
         vote, bias = vote.reshape(len(vote), -1), 0.0
     return walk.walk_sides(
-        values, model.feature, model.threshold, model.next, vote, bias, model.sides,
-        start, stop, score, count, sets, made, tile, several,
-    )  # fmt: skip
+        values,
+        model.feature,
+        model.threshold,
+        model.next,
+        vote,
+        bias,
+        model.sides,
+        start,
+        stop,
+        score,
+        count,
+        sets,
+        made,
+        tile,
+        several,
+    )
 
 
 def made_columns(model: Graph) -> Made:
@@ -269,9 +314,15 @@ def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArra
         np.moveaxis(votes, 2, 0), np.atleast_1d(model.bias), value, strict=True
     ):
         depth: int = tree_walk.lay_out(
-            column, model.threshold, model.next, np.ascontiguousarray(vote), bias,
-            np.empty((3, len(column)), dtype=np.int32), steps, sums,
-        )  # fmt: skip
+            column,
+            model.threshold,
+            model.next,
+            np.ascontiguousarray(vote),
+            bias,
+            np.empty((3, len(column)), dtype=np.int32),
+            steps,
+            sums,
+        )
     return steps, np.ascontiguousarray(value.T), depth
 
 

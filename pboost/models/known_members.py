@@ -43,9 +43,12 @@ def by_label(said: FloatArray, labels: NDArray[Any]) -> Says:
         now = said[np.searchsorted(labels, member.label(known))]
         value = np.clip(now, options.min(axis=0), options.max(axis=0))
         return Said(
-            options.min(axis=0), options.max(axis=0), value,
-            lambda k: (options[:, k : k + 1] - options).min(axis=0), True,
-        )  # fmt: skip
+            options.min(axis=0),
+            options.max(axis=0),
+            value,
+            lambda k: (options[:, k : k + 1] - options).min(axis=0),
+            True,
+        )
 
     return says
 
@@ -87,9 +90,15 @@ class MemberInquiry(Inquiry):
     """
 
     def __init__(
-        self, model: Model, members: Sequence[Inquiry], says: Says, weight: FloatArray,
-        start: FloatArray, is_mean: bool, settles: bool,
-    ) -> None:  # fmt: skip
+        self,
+        model: Model,
+        members: Sequence[Inquiry],
+        says: Says,
+        weight: FloatArray,
+        start: FloatArray,
+        is_mean: bool,
+        settles: bool,
+    ) -> None:
         self.model, self.members, self._says = model, members, says
         self.weight, self._start = weight, start
         self._is_mean, self._settles = is_mean, settles
@@ -144,9 +153,12 @@ def sum_of_votes(model: Any, members: Sequence[Inquiry], settles: bool) -> Membe
 
 
 def mean_of(
-    model: Model, members: Sequence[Inquiry], vote: str, settles: bool,
+    model: Model,
+    members: Sequence[Inquiry],
+    vote: str,
+    settles: bool,
     weight: FloatArray | None = None,
-) -> MemberInquiry:  # fmt: skip
+) -> MemberInquiry:
     """Return what a model asks that is the mean of its members' labels, probabilities or numbers.
 
     `vote`: as of `Bagging`.

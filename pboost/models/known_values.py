@@ -134,9 +134,13 @@ class Blocks:
     """
 
     def __init__(
-        self, entry: IntArray, next_: IntArray, vote: FloatArray, here: FloatArray,
+        self,
+        entry: IntArray,
+        next_: IntArray,
+        vote: FloatArray,
+        here: FloatArray,
         constant: FloatArray,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.entry, self.next, self.vote = entry, next_, vote
         self.here, self.constant = here, constant
         depth, step = np.zeros(len(next_), dtype=np.intp), 0
@@ -186,10 +190,15 @@ class BlockInquiry(Inquiry):
     """
 
     def __init__(
-        self, model: Model, blocks: Blocks, start: FloatArray, each: int,
-        reads: tuple[Array, Array], exits: Callable[[Features], NDArray[np.bool_]],
+        self,
+        model: Model,
+        blocks: Blocks,
+        start: FloatArray,
+        each: int,
+        reads: tuple[Array, Array],
+        exits: Callable[[Features], NDArray[np.bool_]],
         is_mean: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.model, self.blocks, self.start, self.each = model, blocks, start, each
         self.of_shares = is_mean and model.labels is not None
         self._first, self._index = reads
@@ -251,9 +260,12 @@ def graph_inquiry(model: Graph, reads: tuple[IntArray, IntArray]) -> BlockInquir
     entry = np.append(0, joints_of(model.next)) if n else np.empty(0, dtype=np.intp)
     next_ = np.where(np.isin(model.next, entry), OUT, model.next)
     blocks = Blocks(
-        entry.astype(np.int32), next_, model.vote.reshape(n, 2, k), np.zeros((n, k)),
+        entry.astype(np.int32),
+        next_,
+        model.vote.reshape(n, 2, k),
+        np.zeros((n, k)),
         np.zeros((len(entry), k)),
-    )  # fmt: skip
+    )
     every = np.arange(n)
 
     def taken(X: Features) -> NDArray[np.bool_]:
@@ -310,9 +322,13 @@ class SumInquiry(Inquiry):
     """
 
     def __init__(
-        self, model: Model, columns: NDArray[np.intp], n_values: int,
-        path: BlockInquiry | None = None, columns_of: Callable[[Features], Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        model: Model,
+        columns: NDArray[np.intp],
+        n_values: int,
+        path: BlockInquiry | None = None,
+        columns_of: Callable[[Features], Any] | None = None,
+    ) -> None:
         self.model, self._n_values = model, n_values
         self._columns, self._path, self._columns_of = columns, path, columns_of
         self.columns = frozenset(columns.tolist()) | (path.columns if path else frozenset())

@@ -7,10 +7,25 @@ from typing import Any
 
 #: Besides fields, of the kinds that have them; a class adds its own in `_public`.
 PUBLIC = (
-    "predict", "predict_proba", "decision_function", "staged_decision_function", "evaluation_cost",
-    "prefix", "describe", "labels", "n_features", "feature_names", "table", "n_nodes", "mean_cost",
-    "n_joints", "n_leaves", "leaf", "depth", "column",
-)  # fmt: skip
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "staged_decision_function",
+    "evaluation_cost",
+    "prefix",
+    "describe",
+    "labels",
+    "n_features",
+    "feature_names",
+    "table",
+    "n_nodes",
+    "mean_cost",
+    "n_joints",
+    "n_leaves",
+    "leaf",
+    "depth",
+    "column",
+)
 
 
 def public_names(cls: type[Any]) -> list[str]:

@@ -117,10 +117,11 @@ def _check_one(model: Model, k: int, trees: TreeSum, said: str) -> None:
     """Raise NoTreesError unless a member is one tree, so that it says one thing at each leaf."""
     if trees.n_trees > 1:
         raise no_trees(
-            model, f"whose members answer before they are put together: models[{k}] is "
+            model,
+            f"whose members answer before they are put together: models[{k}] is "
             f"{said.format(trees.n_trees)}. export_c writes such models, and model[i] are members "
-            "that are sums of trees"
-        )  # fmt: skip
+            "that are sums of trees",
+        )
 
 
 def _said(member: Any, trees: TreeSum, labels: NDArray[Any] | None, vote: str) -> FloatArray:
@@ -175,9 +176,10 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
     refuses = [part is None for part in missing]
     if any(refuses) and any(trees.n_sets for trees in members):
         raise no_trees(
-            model, "of whose members some refuse missing values, and others ask for levels; "
-            "export_c writes such models"
-        )  # fmt: skip
+            model,
+            "of whose members some refuse missing values, and others ask for levels; "
+            "export_c writes such models",
+        )
     sets = np.cumsum([0, *(trees.n_sets for trees in members)])
     level_set = [
         np.where(trees.level_set == NO_SET, NO_SET, trees.level_set + first)
@@ -189,10 +191,15 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
         for name in ("feature", "threshold", "children", "sets")
     }
     return TreeSum(
-        root=np.cumsum([0, *sizes], dtype=np.int32), **together,
-        level_set=np.concatenate(level_set), value=np.concatenate(parts.value), bias=parts.bias,
+        root=np.cumsum([0, *sizes], dtype=np.int32),
+        **together,
+        level_set=np.concatenate(level_set),
+        value=np.concatenate(parts.value),
+        bias=parts.bias,
         missing=None if any(refuses) else np.concatenate(missing),
         weight=None if any(part is None for part in weight) else np.concatenate(weight),
-        aggregation=parts.aggregation, link=parts.link, target=parts.target,
+        aggregation=parts.aggregation,
+        link=parts.link,
+        target=parts.target,
         **{**said, "table": table},
-    )  # fmt: skip
+    )

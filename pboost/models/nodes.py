@@ -165,9 +165,13 @@ class Graph(TwoClassModel):
     settings: Mapping[str, Any] = stored.settings()
     record: TrainingRecord = stored.part(TrainingRecord)
     answer: FloatArray | None = stored.column(
-        np.float64, "n_nodes", 2, lambda graph: (max(2, graph.n_votes),), finite=False,
+        np.float64,
+        "n_nodes",
+        2,
+        lambda graph: (max(2, graph.n_votes),),
+        finite=False,
         optional=True,
-    )  # fmt: skip
+    )
     inputs: Inputs | None = stored.kept_as(Derived(), default=None)
     sigma: FloatArray | None = stored.column(np.float64, "n_features", finite=False, optional=True)
     missing: FloatArray | None = stored.kept_as(

@@ -257,9 +257,12 @@ class ProbitTree(Model):
         every = [columns_of(self, of_leaf) for of_leaf in has_slope]
         path = trees_inquiry(self, tree, self._constants())
         return SumInquiry(
-            self, columns_of(self, has_slope.any(axis=0)), self.n_functions, path,
+            self,
+            columns_of(self, has_slope.any(axis=0)),
+            self.n_functions,
+            path,
             lambda X: every[int(tree.leaf[tree.nodes_of(X)[0]])],
-        )  # fmt: skip
+        )
 
     def describe(self) -> str:
         """Return the partition as text, with the equations of the leaves.
@@ -348,10 +351,23 @@ class Equations(NamedTuple):
         def walk(first: int, holes: Any) -> int:
             row = None if own is None and holes is None else np.empty(added.shape[1])
             return walk_values(
-                values, trees.steps, trees.root, trees.depths, self.leaf, self.coefficient,
-                self.taken, first, stop, tile, out[first - start :], self.means, holes, sets, own,
+                values,
+                trees.steps,
+                trees.root,
+                trees.depths,
+                self.leaf,
+                self.coefficient,
+                self.taken,
+                first,
+                stop,
+                tile,
+                out[first - start :],
+                self.means,
+                holes,
+                sets,
+                own,
                 row,
-            )  # fmt: skip
+            )
 
         at = walk(start, None)
         return walk(at, trees.holes) if at < stop and self.means is not None else at

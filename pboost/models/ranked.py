@@ -97,6 +97,11 @@ def rank_trees(
         place = np.column_stack([place + 1, place + (1 << (depth - 1 - level))]).ravel()
     value = forest.value.reshape(len(feature), -1)[here]
     return RankedTrees(
-        freeze(np.concatenate(edges)), freeze(first), freeze(levels), freeze(node),
-        freeze(value), depth, is_narrow,
-    )  # fmt: skip
+        freeze(np.concatenate(edges)),
+        freeze(first),
+        freeze(levels),
+        freeze(node),
+        freeze(value),
+        depth,
+        is_narrow,
+    )

@@ -128,11 +128,21 @@ def _propagate(
     def work(start: int, stop: int) -> None:
         here = slice(start, stop)
         soft_walk.propagate(
-            values[here], model.feature, model.threshold, model.next, vote, answer,
-            noise[here] if len(noise) > 1 else noise, label[here], bias,
+            values[here],
+            model.feature,
+            model.threshold,
+            model.next,
+            vote,
+            answer,
+            noise[here] if len(noise) > 1 else noise,
+            label[here],
+            bias,
             np.empty((1, model.n_nodes)) if reach is None else reach[here],
-            np.empty((model.n_nodes, model.n_votes)), score[here], loss[here], model.sides,
-        )  # fmt: skip
+            np.empty((model.n_nodes, model.n_votes)),
+            score[here],
+            loss[here],
+            model.sides,
+        )
 
     run_ranges(work, len(values), cells=COST * model.n_nodes * model.n_votes)
 
@@ -155,9 +165,21 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
         for first in range(0, draws, at_once):
             check_stop()
             soft_walk.sample(
-                values, model.feature, model.threshold, model.next, vote, answer, noise, key, first,
-                min(first + at_once, draws), start, stop, total, model.sides,
-            )  # fmt: skip
+                values,
+                model.feature,
+                model.threshold,
+                model.next,
+                vote,
+                answer,
+                noise,
+                key,
+                first,
+                min(first + at_once, draws),
+                start,
+                stop,
+                total,
+                model.sides,
+            )
 
     run_ranges(work, len(values), cells=cost * min(draws, at_once))
     found: FloatArray = (_by_vote(bias) + total / draws) * scale

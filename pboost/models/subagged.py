@@ -205,10 +205,14 @@ class SubaggedProbitTrees(Model):
         first, last = self.start[member : member + 2].tolist()
         error = self.error[member]
         return WeightedVote(
-            tuple(self._round(r, member) for r in range(first, last)), self.alpha[first:last],
-            self.labels, np.zeros(len(self.labels)), self.settings, error[np.isfinite(error)],
+            tuple(self._round(r, member) for r in range(first, last)),
+            self.alpha[first:last],
+            self.labels,
+            np.zeros(len(self.labels)),
+            self.settings,
+            error[np.isfinite(error)],
             self.stop_reasons[member],
-        )  # fmt: skip
+        )
 
     def __iter__(self) -> Iterator[WeightedVote]:
         return (self[i] for i in range(len(self)))
@@ -222,13 +226,18 @@ class SubaggedProbitTrees(Model):
         before = np.append(0, self.leaf + 1)[self.trees.root]  # leaves before each tree
         leaves = ranges(before[trees], before[trees + 1])
         return replace(
-            self, trees=self.trees.only(trees),
-            coefficient=self.coefficient[leaves], taken=self.taken[leaves],
-            risk=self.risk[leaves], leaf_mean=taken_from(self.leaf_mean, leaves),
+            self,
+            trees=self.trees.only(trees),
+            coefficient=self.coefficient[leaves],
+            taken=self.taken[leaves],
+            risk=self.risk[leaves],
+            leaf_mean=taken_from(self.leaf_mean, leaves),
             alpha=self.alpha[rounds],
-            start=np.cumsum([0, *(last - first)]), error=self.error[members],
-            class_rows=self.class_rows[members], oob=None,
-        )  # fmt: skip
+            start=np.cumsum([0, *(last - first)]),
+            error=self.error[members],
+            class_rows=self.class_rows[members],
+            oob=None,
+        )
 
     def _round(self, number: int, member: int) -> ProbitTree | OneVsRest:
         """Return what a round has added to a member."""

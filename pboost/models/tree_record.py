@@ -24,8 +24,16 @@ LEAF = NO_SET = -1
 AGGREGATIONS = ("sum", "mean")
 #: How probabilities, or numbers, follow from the values.
 LINKS = (
-    "half log odds", "log odds", "probit", "lead", "softmax", "shares", "identity", "exp", "none",
-)  # fmt: skip
+    "half log odds",
+    "log odds",
+    "probit",
+    "lead",
+    "softmax",
+    "shares",
+    "identity",
+    "exp",
+    "none",
+)
 #: The only comparison: rows whose value equals the threshold go to the first child.
 COMPARISON = "<="
 
@@ -187,8 +195,10 @@ class TreeSum(Stored):
         """Check that the parts go together."""
         check_offsets("root", self.root, self.n_nodes)
         for name, known in (
-            ("aggregation", AGGREGATIONS), ("link", LINKS), ("comparison", (COMPARISON,)),
-        ):  # fmt: skip
+            ("aggregation", AGGREGATIONS),
+            ("link", LINKS),
+            ("comparison", (COMPARISON,)),
+        ):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}: expected one of {known}, got {getattr(self, name)!r}")
         if not self.n_values or (self.target is not None and self.n_values == 1):

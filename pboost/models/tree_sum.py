@@ -106,10 +106,11 @@ class StagewiseModel(Model):
     )
     bias: float | FloatArray = stored.kept_as(
         Bias(
-            lambda value: isinstance(value, float), keep=stored.numbers_kept,
+            lambda value: isinstance(value, float),
+            keep=stored.numbers_kept,
             refusal="bias: expected a number, got {!r}",
         )
-    )  # fmt: skip
+    )
     loss: Loss = stored.kept_as(NamedLoss())
     labels: NDArray[Any] | None = stored.labels(
         lambda model: None if _is_softmax(model) else 2, optional=True

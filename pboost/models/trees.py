@@ -47,8 +47,15 @@ LEAF = -1
 FAR = 540
 #: The arrays with one entry per node.
 TREE_COLUMNS = (
-    "feature", "threshold", "children", "value", "impurity", "weight", "n_rows", "missing",
-)  # fmt: skip
+    "feature",
+    "threshold",
+    "children",
+    "value",
+    "impurity",
+    "weight",
+    "n_rows",
+    "missing",
+)
 #: The arrays with one entry per set of levels, and all that only some trees have.
 SETS = ("subset_column", "subset")
 SIDES = ("missing", *SETS)

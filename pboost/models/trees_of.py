@@ -39,9 +39,13 @@ from pboost.values import FloatArray, check_integer
 
 #: The link of each loss by its name.
 LINK_OF_LOSS = {
-    "exponential": "half log odds", "logistic": "log odds", "probit": "probit",
-    "squared": "lead", "softmax": "softmax", "poisson": "exp",
-}  # fmt: skip
+    "exponential": "half log odds",
+    "logistic": "log odds",
+    "probit": "probit",
+    "squared": "lead",
+    "softmax": "softmax",
+    "poisson": "exp",
+}
 #: Why models of other kinds are no sums of trees, and what can be used instead.
 REFUSED: dict[type[Model], str] = {
     LinearModel: "which is one linear function: see coefficients and export_c",
@@ -153,14 +157,16 @@ def _trees_of(model: Any, X: Any, max_nodes: int) -> TreeSum:
 def _(model: DecisionGraph, X: Any, max_nodes: int) -> TreeSum:
     if isinstance(model.inputs, StoredInputs):
         raise no_trees(
-            model, "whose nodes compare sums of columns or of stumps; export_c writes such models, "
-            "to_onnx those of columns of numbers, and weak=stump() fits nodes that compare columns"
-        )  # fmt: skip
+            model,
+            "whose nodes compare sums of columns or of stumps; export_c writes such models, "
+            "to_onnx those of columns of numbers, and weak=stump() fits nodes that compare columns",
+        )
     if isinstance(model.inputs, Oracles):
         raise no_trees(
-            model, "whose nodes are functions of a row, which no format holds; pickle the model "
-            "with its functions"
-        )  # fmt: skip
+            model,
+            "whose nodes are functions of a row, which no format holds; pickle the model "
+            "with its functions",
+        )
     _check_size(model, max_nodes)
     return _of_graph(model, X, _said_of(model))
 
@@ -182,27 +188,40 @@ def _of_graph(model: DecisionGraph, X: Any, said: dict[str, Any]) -> TreeSum:
     # Without nodes several values are half log odds of shares; else they go together.
     is_many = model.n_votes > 1 and model.n_nodes > 0
     return TreeSum(
-        root=trees.root, children=trees.children, **tests_of(model, trees.node),
-        value=trees.value, bias=np.atleast_1d(np.asarray(model.bias, np.float64)),
-        weight=None if X is None else reach_of(model, trees, X), aggregation="sum",
-        link="softmax" if is_many else "half log odds", **said,
-    )  # fmt: skip
+        root=trees.root,
+        children=trees.children,
+        **tests_of(model, trees.node),
+        value=trees.value,
+        bias=np.atleast_1d(np.asarray(model.bias, np.float64)),
+        weight=None if X is None else reach_of(model, trees, X),
+        aggregation="sum",
+        link="softmax" if is_many else "half log odds",
+        **said,
+    )
 
 
 @_trees_of.register
 def _(model: Tree, X: Any, max_nodes: int) -> TreeSum:
     return _of_trees(
-        model, model, X, np.zeros(model.value.reshape(model.n_nodes, -1).shape[1]), "sum",
+        model,
+        model,
+        X,
+        np.zeros(model.value.reshape(model.n_nodes, -1).shape[1]),
+        "sum",
         "identity" if model.labels is None else "shares",
-    )  # fmt: skip
+    )
 
 
 @_trees_of.register
 def _(model: Forest, X: Any, max_nodes: int) -> TreeSum:
     return _of_trees(
-        model, model, X, np.zeros(model.value.reshape(model.n_nodes, -1).shape[1]), "mean",
+        model,
+        model,
+        X,
+        np.zeros(model.value.reshape(model.n_nodes, -1).shape[1]),
+        "mean",
         "identity" if model.labels is None else "shares",
-    )  # fmt: skip
+    )
 
 
 @_trees_of.register
@@ -251,9 +270,10 @@ def _of_members(model: Composite, X: Any, max_nodes: int) -> list[TreeSum]:
     for k, member in enumerate(model.models):
         if is_foreign(member):
             raise no_trees(
-                model, f"whose models[{k}] is a {type(member).__name__} of another package, which "
-                "no format but a pickle has"
-            )  # fmt: skip
+                model,
+                f"whose models[{k}] is a {type(member).__name__} of another package, which "
+                "no format but a pickle has",
+            )
         try:
             found.append(_trees_of(member, X, max_nodes))
         except NoTreesError as error:
@@ -263,20 +283,34 @@ def _of_members(model: Composite, X: Any, max_nodes: int) -> list[TreeSum]:
 
 
 def _of_trees(
-    model: Model, trees: Trees, X: Any, bias: FloatArray, aggregation: str, link: str,
+    model: Model,
+    trees: Trees,
+    X: Any,
+    bias: FloatArray,
+    aggregation: str,
+    link: str,
     target: Any = None,
-) -> TreeSum:  # fmt: skip
+) -> TreeSum:
     """Return the record of trees that stand in arrays."""
     is_leaf, is_set = trees.feature == LEAF, trees.feature >= trees.n_features
     level_set = np.where(is_set, trees.feature - trees.n_features, NO_SET)
     sets = np.empty((0, WORDS), np.uint64) if trees.subset is None else trees.subset
     return TreeSum(
-        root=trees.root, feature=trees.column, children=trees.children, missing=trees.missing,
-        threshold=np.where(is_leaf | is_set, 0.0, trees.threshold), level_set=level_set, sets=sets,
-        value=trees.value.reshape(trees.n_nodes, -1), bias=bias, aggregation=aggregation,
-        weight=trees.weight if X is None else rows_at_nodes(trees, X), link=link, target=target,
+        root=trees.root,
+        feature=trees.column,
+        children=trees.children,
+        missing=trees.missing,
+        threshold=np.where(is_leaf | is_set, 0.0, trees.threshold),
+        level_set=level_set,
+        sets=sets,
+        value=trees.value.reshape(trees.n_nodes, -1),
+        bias=bias,
+        aggregation=aggregation,
+        weight=trees.weight if X is None else rows_at_nodes(trees, X),
+        link=link,
+        target=target,
         **_said_of(model),
-    )  # fmt: skip
+    )
 
 
 def rows_at_nodes(trees: Trees, X: Any) -> FloatArray:
@@ -292,7 +326,9 @@ def rows_at_nodes(trees: Trees, X: Any) -> FloatArray:
 def _said_of(model: Any) -> dict[str, Any]:
     """Return what a record says of the columns and the labels of a model."""
     return {
-        "labels": model.labels, "n_features": model.n_features,
-        "feature_names": model.feature_names, "table": model.table,
+        "labels": model.labels,
+        "n_features": model.n_features,
+        "feature_names": model.feature_names,
+        "table": model.table,
         "builder": str(model.settings.get("builder", type(model).__name__)),
-    }  # fmt: skip
+    }

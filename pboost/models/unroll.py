@@ -108,8 +108,9 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
         "feature": at_nodes(column, OUT),
         "threshold": at_nodes(np.where(level_set == OUT, graph.threshold, 0.0), 0.0),
         "missing": None if graph.missing is None else at_nodes(graph.missing > HALF, False),
-        "level_set": at_nodes(level_set, OUT), "sets": sets,
-    }  # fmt: skip
+        "level_set": at_nodes(level_set, OUT),
+        "sets": sets,
+    }
 
 
 def reach_of(graph: DecisionGraph, trees: Unrolled, X: Any) -> FloatArray:
@@ -143,9 +144,12 @@ def _as_graph(graph: DecisionGraph, trees: Unrolled) -> DecisionGraph:
     node = np.where(is_leaf, 0, trees.node)
     answer = None if graph.answer is None else graph.answer[node]
     return replace(
-        graph, feature=graph.feature[node], threshold=graph.threshold[node],
+        graph,
+        feature=graph.feature[node],
+        threshold=graph.threshold[node],
         next=np.where(is_leaf[:, None], after[:, None], trees.children + start[:, None]),
-        vote=np.zeros((n, *graph.vote.shape[1:])), answer=answer,
+        vote=np.zeros((n, *graph.vote.shape[1:])),
+        answer=answer,
         missing=None if graph.missing is None else graph.missing[node],
         record=TrainingRecord(np.zeros(n + 1), np.zeros(n + 1), "unrolled"),
-    )  # fmt: skip
+    )

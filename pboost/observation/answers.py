@@ -126,9 +126,15 @@ class RowAnswers(Answers):
         """Multiply weights by factors of each row."""
         above = self.above()
         work = partial(
-            reweight.reweight_rows, above, self._search.data.n_negative, coefficients,
-            target.scale, source, target.real, target.fixed,
-        )  # fmt: skip
+            reweight.reweight_rows,
+            above,
+            self._search.data.n_negative,
+            coefficients,
+            target.scale,
+            source,
+            target.real,
+            target.fixed,
+        )
         parts = self._search.workers.run(work, len(above))
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 
@@ -188,9 +194,12 @@ def side_masses(cut: Cut, weights: Weights) -> FloatArray:
 
 
 def chain_reach(
-    search: WeakSearch, cut: Cut, weights: Weights, start: FloatArray | None,
+    search: WeakSearch,
+    cut: Cut,
+    weights: Weights,
+    start: FloatArray | None,
     unit: FloatArray | None = None,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Return the reach masses (side, class) at the end of a chain, which all rows reach.
 
     Their starting weights are `start`, or those of now; `unit`: see `WeakSearch.side_masses`.

@@ -88,8 +88,11 @@ class Noise:
         check_sigma_shape(sigma, len(problem.first), problem.n_features)
         return known_sigma(
             sigma[data.given_rows] if sigma.ndim == 2 else sigma,
-            partial(problem.values, data.rows), problem.names, problem.n_features, problem.table,
-        )  # fmt: skip
+            partial(problem.values, data.rows),
+            problem.names,
+            problem.n_features,
+            problem.table,
+        )
 
     def column(self, feature: int) -> FloatArray:
         """Return the standard deviations of what `feature` counts, (1,) or one for each row."""
@@ -181,9 +184,12 @@ class NoisyStumpSearch(StumpSearch):
                 for k, sigma in enumerate(sigmas[feature]):
                     at = self._slice_start[feature] + k
                     noisy_split.fill_crossing(
-                        *places[feature], float(sigma), self._span[at], self._offset[at],
+                        *places[feature],
+                        float(sigma),
+                        self._span[at],
+                        self._offset[at],
                         self._crossing,
-                    )  # fmt: skip
+                    )
 
         self.workers.run(work, len(sigmas), cells=LEVELS_OF_ERROR * MAX_BINS**2)
 
@@ -245,9 +251,12 @@ class NoisyStumpSearch(StumpSearch):
         self._judge(weights, limits)
         of_levels = self._best_of_levels(weights, limits)
         found = noisy_split.locate(
-            columns.n_bins, limits, self._score, special,
+            columns.n_bins,
+            limits,
+            self._score,
+            special,
             *((of_levels.feature, self._best[of_levels.feature]) if of_levels else ()),
-        )  # fmt: skip
+        )
         if found is None:
             return None
         row, cut_bin = found
@@ -266,10 +275,22 @@ class NoisyStumpSearch(StumpSearch):
 
         def work(first: int, last: int) -> None:
             noisy_split.search(
-                columns.codes, self._cell, self._bin_start, columns.n_bins, weights.fixed, limits,
-                self._slice_start, self._span, self._offset, self._crossing, first, last,
-                self._mass, self._score, self._special,
-            )  # fmt: skip
+                columns.codes,
+                self._cell,
+                self._bin_start,
+                columns.n_bins,
+                weights.fixed,
+                limits,
+                self._slice_start,
+                self._span,
+                self._offset,
+                self._crossing,
+                first,
+                last,
+                self._mass,
+                self._score,
+                self._special,
+            )
 
         d, cells = columns.n_features, self.data.n_rows + LEVELS_OF_ERROR * MAX_BINS**2
         self.workers.run(work, d, GROUP, cells)

@@ -93,18 +93,28 @@ class _Values(Shard):
         return self._answered[1]
 
     def _sent(
-        self, cut: Any, source: FloatArray, weight: FloatArray, scale: float,
+        self,
+        cut: Any,
+        source: FloatArray,
+        weight: FloatArray,
+        scale: float,
         fixed: NDArray[np.int64],
-    ) -> tuple[int, int]:  # fmt: skip
+    ) -> tuple[int, int]:
         """Write what a cut makes of weights; return the masses of the classes."""
         if not isinstance(cut, SentNoise):
             return super()._sent(cut, source, weight, scale, fixed)
         if not self._n:
             return 0, 0
         work = partial(
-            reweight.reweight_rows, self._above(cut), self._n_class[0], cut.coefficients, scale,
-            source, weight, fixed,
-        )  # fmt: skip
+            reweight.reweight_rows,
+            self._above(cut),
+            self._n_class[0],
+            cut.coefficients,
+            scale,
+            source,
+            weight,
+            fixed,
+        )
         parts = self.workers.run(work, self._n)
         return sum(p[0] for p in parts), sum(p[1] for p in parts)
 
@@ -200,9 +210,18 @@ class NoisyChainSearch(NoisyStumpSearch, ShardedSearch):
 
     def _judge(self, weights: Weights, limits: Any) -> None:
         noisy_split.search_edges(
-            self._found, self._bin_start, self._columns.n_bins, limits, self._slice_start,
-            self._span, self._offset, self._crossing, self._mass, self._score, self._special,
-        )  # fmt: skip
+            self._found,
+            self._bin_start,
+            self._columns.n_bins,
+            limits,
+            self._slice_start,
+            self._span,
+            self._offset,
+            self._crossing,
+            self._mass,
+            self._score,
+            self._special,
+        )
 
     def _best_of_levels(self, weights: Weights, limits: Any) -> StumpCut | None:
         listed = levels_among(self._special, 0, len(self._columns.n_bins))
@@ -287,8 +306,10 @@ class ShardedGaussian(GaussianObserver):
 
 
 _SEARCHES: dict[type[ShardedStump], type[NoisyChainSearch]] = {
-    ShardedStump: NoisyChainSearch, PathStump: NoisyPathSearch, PortStump: NoisyPortSearch,
-}  # fmt: skip
+    ShardedStump: NoisyChainSearch,
+    PathStump: NoisyPathSearch,
+    PortStump: NoisyPortSearch,
+}
 
 
 def observer_of(

@@ -186,9 +186,19 @@ def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> I
         def work(start: int, stop: int) -> NDArray[np.int64]:
             mass = np.empty((last - first, 2), dtype=np.int64)
             sampling.draw(
-                above, rows, data.n_negative, key, question, first, last, start, stop, fixed,
-                counts, mass,
-            )  # fmt: skip
+                above,
+                rows,
+                data.n_negative,
+                key,
+                question,
+                first,
+                last,
+                start,
+                stop,
+                fixed,
+                counts,
+                mass,
+            )
             return mass
 
         return np.sum(workers.run(work, len(above), cells=last - first), axis=0)

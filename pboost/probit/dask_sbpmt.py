@@ -86,10 +86,22 @@ def fit_sbpmt(
     ...     model = pboost.dask.fit_sbpmt(X, y, rng=0)
     """
     options = Options.checked(
-        members, rounds, bag, step, vote, one_vs_all, stratify, max_depth=max_depth,
-        min_leaf=min_leaf, min_split=min_split, steps=steps, tol=tol, safeguard=safeguard,
-        complexity=complexity, missing=missing,
-    )  # fmt: skip
+        members,
+        rounds,
+        bag,
+        step,
+        vote,
+        one_vs_all,
+        stratify,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        steps=steps,
+        tol=tol,
+        safeguard=safeguard,
+        complexity=complexity,
+        missing=missing,
+    )
     generator = as_generator(rng)
     read = read_partitions(X, y, sample_weight, "labels")
     check_memory(read)
@@ -117,9 +129,12 @@ def check_memory(read: ReadRows) -> None:
 
 
 def _arranged(
-    options: Options, parts: Sequence[ReadPart], features: Features, values: Array,
+    options: Options,
+    parts: Sequence[ReadPart],
+    features: Features,
+    values: Array,
     generator: np.random.Generator,
-) -> Subsampled:  # fmt: skip
+) -> Subsampled:
     """Return the rows of all partitions, and their subsamples."""
     whole = whole_table([part.features for part in parts])
     y = np.concatenate([part.y for part in parts if part.y is not None])

@@ -114,18 +114,32 @@ def fit_probitboost(
     weights = np.ones(len(label)) if found.weights is None else found.weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     settings = {
-        "builder": "fit_probitboost", "steps": steps, "tol": tol, "safeguard": safeguard,
-    }  # fmt: skip
+        "builder": "fit_probitboost",
+        "steps": steps,
+        "tol": tol,
+        "safeguard": safeguard,
+    }
     d = values.shape[1]
     feature = np.zeros(steps, dtype=np.int32)
     value, risk = np.zeros((steps, 3)), np.zeros(steps + 1)
     coefficient, taken = np.zeros((1, 1, 1 + d)), np.zeros((1, 1), dtype=np.int32)
     means = np.zeros((1, d))
     boost_leaves(
-        values, rows, np.array([0, len(rows)], dtype=np.int32), label, weights, 2, steps,
-        tol or 0.0, safeguard, coefficient, taken, (feature, value, risk),
-        stop=Workers(1).stop, means=means,
-    )  # fmt: skip
+        values,
+        rows,
+        np.array([0, len(rows)], dtype=np.int32),
+        label,
+        weights,
+        2,
+        steps,
+        tol or 0.0,
+        safeguard,
+        coefficient,
+        taken,
+        (feature, value, risk),
+        stop=Workers(1).stop,
+        means=means,
+    )
     done = int(taken[0, 0])
     if done < 0:
         only = names[label[rows[0]]].item()
@@ -134,11 +148,21 @@ def fit_probitboost(
         )
     check_coefficients(coefficient)
     return ProbitModel(
-        float(coefficient[0, 0, 0]), coefficient[0, 0, 1:], feature[:done], value[:done, :2],
-        value[:done, 2], risk[: done + 1], names, settings,
-        _stop_reason(done, steps, value), features.n_features, features.names, means[0],
-        table=features.table, seen=digest_of(features, of_rows),
-    )  # fmt: skip
+        float(coefficient[0, 0, 0]),
+        coefficient[0, 0, 1:],
+        feature[:done],
+        value[:done, :2],
+        value[:done, 2],
+        risk[: done + 1],
+        names,
+        settings,
+        _stop_reason(done, steps, value),
+        features.n_features,
+        features.names,
+        means[0],
+        table=features.table,
+        seen=digest_of(features, of_rows),
+    )
 
 
 def _stop_reason(done: int, steps: int, value: FloatArray) -> str:

@@ -231,9 +231,14 @@ def sbpmt_published() -> dict[str, Any]:
     7
     """
     return {
-        "min_split": 20, "min_leaf": 7, "complexity": 0.01, "tol": 1e-5, "safeguard": False,
-        "vote": "majority", "one_vs_all": "tree",
-    }  # fmt: skip
+        "min_split": 20,
+        "min_leaf": 7,
+        "complexity": 0.01,
+        "tol": 1e-5,
+        "safeguard": False,
+        "vote": "majority",
+        "one_vs_all": "tree",
+    }
 
 
 @builder
@@ -368,10 +373,22 @@ def fit_sbpmt(
     """
     check_callback(callback, progress)
     options = Options.checked(
-        members, rounds, bag, step, vote, one_vs_all, stratify, max_depth=max_depth,
-        min_leaf=min_leaf, min_split=min_split, steps=steps, tol=tol, safeguard=safeguard,
-        complexity=complexity, missing=missing,
-    )  # fmt: skip
+        members,
+        rounds,
+        bag,
+        step,
+        vote,
+        one_vs_all,
+        stratify,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        steps=steps,
+        tol=tol,
+        safeguard=safeguard,
+        complexity=complexity,
+        missing=missing,
+    )
     generator = as_generator(rng)
     y = labels_of_rows(y, y_proba, labels)
     X = with_categories(X, categorical)
@@ -395,9 +412,16 @@ class Options:
 
     @classmethod
     def checked(
-        cls, members: int, rounds: int, bag: float | int | None, step: float, vote: str,
-        one_vs_all: str, stratify: bool, **of_trees: Any,
-    ) -> Options:  # fmt: skip
+        cls,
+        members: int,
+        rounds: int,
+        bag: float | int | None,
+        step: float,
+        vote: str,
+        one_vs_all: str,
+        stratify: bool,
+        **of_trees: Any,
+    ) -> Options:
         """Return the options, or raise what `fit_sbpmt` raises; those of trees are not checked."""
         return cls(
             check_integer("members", members, least=1),
@@ -411,9 +435,13 @@ class Options:
         )
 
     def arranged(
-        self, X: Any, y: Any, sample_weight: Any, generator: np.random.Generator,
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        generator: np.random.Generator,
         n_threads: int | None,
-    ) -> Subsampled:  # fmt: skip
+    ) -> Subsampled:
         """Return the rows and their subsamples."""
         task = probit_problem(
             X, y, sample_weight, n_threads, **self.of_trees, criterion="gini", search="exact"
@@ -533,9 +561,15 @@ def _subsamples(
     more = max(0, bags.size - int(sizes.sum()))
     sizes[np.argsort(-lost, kind="stable")[:more]] += 1
     return StratifiedBags(
-        bags.rows, bags.weights, int(sizes.sum()), False, bags.seed, entries, tuple(classes),
+        bags.rows,
+        bags.weights,
+        int(sizes.sum()),
+        False,
+        bags.seed,
+        entries,
+        tuple(classes),
         tuple(sizes.tolist()),
-    )  # fmt: skip
+    )
 
 
 def _down(number: float) -> int:
@@ -555,23 +589,36 @@ def _join(
     trees = [tree for member in grown for tree in member.trees]
     root, columns = tree_columns(problem, [tree.partition for tree in trees], task.limits.criterion)
     partitions = Forest(
-        root, **columns, labels=problem.labels, n_features=problem.n_features,
-        feature_names=problem.names, settings=task.settings, table=problem.table,
-    )  # fmt: skip
+        root,
+        **columns,
+        labels=problem.labels,
+        n_features=problem.n_features,
+        feature_names=problem.names,
+        settings=task.settings,
+        table=problem.table,
+    )
     coefficient = np.concatenate([tree.coefficient for tree in trees])
     check_coefficients(coefficient)
     error = np.full((len(grown), task.settings["rounds"]), np.nan)
     for i, member in enumerate(grown):
         error[i, : len(member.error)] = member.error
     return SubaggedProbitTrees(
-        partitions, coefficient, np.concatenate([tree.taken for tree in trees]),
-        np.concatenate([member.risk for member in grown]), spread,
+        partitions,
+        coefficient,
+        np.concatenate([tree.taken for tree in trees]),
+        np.concatenate([member.risk for member in grown]),
+        spread,
         np.array([alpha for member in grown for alpha in member.alpha]),
-        np.cumsum([0, *(len(member.alpha) for member in grown)]), error,
-        np.array([member.class_rows for member in grown]), task.settings["vote"],
-        task.problem.labels, task.settings, leaf_mean=_means(trees), mean=mean,
+        np.cumsum([0, *(len(member.alpha) for member in grown)]),
+        error,
+        np.array([member.class_rows for member in grown]),
+        task.settings["vote"],
+        task.problem.labels,
+        task.settings,
+        leaf_mean=_means(trees),
+        mean=mean,
         seen=task.problem.seen,
-    )  # fmt: skip
+    )
 
 
 def _means(trees: list[GrownProbit]) -> FloatArray | None:

@@ -118,10 +118,22 @@ def fit_sbpmt(
     """
     check_callback(callback, progress)
     options = Options.checked(
-        members, rounds, bag, step, vote, one_vs_all, stratify, max_depth=max_depth,
-        min_leaf=min_leaf, min_split=min_split, steps=steps, tol=tol, safeguard=safeguard,
-        complexity=complexity, missing=missing,
-    )  # fmt: skip
+        members,
+        rounds,
+        bag,
+        step,
+        vote,
+        one_vs_all,
+        stratify,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        steps=steps,
+        tol=tol,
+        safeguard=safeguard,
+        complexity=complexity,
+        missing=missing,
+    )
     table = read_values(X, y, sample_weight)
     generator = as_generator(rng)
     if n_processes is not None:

@@ -130,9 +130,15 @@ class ProbitGrower:
         partition = arrays.grown()
         rows = arrays.data.rows if arrays.exact else arrays.rows
         leaves = kernel.list_rows(
-            partition.nodes, arrays.order, rows, arrays.exact, self.ascending, self.leaf_of,
-            self.rows, self.starts,
-        )  # fmt: skip
+            partition.nodes,
+            arrays.order,
+            rows,
+            arrays.exact,
+            self.ascending,
+            self.leaf_of,
+            self.rows,
+            self.starts,
+        )
         starts = self.starts[: leaves + 1]
         coefficient, taken, means = self._fit_leaves(starts, weights)
         return GrownProbit(partition, coefficient, taken, means, self.rows, starts)
@@ -148,10 +154,23 @@ class ProbitGrower:
 
         def fit(first: int, last: int) -> None:
             boost_leaves(
-                self.X, self.rows, starts, self.label, weights, self.n_classes, limits.steps,
-                limits.tol, limits.safeguard, coefficient, taken, None, first, last,
-                self.workers.stop, means,
-            )  # fmt: skip
+                self.X,
+                self.rows,
+                starts,
+                self.label,
+                weights,
+                self.n_classes,
+                limits.steps,
+                limits.tol,
+                limits.safeguard,
+                coefficient,
+                taken,
+                None,
+                first,
+                last,
+                self.workers.stop,
+                means,
+            )
 
         if self.workers.n_threads == 1:
             fit(0, leaves)
@@ -168,9 +187,17 @@ class ProbitGrower:
 
         def work(first: int, last: int) -> None:
             kernel.leaf_values(
-                self.X, tree.rows, tree.starts, tree.coefficient, tree.taken, first, last,
-                np.empty(d), out, tree.means,
-            )  # fmt: skip
+                self.X,
+                tree.rows,
+                tree.starts,
+                tree.coefficient,
+                tree.taken,
+                first,
+                last,
+                np.empty(d),
+                out,
+                tree.means,
+            )
 
         self.workers.run(work, n, cells=d * out.shape[1])
         return out
@@ -321,26 +348,41 @@ def fit_probit_tree(
     y = labels_of_rows(y, y_proba, labels)
     X = with_categories(X, categorical)
     task = probit_problem(
-        X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
-        steps=steps, tol=tol, safeguard=safeguard, criterion=criterion, complexity=complexity,
-        search=search, max_bins=max_bins, missing=missing, level_smoothing=level_smoothing,
-    )  # fmt: skip
+        X,
+        y,
+        sample_weight,
+        n_threads,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        steps=steps,
+        tol=tol,
+        safeguard=safeguard,
+        criterion=criterion,
+        complexity=complexity,
+        search=search,
+        max_bins=max_bins,
+        missing=missing,
+        level_smoothing=level_smoothing,
+    )
     task.settings["builder"] = "fit_probit_tree"
     cells = task.X.size * (1 + task.leaves.steps)
     with Workers(n_threads, cells) as workers:
-        grower = ProbitGrower(
-            task.problem, task.X, task.weights, task.limits, task.leaves, workers
-        )  # fmt: skip
+        grower = ProbitGrower(task.problem, task.X, task.weights, task.limits, task.leaves, workers)
         grown = grower.grow(task.weights)
         risk = grower.risk(grown, grower.values(grown), task.weights)
     check_coefficients(grown.coefficient)
     problem = task.problem
     _, columns = tree_columns(problem, [grown.partition], task.limits.criterion)
     partition = Tree(
-        **columns, labels=problem.labels, n_features=problem.n_features,
-        feature_names=problem.names, settings=task.settings, stop_reason=grower.stop_reason,
+        **columns,
+        labels=problem.labels,
+        n_features=problem.n_features,
+        feature_names=problem.names,
+        settings=task.settings,
+        stop_reason=grower.stop_reason,
         table=problem.table,
-    )  # fmt: skip
+    )
     return ProbitTree(
         partition,
         grown.coefficient,
@@ -387,21 +429,41 @@ def probit_problem(
         max_depth = check_integer("max_depth", max_depth, least=0)
     X = read_once(X, sample_weight, TAKES)
     problem, limits, settings, _ = fit_cart_problem(
-        X, y, sample_weight, n_threads, np.random.default_rng(0), task="classification",
-        criterion=criterion, max_depth=max_depth or None, min_leaf=min_leaf, min_split=min_split,
-        search=search, max_bins=max_bins, missing=missing, level_smoothing=level_smoothing,
-    )  # fmt: skip
+        X,
+        y,
+        sample_weight,
+        n_threads,
+        np.random.default_rng(0),
+        task="classification",
+        criterion=criterion,
+        max_depth=max_depth or None,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        search=search,
+        max_bins=max_bins,
+        missing=missing,
+        level_smoothing=level_smoothing,
+    )
     values = listed_values(X.source, X.rows) if isinstance(X, SortedColumns) else X.values
     if problem.entries is not None:
         values = values[problem.entries.rows]  # the kernels read X, labels and weights side by side
     kept = (
-        "criterion", "min_leaf", "min_split", "search", "max_bins", "missing", "level_smoothing"
-    )  # fmt: skip
+        "criterion",
+        "min_leaf",
+        "min_split",
+        "search",
+        "max_bins",
+        "missing",
+        "level_smoothing",
+    )
     settings = {
-        "max_depth": max_depth, **{name: settings[name] for name in kept}, "steps": leaves.steps,
-        "tol": None if tol is None else leaves.tol, "safeguard": safeguard,
+        "max_depth": max_depth,
+        **{name: settings[name] for name in kept},
+        "steps": leaves.steps,
+        "tol": None if tol is None else leaves.tol,
+        "safeguard": safeguard,
         "complexity": leaves.complexity,
-    }  # fmt: skip
+    }
     weights = np.ones(problem.n_rows) if problem.weights is None else problem.weights
     # Splits there would be undone.
     limits = replace(

@@ -29,8 +29,13 @@ except ImportError:  # before 1.9
 __all__ = ["CallbackSupportMixin", "told", "with_callbacks"]
 
 #: Options that say how many stages there are at most, and what one is called.
-STAGES = {"rounds": "round", "steps": "step", "members": "member", "nodes": "node",
-          "separators": "node"}  # fmt: skip
+STAGES = {
+    "rounds": "round",
+    "steps": "step",
+    "members": "member",
+    "nodes": "node",
+    "separators": "node",
+}
 
 
 def told(estimator: Any, build: Callable[..., Any], X: Any, y: Any, options: dict[str, Any]) -> Any:
@@ -43,9 +48,11 @@ def told(estimator: Any, build: Callable[..., Any], X: Any, y: Any, options: dic
         return build(X, y, options, None)
     weight = options.get("sample_weight")
     data = {
-        "estimator": estimator, "X": X, "y": y,
+        "estimator": estimator,
+        "X": X,
+        "y": y,
         "metadata": None if weight is None else {"sample_weight": weight},
-    }  # fmt: skip
+    }
     name = next((name for name in STAGES if type(options.get(name)) is int), None)
     fit = estimator._init_callback_context(max_subtasks=options[name] if name else None)
     fit.call_on_fit_task_begin(**data)

@@ -39,11 +39,22 @@ class Choice(NamedTuple):
 CHOICES = {
     "weak": Choice(
         {name: pb.weak.KINDS[name] for name in ("stump", "affine", "linear", "separator")},
-        ("criterion", "min_leaf", "min_weight", "search", "max_bins", "missing", "level_smoothing",
-         "directions", "terms", "pairs", "stumps"),
+        (
+            "criterion",
+            "min_leaf",
+            "min_weight",
+            "search",
+            "max_bins",
+            "missing",
+            "level_smoothing",
+            "directions",
+            "terms",
+            "pairs",
+            "stumps",
+        ),
     ),
     "observation": Choice(pb.observation.KINDS, ("rate", "sigma")),
-}  # fmt: skip
+}
 #: Least rows of a side where classes have weights: these change nothing where all rows are alike.
 LEAST_OF_CLASSES = 20
 #: What is said of parameters that builders do not have, or that are something else to them.

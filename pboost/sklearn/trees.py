@@ -22,11 +22,14 @@ BY_CLASSES = {"min_leaf": None}
 class Cart(Estimator):
     """Base of trees that can be pruned."""
 
-    own: ClassVar = {"pruned": False, **{
-        name: default
-        for name, default in options_of(pb.fit_pruned_cart).items()
-        if name in ("folds", "rule")
-    }}  # fmt: skip
+    own: ClassVar = {
+        "pruned": False,
+        **{
+            name: default
+            for name, default in options_of(pb.fit_pruned_cart).items()
+            if name in ("folds", "rule")
+        },
+    }
 
     def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
         if check_flag("pruned", self.pruned):

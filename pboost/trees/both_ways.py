@@ -331,11 +331,20 @@ class BothWaysTree:
         weight = np.ldexp(total[:, 0], self.data.weight_exponent)
         columns = self.tests(nodes, inner, weight, children)
         return Tree(
-            **columns, children=children, value=value, impurity=impurity, weight=weight,
+            **columns,
+            children=children,
+            value=value,
+            impurity=impurity,
+            weight=weight,
             n_rows=np.array([len(node.rows) for node in nodes], dtype=np.int32),
-            labels=problem.labels, n_features=problem.n_features, feature_names=problem.names,
-            settings=settings, stop_reason=stop_reason, table=problem.table, seen=problem.seen,
-        )  # fmt: skip
+            labels=problem.labels,
+            n_features=problem.n_features,
+            feature_names=problem.names,
+            settings=settings,
+            stop_reason=stop_reason,
+            table=problem.table,
+            seen=problem.seen,
+        )
 
     def tests(
         self, nodes: list[Node], inner: list[int], weight: FloatArray, children: IntArray

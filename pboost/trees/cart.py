@@ -230,12 +230,27 @@ def fit_cart(
     y = labels_of_rows(y, y_proba, labels)
     X = with_categories(X, categorical)
     problem, limits, settings, key = fit_cart_problem(
-        X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
-        max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
-        features_per_split=features_per_split, growth=growth, search=search, max_bins=max_bins,
-        missing=missing, level_smoothing=level_smoothing, prices=prices, groups=groups,
+        X,
+        y,
+        sample_weight,
+        n_threads,
+        generator,
+        task=task,
+        criterion=criterion,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        max_leaves=max_leaves,
+        features_per_split=features_per_split,
+        growth=growth,
+        search=search,
+        max_bins=max_bins,
+        missing=missing,
+        level_smoothing=level_smoothing,
+        prices=prices,
+        groups=groups,
         comparison_price=comparison_price,
-    )  # fmt: skip
+    )
     total = None if max_leaves is None else limits.leaves - 1
     with with_bar(callback, progress, total, "splits") as told:
         return fit_tree(problem, problem.weights, limits, settings, key, n_threads, told)
@@ -294,29 +309,60 @@ def fit_cart_problem(
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
     problem = tree_problem(
-        X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads,
-        takes=taken_of(missing), hold=hold,
-    )  # fmt: skip
+        X,
+        y,
+        sample_weight,
+        task=task,
+        search=search,
+        max_bins=max_bins,
+        n_threads=n_threads,
+        takes=taken_of(missing),
+        hold=hold,
+    )
     limits, settings, key = cart_limits(
-        problem, generator, task=task, criterion=criterion, max_depth=max_depth, min_leaf=min_leaf,
-        min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
-        growth=growth, search=search, max_bins=max_bins, missing=missing,
-        level_smoothing=level_smoothing, prices=plain_options(prices, groups, comparison_price),
-    )  # fmt: skip
+        problem,
+        generator,
+        task=task,
+        criterion=criterion,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        max_leaves=max_leaves,
+        features_per_split=features_per_split,
+        growth=growth,
+        search=search,
+        max_bins=max_bins,
+        missing=missing,
+        level_smoothing=level_smoothing,
+        prices=plain_options(prices, groups, comparison_price),
+    )
     return problem, limits, settings, key
 
 
 def limits_of_problem(
-    problem: Problem, generator: np.random.Generator, *, task: str, missing: str,
-    level_smoothing: Any, **limits: Any,
-) -> CartLimits:  # fmt: skip
+    problem: Problem,
+    generator: np.random.Generator,
+    *,
+    task: str,
+    missing: str,
+    level_smoothing: Any,
+    **limits: Any,
+) -> CartLimits:
     """Return the limits of the trees of a sum, as `fit_cart_problem` does of rows in one table."""
     check_taken(problem.table, problem.names, taken_of(missing))
     return cart_limits(
-        problem, generator, task=task, criterion=check_task(task, None), missing=missing,
-        level_smoothing=check_number("level_smoothing", level_smoothing, least=0.0), min_split=2,
-        features_per_split=None, growth=None, prices=plain_options(None, None, None), **limits,
-    )[0]  # fmt: skip
+        problem,
+        generator,
+        task=task,
+        criterion=check_task(task, None),
+        missing=missing,
+        level_smoothing=check_number("level_smoothing", level_smoothing, least=0.0),
+        min_split=2,
+        features_per_split=None,
+        growth=None,
+        prices=plain_options(None, None, None),
+        **limits,
+    )[0]
 
 
 def check_task(task: str, criterion: str | None) -> str:
@@ -364,11 +410,21 @@ def cart_limits(
         prices=_prices_of(prices, problem, missing),
     )
     settings = {
-        "builder": "fit_cart", "task": task, "criterion": criterion, "max_depth": max_depth,
-        "min_leaf": min_leaf, "min_split": min_split, "max_leaves": max_leaves,
-        "features_per_split": features_per_split, "growth": limits.growth, "search": search,
-        "max_bins": max_bins, "missing": missing, "level_smoothing": level_smoothing, **prices,
-    }  # fmt: skip
+        "builder": "fit_cart",
+        "task": task,
+        "criterion": criterion,
+        "max_depth": max_depth,
+        "min_leaf": min_leaf,
+        "min_split": min_split,
+        "max_leaves": max_leaves,
+        "features_per_split": features_per_split,
+        "growth": limits.growth,
+        "search": search,
+        "max_bins": max_bins,
+        "missing": missing,
+        "level_smoothing": level_smoothing,
+        **prices,
+    }
     key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
     return limits, settings, key
 

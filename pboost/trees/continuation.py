@@ -30,16 +30,29 @@ from pboost.values.options import renamed
 
 #: Options that models of earlier versions do not say.
 SINCE_TABLES = {
-    "missing": "learn", "level_smoothing": 0.0, "leaf_step": "best", "l2": 0.0, "sums": "auto",
-    "max_leaves": None, "growth": "free", "tree_comparisons": None, "trees": "per-class",
+    "missing": "learn",
+    "level_smoothing": 0.0,
+    "leaf_step": "best",
+    "l2": 0.0,
+    "sums": "auto",
+    "max_leaves": None,
+    "growth": "free",
+    "tree_comparisons": None,
+    "trees": "per-class",
     **RESTRAINTS,
-}  # fmt: skip
+}
 
 
 def continue_forest(
-    model: Forest, X: Any, y: Any, members: Any, sample_weight: Any, rng: Any,
-    n_threads: int | None, bar: Bar,
-) -> Forest:  # fmt: skip
+    model: Forest,
+    X: Any,
+    y: Any,
+    members: Any,
+    sample_weight: Any,
+    rng: Any,
+    n_threads: int | None,
+    bar: Bar,
+) -> Forest:
     """Return the forest with more trees."""
     members = check_integer("members", members, least=1)
     options = _stored_options(model, "fit_forest", FOREST_OPTIONS)
@@ -54,9 +67,18 @@ def continue_forest(
 
 
 def continue_sum(
-    model: StagewiseModel, X: Any, y: Any, *, steps: Any, sample_weight: Any, validation: Any,
-    state: Any, rng: Any, n_threads: int | None, bar: Bar,
-) -> StagewiseModel:  # fmt: skip
+    model: StagewiseModel,
+    X: Any,
+    y: Any,
+    *,
+    steps: Any,
+    sample_weight: Any,
+    validation: Any,
+    state: Any,
+    rng: Any,
+    n_threads: int | None,
+    bar: Bar,
+) -> StagewiseModel:
     """Return the sum with more trees."""
     options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
     data = FitData(columns_to_fit(model, X), y, sample_weight, n_threads, generator)
@@ -75,9 +97,18 @@ def continue_sum(
 
 
 def continue_sum_parts(
-    model: StagewiseModel, X: Any, y: Any, *, steps: Any, sample_weight: Any, validation: Any,
-    rng: Any, n_processes: int | None, n_threads: int | None, bar: Bar,
-) -> StagewiseModel:  # fmt: skip
+    model: StagewiseModel,
+    X: Any,
+    y: Any,
+    *,
+    steps: Any,
+    sample_weight: Any,
+    validation: Any,
+    rng: Any,
+    n_processes: int | None,
+    n_threads: int | None,
+    bar: Bar,
+) -> StagewiseModel:
     """Return the sum with more trees, of rows in partitions."""
     options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
     check_goes_on_parts(model, options)

@@ -89,10 +89,23 @@ def fit_cart(
     ...     tree = pboost.dask.fit_cart(X, y, max_depth=6)
     """
     options = CartOptions.checked(
-        task, criterion, missing, level_smoothing, prices, groups, comparison_price, rng, callback,
-        progress, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
-        max_leaves=max_leaves, features_per_split=features_per_split, growth=growth,
-    )  # fmt: skip
+        task,
+        criterion,
+        missing,
+        level_smoothing,
+        prices,
+        groups,
+        comparison_price,
+        rng,
+        callback,
+        progress,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        max_leaves=max_leaves,
+        features_per_split=features_per_split,
+        growth=growth,
+    )
     of = OF_TASK[options.task]
     table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     parts = table.tree_parts()

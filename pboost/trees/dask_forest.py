@@ -94,10 +94,25 @@ def fit_forest(
     ...     forest = pboost.dask.fit_forest(X, y, members=20, max_depth=8, rng=0)
     """
     options = ForestOptions.checked(
-        members, replace, bag, task, criterion, missing, level_smoothing, prices, groups,
-        comparison_price, rng, callback, progress, max_depth=max_depth, min_leaf=min_leaf,
-        min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
-    )  # fmt: skip
+        members,
+        replace,
+        bag,
+        task,
+        criterion,
+        missing,
+        level_smoothing,
+        prices,
+        groups,
+        comparison_price,
+        rng,
+        callback,
+        progress,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        max_leaves=max_leaves,
+        features_per_split=features_per_split,
+    )
     of = OF_TASK[options.of_trees.task]
     table = read_table(X, y, sample_weight, max_bins, of, edges, weighted_edges)
     forest = options.of(table.tree_parts())
@@ -107,11 +122,15 @@ def fit_forest(
     before = np.cumsum([0, *(len(y) if w is None else np.count_nonzero(w) for y, w in found)])
     given = [
         table.client.submit(
-            _given, part, table.bins, table.values, (forest.n_classes, int(first), int(positive)),
+            _given,
+            part,
+            table.bins,
+            table.values,
+            (forest.n_classes, int(first), int(positive)),
             pure=False,
         )
         for part, first, positive in zip(table.coded, start[:-1], before[:-1], strict=True)
-    ]  # fmt: skip
+    ]
     table.coded.clear()  # workers keep what futures are held of
     with DaskPlaces(table.client, given, BagShard) as engine, Workers(1) as workers:
         return forest.fit(engine, workers, np.concatenate([y for y, _ in found]), weights)

@@ -131,12 +131,26 @@ def fit_stagewise(
     ...     model = pboost.dask.fit_stagewise(X, y, steps=50)
     """
     check_callback(callback, progress)
-    given = {"learning_rate": learning_rate, "steps": steps, "leaf_step": leaf_step,
-        "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
-        "features_per_tree": features_per_tree, "features_per_split": features_per_split,
-        "l2": l2, "monotone": monotone, "interactions": interactions, "max_depth": max_depth,
-        "max_leaves": max_leaves, "missing": missing, "min_leaf": min_leaf,
-        "level_smoothing": level_smoothing, "sums": sums}  # fmt: skip
+    given = {
+        "learning_rate": learning_rate,
+        "steps": steps,
+        "leaf_step": leaf_step,
+        "max_step": max_step,
+        "start": start,
+        "min_weight": min_weight,
+        "min_gain": min_gain,
+        "features_per_tree": features_per_tree,
+        "features_per_split": features_per_split,
+        "l2": l2,
+        "monotone": monotone,
+        "interactions": interactions,
+        "max_depth": max_depth,
+        "max_leaves": max_leaves,
+        "missing": missing,
+        "min_leaf": min_leaf,
+        "level_smoothing": level_smoothing,
+        "sums": sums,
+    }
     if loss is None and task is not None:
         loss = loss_in_parts(task)
     # Without both the rows say which loss it is; whatever they are, other options are checked.
@@ -156,9 +170,19 @@ def fit_stagewise(
 
 
 def continue_dask_sum(
-    model: StagewiseModel, X: Any, y: Any, *, steps: Any, sample_weight: Any, validation: Any,
-    rng: Any, max_bins: int, edges: str, weighted_edges: bool, bar: Bar,
-) -> StagewiseModel:  # fmt: skip
+    model: StagewiseModel,
+    X: Any,
+    y: Any,
+    *,
+    steps: Any,
+    sample_weight: Any,
+    validation: Any,
+    rng: Any,
+    max_bins: int,
+    edges: str,
+    weighted_edges: bool,
+    bar: Bar,
+) -> StagewiseModel:
     """Return the sum with more trees; see `pboost.dask.continue_fit`."""
     options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
     check_goes_on_parts(model, options)
@@ -187,12 +211,15 @@ class _Parts:
         no_label, no_number = np.empty(0, dtype=np.int32), np.empty(0)
         is_classes = parts.labels is not None
         return Problem(
-            columns=table.bins.select(no_label), labels=parts.labels,
+            columns=table.bins.select(no_label),
+            labels=parts.labels,
             label=values if is_classes else no_label,
             weights=None if table.weights is None else np.concatenate([w for _, w in found]),
-            names=table.bins.names, y=no_number if is_classes else values,
-            exponent=parts.exponent, table=table.bins.table,
-        )  # fmt: skip
+            names=table.bins.names,
+            y=no_number if is_classes else values,
+            exponent=parts.exponent,
+            table=table.bins.table,
+        )
 
     def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         """No rows are held out of those of workers, see `check_here`."""
@@ -209,9 +236,16 @@ class _Parts:
         return pairs.joined(found, weights.n_copies)
 
     def rounds(
-        self, problem: Problem, y: FloatArray, loss: Loss, weights: Weights, bias: Any,
-        limits: CartLimits, steps: Steps, restraints: Restraints,
-    ) -> ShardedRounds:  # fmt: skip
+        self,
+        problem: Problem,
+        y: FloatArray,
+        loss: Loss,
+        weights: Weights,
+        bias: Any,
+        limits: CartLimits,
+        steps: Steps,
+        restraints: Restraints,
+    ) -> ShardedRounds:
         """Return what grows one tree a round."""
         table = self._table
         greatest = 1.0 if problem.weights is None else float(problem.weights.max())
@@ -240,9 +274,11 @@ def _scanned(
 
 
 def _given(
-    part: Coded, bins: BinnedColumns, values: Array | int,
+    part: Coded,
+    bins: BinnedColumns,
+    values: Array | int,
     own: tuple[float, float | None, bool, int, Loss, float],
-) -> Given:  # fmt: skip
+) -> Given:
     """Return what a place is made of; see `_Parts.rounds`."""
     greatest, unit, are_alike, most_copies, loss, bias = own
     y = truth_of(part, values, np.int32)

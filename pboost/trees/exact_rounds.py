@@ -22,9 +22,16 @@ class ExactRounds:
     """A fit whose trees are fitted to targets by squared error; parameters as of `Rounds`."""
 
     def __init__(
-        self, problem: Problem, y: FloatArray, loss: Loss, weight: FloatArray, f: FloatArray,
-        limits: CartLimits, steps: Steps, n_threads: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        problem: Problem,
+        y: FloatArray,
+        loss: Loss,
+        weight: FloatArray,
+        f: FloatArray,
+        limits: CartLimits,
+        steps: Steps,
+        n_threads: int | None,
+    ) -> None:
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used, self.is_own = np.flatnonzero(weight > 0), not is_of_package(loss)

@@ -42,9 +42,21 @@ BLOCK_ROWS = 64 * tree_walk.TILE_ROWS
 SAME_MEAN = 1e-6
 #: What a forest is fitted with beside its size, as in its settings.
 FOREST_OPTIONS = (
-    "task", "criterion", "max_depth", "min_leaf", "min_split", "max_leaves", "features_per_split",
-    "search", "max_bins", "missing", "level_smoothing", "replace", "bag", *PRICE_OPTIONS,
-)  # fmt: skip
+    "task",
+    "criterion",
+    "max_depth",
+    "min_leaf",
+    "min_split",
+    "max_leaves",
+    "features_per_split",
+    "search",
+    "max_bins",
+    "missing",
+    "level_smoothing",
+    "replace",
+    "bag",
+    *PRICE_OPTIONS,
+)
 
 
 @builder
@@ -173,12 +185,21 @@ def fit_forest(
     """
     check_callback(callback, progress)
     options = {
-        "task": task, "criterion": criterion, "max_depth": max_depth, "min_leaf": min_leaf,
-        "min_split": min_split, "max_leaves": max_leaves, "features_per_split": features_per_split,
-        "search": search, "max_bins": max_bins, "missing": missing,
-        "level_smoothing": level_smoothing, "replace": replace, "bag": bag,
+        "task": task,
+        "criterion": criterion,
+        "max_depth": max_depth,
+        "min_leaf": min_leaf,
+        "min_split": min_split,
+        "max_leaves": max_leaves,
+        "features_per_split": features_per_split,
+        "search": search,
+        "max_bins": max_bins,
+        "missing": missing,
+        "level_smoothing": level_smoothing,
+        "replace": replace,
+        "bag": bag,
         **plain_options(prices, groups, comparison_price),
-    }  # fmt: skip
+    }
     members = check_integer("members", members, least=1)
     y = labels_of_rows(y, y_proba, labels)
     X = with_categories(X, categorical)

@@ -134,10 +134,25 @@ def fit_forest(
     True
     """
     options = ForestOptions.checked(
-        members, replace, bag, task, criterion, missing, level_smoothing, prices, groups,
-        comparison_price, rng, callback, progress, max_depth=max_depth, min_leaf=min_leaf,
-        min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
-    )  # fmt: skip
+        members,
+        replace,
+        bag,
+        task,
+        criterion,
+        missing,
+        level_smoothing,
+        prices,
+        groups,
+        comparison_price,
+        rng,
+        callback,
+        progress,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        max_leaves=max_leaves,
+        features_per_split=features_per_split,
+    )
     parts = read_tree_parts(X, y, sample_weight, options.of_trees.task)
     forest = options.of(parts)
     weights = None if parts.weights is None else np.concatenate(parts.weights)
@@ -178,9 +193,19 @@ class ForestOptions:
         """Return the options, or raise what `fit_forest` raises whatever the data."""
         generator = as_generator(rng)
         of_trees = CartOptions.checked(
-            task, criterion, missing, level_smoothing, prices, groups, comparison_price, generator,
-            callback, progress, growth=None, **limits,
-        )  # fmt: skip
+            task,
+            criterion,
+            missing,
+            level_smoothing,
+            prices,
+            groups,
+            comparison_price,
+            generator,
+            callback,
+            progress,
+            growth=None,
+            **limits,
+        )
         members = check_integer("members", members, least=1)
         return cls(members, replace, check_bag(bag), of_trees, generator_state(generator))
 
@@ -223,9 +248,11 @@ class _PartsForest:
                 if tally.tell(told, member + 1, tree):
                     break
         said = {
-            "builder": "fit_forest", "members": options.members, "replace": bags.replace,
+            "builder": "fit_forest",
+            "members": options.members,
+            "replace": bags.replace,
             "bag": options.bag,
-        }  # fmt: skip
+        }
         known = {} if options.state is None else {"rng": options.state}
         return join_trees(trees, {**own.settings, **said, **known}, tally.close(), None)
 
@@ -234,9 +261,13 @@ class _Members:
     """What grows the members of a forest whose rows an engine has."""
 
     def __init__(
-        self, engine: Engine, workers: Workers, problem: Problem, limits: CartLimits,
+        self,
+        engine: Engine,
+        workers: Workers,
+        problem: Problem,
+        limits: CartLimits,
         settings: dict[str, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._engine, self._workers, self._problem = engine, workers, problem
         self._limits, self._settings = limits, settings
 

@@ -33,9 +33,14 @@ Scan: TypeAlias = Callable[[Weights], tuple[NDArray[np.intp], NDArray[np.uint8]]
 
 
 def chosen(
-    growth: str, scan: Scan, y: FloatArray, loss: Loss, weights: Weights, bias: Any,
+    growth: str,
+    scan: Scan,
+    y: FloatArray,
+    loss: Loss,
+    weights: Weights,
+    bias: Any,
     limits: CartLimits,
-) -> tuple[str, CartLimits]:  # fmt: skip
+) -> tuple[str, CartLimits]:
     """Return a growth, free or symmetric in place of "auto", and the limits with it.
 
     `scan` returns, given weights, which rows of `y` are looked at, and their codes. Greedy free

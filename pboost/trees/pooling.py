@@ -186,8 +186,10 @@ def pooling_of(
     ends = (1 + has_holes) * cells + np.cumsum(sizes)
     n_gains = int(ends[-1]) + len(lanes.bundled)
     return Pooling(
-        share.depth, share.share,
+        share.depth,
+        share.share,
         np.empty((n_slots if share.share < 1 else 0, n_gains), dtype=np.float32),
-        np.empty(n_gains, dtype=np.float32), np.where(of_levels, ends - sizes, -1),
+        np.empty(n_gains, dtype=np.float32),
+        np.where(of_levels, ends - sizes, -1),
         np.empty((d if of_levels.any() else 0, boost.SETS_SIZE), dtype=np.uint8),
-    )  # fmt: skip
+    )

@@ -427,13 +427,17 @@ def fit_pruned_cart(
     pruned = prune(tree, float(path.lam[best]))
     table = _table(path, error, standard_error, best, exponent, 2 * problem.exponent)
     said = {
-        "builder": "fit_pruned_cart", "folds": folds, "rule": rule,
+        "builder": "fit_pruned_cart",
+        "folds": folds,
+        "rule": rule,
         "pruned_at": float(table.lam[best]),
-    }  # fmt: skip
+    }
     return replace(
-        pruned, weight=np.ldexp(pruned.weight, exponent), pruning=table,
+        pruned,
+        weight=np.ldexp(pruned.weight, exponent),
+        pruning=table,
         settings={**pruned.settings, **said},
-    )  # fmt: skip
+    )
 
 
 def _last_within(error: FloatArray, most: float) -> int:

@@ -25,9 +25,15 @@ from pboost.values import (
 
 #: The options that say so, and what they are where nothing is held back.
 RESTRAINTS: dict[str, Any] = {
-    "min_weight": 0.0, "min_gain": 0.0, "features_per_tree": None, "features_per_split": None,
-    "monotone": None, "interactions": None, **PRICE_OPTIONS, "price_tradeoff": None,
-}  # fmt: skip
+    "min_weight": 0.0,
+    "min_gain": 0.0,
+    "features_per_tree": None,
+    "features_per_split": None,
+    "monotone": None,
+    "interactions": None,
+    **PRICE_OPTIONS,
+    "price_tradeoff": None,
+}
 
 #: The version of the units of `l2`, `min_weight` and `min_gain`, in settings; see `in_units`.
 UNITS = 2
@@ -143,10 +149,12 @@ def plain_monotone(monotone: Any) -> Any:
                 f"(down), got {shown(monotone)}"
             ) from None
     return [
-        [str(column) if isinstance(column, str) else check_integer("monotone", column, least=0),
-         check_integer("monotone", way, least=-1, most=1)]
+        [
+            str(column) if isinstance(column, str) else check_integer("monotone", column, least=0),
+            check_integer("monotone", way, least=-1, most=1),
+        ]
         for column, way in pairs
-    ]  # fmt: skip
+    ]
 
 
 def _directions(monotone: Any, problem: Problem) -> IntArray | None:

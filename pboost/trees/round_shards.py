@@ -122,12 +122,22 @@ class Fitted(NamedTuple):
         subset = None if self.subset is None else self.subset.view(np.uint64)
         n = len(self.feature)
         return Tree(
-            feature=self.feature, threshold=self.threshold, children=self.children,
-            value=self.value, impurity=np.zeros(n), weight=np.zeros(n),
-            n_rows=np.zeros(n, dtype=np.int32), labels=None, n_features=n_features,
-            feature_names=None, settings={}, stop_reason="", missing=self.missing,
-            subset_column=self.subset_column, subset=subset,
-        )  # fmt: skip
+            feature=self.feature,
+            threshold=self.threshold,
+            children=self.children,
+            value=self.value,
+            impurity=np.zeros(n),
+            weight=np.zeros(n),
+            n_rows=np.zeros(n, dtype=np.int32),
+            labels=None,
+            n_features=n_features,
+            feature_names=None,
+            settings={},
+            stop_reason="",
+            missing=self.missing,
+            subset_column=self.subset_column,
+            subset=subset,
+        )
 
 
 class Added(NamedTuple):
@@ -152,18 +162,29 @@ class RoundShard:
     RECORDS: ClassVar = (Answer,)
 
     def __init__(
-        self, columns: BinnedColumns, y: FloatArray, weight: FloatArray | None, are_copies: bool,
-        most_copies: int, loss: Loss, bias: float, workers: Workers,
-    ) -> None:  # fmt: skip
+        self,
+        columns: BinnedColumns,
+        y: FloatArray,
+        weight: FloatArray | None,
+        are_copies: bool,
+        most_copies: int,
+        loss: Loss,
+        bias: float,
+        workers: Workers,
+    ) -> None:
         n = len(y)
         listed = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
         self._listed: IntArray = listed.astype(np.int32)
         copies = int(weight.sum()) if are_copies and weight is not None else len(listed)
         of_rows = Weights(weight, are_copies, len(listed), copies, most_copies, float(copies))
         problem = Problem(
-            columns=columns, labels=None, label=_NO_ROWS, weights=None, names=None,
+            columns=columns,
+            labels=None,
+            label=_NO_ROWS,
+            weights=None,
+            names=None,
             y=np.broadcast_to(0.0, n),
-        )  # fmt: skip
+        )
         limits = CartLimits("squared", 1, 2, 1, 2, columns.n_features, "depth-first")
         steps = Steps(1.0, np.inf, True, 0.0)
         self._rounds = _Here(
@@ -297,7 +318,14 @@ class RoundShard:
             f[rows[start:stop]] += value
 
     _DO: Mapping[type, Any] = {
-        Farthest: _farthest, Slopes: _slopes, Sizes: _sizes, Packed: _packed, Parted: _parted,
-        Asked: _asked, Gathered: _gathered, Looked: _looked, Added: _added,
+        Farthest: _farthest,
+        Slopes: _slopes,
+        Sizes: _sizes,
+        Packed: _packed,
+        Parted: _parted,
+        Asked: _asked,
+        Gathered: _gathered,
+        Looked: _looked,
+        Added: _added,
         Fitted: _fitted,
-    }  # fmt: skip
+    }

@@ -70,10 +70,17 @@ class Rounds:
     shares_lanes = True
 
     def __init__(
-        self, problem: Problem, y: FloatArray, loss: Loss, weight: Weights, f: FloatArray,
-        limits: CartLimits, steps: Steps, restraints: Restraints | None = None,
+        self,
+        problem: Problem,
+        y: FloatArray,
+        loss: Loss,
+        weight: Weights,
+        f: FloatArray,
+        limits: CartLimits,
+        steps: Steps,
+        restraints: Restraints | None = None,
         workers: threads.Workers | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         columns = problem.columns
         assert isinstance(columns, BinnedColumns)
         self.problem, self.y, self.f, self.loss, self.steps = problem, y, f, loss, steps
@@ -195,9 +202,12 @@ class Rounds:
         self.mean_loss = self.loss.reported * total / self.total
 
     def take(
-        self, residual: FloatArray, steepest: float, most_curved: float,
+        self,
+        residual: FloatArray,
+        steepest: float,
+        most_curved: float,
         root: FloatArray | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Take over the gradients of the log loss of a class against the others, (n,).
 
         Their sizes tell curvatures and log odds. `root` has the masses by bin of all rows of
@@ -372,6 +382,9 @@ class Rounds:
         """Return what models say of themselves."""
         problem = self.problem
         return {
-            "labels": None, "n_features": problem.n_features, "feature_names": problem.names,
-            "settings": {"builder": "fit_stagewise"}, "table": problem.table,
-        }  # fmt: skip
+            "labels": None,
+            "n_features": problem.n_features,
+            "feature_names": problem.names,
+            "settings": {"builder": "fit_stagewise"},
+            "table": problem.table,
+        }

@@ -62,9 +62,16 @@ class RowParts(Protocol):
         """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""
 
     def rounds(
-        self, problem: Problem, y: FloatArray, loss: Loss, weights: Weights, bias: Any,
-        limits: CartLimits, steps: Steps, restraints: Restraints,
-    ) -> ShardedRounds:  # fmt: skip
+        self,
+        problem: Problem,
+        y: FloatArray,
+        loss: Loss,
+        weights: Weights,
+        bias: Any,
+        limits: CartLimits,
+        steps: Steps,
+        restraints: Restraints,
+    ) -> ShardedRounds:
         """Return what grows one tree a round."""
 
 
@@ -101,16 +108,27 @@ class SumParts:
         check_size(sum(columns.n_rows for columns in parts.columns))
         whole = parts.problem()
         return Problem(
-            columns=whole.columns, labels=parts.labels, label=np.concatenate(parts.label),
+            columns=whole.columns,
+            labels=parts.labels,
+            label=np.concatenate(parts.label),
             weights=None if parts.weights is None else np.concatenate(parts.weights),
-            names=whole.names, y=np.concatenate(parts.y), exponent=parts.exponent,
+            names=whole.names,
+            y=np.concatenate(parts.y),
+            exponent=parts.exponent,
             table=whole.table,
-        )  # fmt: skip
+        )
 
     def rounds(
-        self, problem: Problem, y: FloatArray, loss: Loss, weights: Weights, bias: Any,
-        limits: CartLimits, steps: Steps, restraints: Restraints,
-    ) -> ShardedRounds:  # fmt: skip
+        self,
+        problem: Problem,
+        y: FloatArray,
+        loss: Loss,
+        weights: Weights,
+        bias: Any,
+        limits: CartLimits,
+        steps: Steps,
+        restraints: Restraints,
+    ) -> ShardedRounds:
         """Return what grows one tree a round."""
         given = self._given(y, loss, weights, bias)
         place = places(self.parts.columns, given, RoundShard, self.n_processes, self.n_threads)
@@ -137,9 +155,16 @@ class ShardedRounds(Rounds):
     shares_lanes = False
 
     def __init__(
-        self, engine: Engine, problem: Problem, y: FloatArray, loss: Loss, weight: Weights,
-        limits: CartLimits, steps: Steps, restraints: Restraints,
-    ) -> None:  # fmt: skip
+        self,
+        engine: Engine,
+        problem: Problem,
+        y: FloatArray,
+        loss: Loss,
+        weight: Weights,
+        limits: CartLimits,
+        steps: Steps,
+        restraints: Restraints,
+    ) -> None:
         self._engine, self._told = engine, list[Any]()
         self.elsewhere = Elsewhere(self)
         self._sign = -1.0 if loss.name in kernel.OF_MARGIN else 1.0
@@ -235,9 +260,13 @@ class Elsewhere:
 
     #: What is answered once something has gone wrong.
     NOTHING: ClassVar[Mapping[str, Any]] = {
-        "pack": None, "is_pure": True, "count": None, "squares": 0.0, "part": 0,
+        "pack": None,
+        "is_pure": True,
+        "count": None,
+        "squares": 0.0,
+        "part": 0,
         "rows_by_bin": np.zeros(MAX_BINS, dtype=np.int32),
-    }  # fmt: skip
+    }
 
     def __init__(self, rounds: ShardedRounds) -> None:
         self._rounds = rounds

@@ -123,10 +123,23 @@ def fit_cart(
     True
     """
     options = CartOptions.checked(
-        task, criterion, missing, level_smoothing, prices, groups, comparison_price, rng, callback,
-        progress, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
-        max_leaves=max_leaves, features_per_split=features_per_split, growth=growth,
-    )  # fmt: skip
+        task,
+        criterion,
+        missing,
+        level_smoothing,
+        prices,
+        groups,
+        comparison_price,
+        rng,
+        callback,
+        progress,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+        max_leaves=max_leaves,
+        features_per_split=features_per_split,
+        growth=growth,
+    )
     parts = read_tree_parts(X, y, sample_weight, options.task)
     tree = options.of(parts)
     given = given_of(parts)
@@ -181,9 +194,11 @@ class CartOptions:
         own = {
             "missing": missing,
             "level_smoothing": check_number("level_smoothing", level_smoothing, least=0.0),
-            "prices": plain_options(prices, groups, comparison_price), "search": "auto",
-            "max_bins": MAX_BINS, **limits,
-        }  # fmt: skip
+            "prices": plain_options(prices, groups, comparison_price),
+            "search": "auto",
+            "max_bins": MAX_BINS,
+            **limits,
+        }
         refuse_both_ways(missing, "partitions")
         return cls(task, criterion, own, generator, told_to, progress)
 
@@ -193,9 +208,12 @@ class CartOptions:
         check_taken(problem.table, problem.names, taken_of(self.own["missing"]))
         task = REGRESSION if parts.labels is None else CLASSIFICATION
         limits, settings, key = cart_limits(
-            problem, self.generator, task=task, criterion=check_task(task, self.criterion),
+            problem,
+            self.generator,
+            task=task,
+            criterion=check_task(task, self.criterion),
             **self.own,
-        )  # fmt: skip
+        )
         return _PartsTree(self, problem, parts.weights is not None, limits, settings, key)
 
 

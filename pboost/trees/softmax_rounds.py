@@ -62,10 +62,14 @@ class SoftmaxRounds:
     """
 
     def __init__(
-        self, label: FloatArray, weights: Weights, f: FloatArray, steps: Steps,
+        self,
+        label: FloatArray,
+        weights: Weights,
+        f: FloatArray,
+        steps: Steps,
         make: Callable[[FloatArray, Loss, Weights, FloatArray, Steps], Any],
         workers: threads.Workers | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.workers = threads.Workers(1) if workers is None else workers
         self.label, self.f, self.n_trees = label, f, len(f)
         self.weight, self.are_copies = weights.of_rows, weights.are_copies
@@ -99,9 +103,18 @@ class SoftmaxRounds:
         team = 0 if len(self.label) < 2 * share else self.workers.team
         largest = np.zeros((2, self.workers.n_threads, len(self.f)))
         softmax.shares(
-            self.f, self.label, self.weight, self.are_copies, self.per_limit, self.residual,
-            self.loss, largest[0], largest[1], team, share,
-        )  # fmt: skip
+            self.f,
+            self.label,
+            self.weight,
+            self.are_copies,
+            self.per_limit,
+            self.residual,
+            self.loss,
+            largest[0],
+            largest[1],
+            team,
+            share,
+        )
         self.steepest, self.most = largest.max(axis=1)
         copies = self.weight if self.are_copies else None
         self.mean_loss = boost.exact_sum(self.loss, copies) / self.total
@@ -180,10 +193,21 @@ class Roots:
         at_once = block * max(1, len(self.work) * threads.CELLS_PER_CALL // (block * d))
         for start in range(0, n, at_once):
             softmax.count_roots(
-                self.one.lanes.groups, self.bins, fit.residual[classes], fit.weight,
-                fit.are_copies, block, fit.per_limit, fit.steepest[classes], fit.most[classes],
-                start, min(n, start + at_once), self.work, self.masses, team,
-            )  # fmt: skip
+                self.one.lanes.groups,
+                self.bins,
+                fit.residual[classes],
+                fit.weight,
+                fit.are_copies,
+                block,
+                fit.per_limit,
+                fit.steepest[classes],
+                fit.most[classes],
+                start,
+                min(n, start + at_once),
+                self.work,
+                self.masses,
+                team,
+            )
             threads.check_stop()
         for more in self.masses[1:]:
             self.masses[0] += more

@@ -82,14 +82,30 @@ TREES = ("per-class", "one")
 MAX_STEP = 4.0
 #: The options of a sum of trees that are those of `fit_cart`.
 TREE_OPTIONS = (
-    "max_depth", "max_leaves", "min_leaf", "search", "max_bins", "missing", "level_smoothing",
-)  # fmt: skip
+    "max_depth",
+    "max_leaves",
+    "min_leaf",
+    "search",
+    "max_bins",
+    "missing",
+    "level_smoothing",
+)
 #: What a sum of trees is fitted with beside loss, validation and number, as in its settings.
 SUM_OPTIONS = (
-    "task", "trees", "learning_rate", "max_step", "start", "bag", "leaf_step", "l2", "sums",
-    "growth", "tree_comparisons",
-    *TREE_OPTIONS, *RESTRAINTS,
-)  # fmt: skip
+    "task",
+    "trees",
+    "learning_rate",
+    "max_step",
+    "start",
+    "bag",
+    "leaf_step",
+    "l2",
+    "sums",
+    "growth",
+    "tree_comparisons",
+    *TREE_OPTIONS,
+    *RESTRAINTS,
+)
 
 
 @builder
@@ -374,24 +390,50 @@ def fit_stagewise(
     check_callback(callback, progress)
     y, X = labels_of_rows(y, y_proba, labels), with_categories(X, categorical)
     loss = check_loss(loss_of(y, task) if loss is None else loss)
-    options = {"task": task_of_loss(loss, y, task), "trees": trees, "learning_rate": learning_rate,
-        "steps": check_integer("steps", steps, least=1), "leaf_step": leaf_step, "bag": bag,
-        "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
-        "features_per_tree": features_per_tree, "features_per_split": features_per_split, "l2": l2,
-        "monotone": plain_monotone(monotone), "interactions": plain_interactions(interactions),
-        **plain_options(prices, groups, comparison_price), "price_tradeoff": price_tradeoff,
-        "max_depth": max_depth, "max_leaves": max_leaves, "growth": growth, "missing": missing,
-        "min_leaf": min_leaf, "search": search, "level_smoothing": level_smoothing, "sums": sums,
-        "max_bins": max_bins, "tree_comparisons": plain_comparisons(tree_comparisons)}  # fmt: skip
+    options = {
+        "task": task_of_loss(loss, y, task),
+        "trees": trees,
+        "learning_rate": learning_rate,
+        "steps": check_integer("steps", steps, least=1),
+        "leaf_step": leaf_step,
+        "bag": bag,
+        "max_step": max_step,
+        "start": start,
+        "min_weight": min_weight,
+        "min_gain": min_gain,
+        "features_per_tree": features_per_tree,
+        "features_per_split": features_per_split,
+        "l2": l2,
+        "monotone": plain_monotone(monotone),
+        "interactions": plain_interactions(interactions),
+        **plain_options(prices, groups, comparison_price),
+        "price_tradeoff": price_tradeoff,
+        "max_depth": max_depth,
+        "max_leaves": max_leaves,
+        "growth": growth,
+        "missing": missing,
+        "min_leaf": min_leaf,
+        "search": search,
+        "level_smoothing": level_smoothing,
+        "sums": sums,
+        "max_bins": max_bins,
+        "tree_comparisons": plain_comparisons(tree_comparisons),
+    }
     data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
     told = partial(with_bar, callback, progress)
     return grow_sum(data, loss, options, (validation, patience), told)
 
 
 def grow_sum(
-    data: FitData, loss: Loss, options: Mapping[str, Any], held_out: tuple[Any, Any], bar: Bar,
-    given: StagewiseModel | None = None, told: int = 0, parts: RowParts | None = None,
-) -> StagewiseModel:  # fmt: skip
+    data: FitData,
+    loss: Loss,
+    options: Mapping[str, Any],
+    held_out: tuple[Any, Any],
+    bar: Bar,
+    given: StagewiseModel | None = None,
+    told: int = 0,
+    parts: RowParts | None = None,
+) -> StagewiseModel:
     """Return the sum of so many trees, of which the first may be given; `told`: of how many.
 
     Rows in `parts` are those of the fit; X has no others then.
@@ -400,9 +442,13 @@ def grow_sum(
 
 
 def begin_sum(
-    data: FitData, loss: Loss, options: Mapping[str, Any], held_out: tuple[Any, Any],
-    given: StagewiseModel | None = None, parts: RowParts | None = None,
-) -> SumFit:  # fmt: skip
+    data: FitData,
+    loss: Loss,
+    options: Mapping[str, Any],
+    held_out: tuple[Any, Any],
+    given: StagewiseModel | None = None,
+    parts: RowParts | None = None,
+) -> SumFit:
     """Return the fit of a sum before its first tree; see `grow_sum`."""
     check_choice("search", options["search"], SEARCHES)
     rate = check_number(
@@ -439,10 +485,16 @@ def begin_sum(
     values = None if parts is None else parts.values
     watch = LossWatch(*held_out, problem, loss, data.generator, values)
     settings = {
-        "builder": "fit_stagewise", "loss": str(loss), "units": UNITS, **options,
-        "learning_rate": rate, "leaf_step": leaf_step, "max_step": most, "bag": bag,
+        "builder": "fit_stagewise",
+        "loss": str(loss),
+        "units": UNITS,
+        **options,
+        "learning_rate": rate,
+        "leaf_step": leaf_step,
+        "max_step": most,
+        "bag": bag,
         **watch.settings,
-    }  # fmt: skip
+    }
     restraints = read_restraints(options, problem, data.generator)
     if isinstance(loss, Softmax) and restraints.direction is not None:
         raise NotImplementedError(
@@ -455,9 +507,20 @@ def begin_sum(
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
         return SumFit(
-            problem, target, loss, watch, limits, settings, data, given, restraints, of_row,
-            workers, parts, labels,
-        )  # fmt: skip
+            problem,
+            target,
+            loss,
+            watch,
+            limits,
+            settings,
+            data,
+            given,
+            restraints,
+            of_row,
+            workers,
+            parts,
+            labels,
+        )
 
 
 def _leaf_step(leaf_step: str, loss: Loss) -> str:
@@ -511,11 +574,21 @@ class SumFit(SumGrowth):
     """The trees of one fit so far, and the decision values that they give the training rows."""
 
     def __init__(
-        self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
-        settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
-        restraints: Restraints, of_row: float, workers: Workers, parts: RowParts | None,
+        self,
+        problem: Problem,
+        y: FloatArray,
+        loss: Loss,
+        watch: LossWatch,
+        limits: CartLimits,
+        settings: dict[str, Any],
+        data: FitData,
+        given: StagewiseModel | None,
+        restraints: Restraints,
+        of_row: float,
+        workers: Workers,
+        parts: RowParts | None,
         labels: NDArray[Any] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(loss, watch, settings, labels, workers)
         nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
         self.problem = replace(problem, labels=None, label=np.empty(0, dtype=np.int32), y=nothing)
@@ -567,9 +640,14 @@ class SumFit(SumGrowth):
         watch.begin(self.bias)
 
     def _rounds_here(
-        self, limits: CartLimits, held: Restraints, workers: Workers, y: FloatArray,
-        weights: Weights, steps: Steps,
-    ) -> Any:  # fmt: skip
+        self,
+        limits: CartLimits,
+        held: Restraints,
+        workers: Workers,
+        y: FloatArray,
+        weights: Weights,
+        steps: Steps,
+    ) -> Any:
         """Return what grows the trees of a round on rows in one table."""
         f = np.repeat(np.expand_dims(self.bias, -1), len(y), axis=-1)
         make = partial(self._rounds, limits, held, workers)
@@ -579,9 +657,16 @@ class SumFit(SumGrowth):
         return kind(y, weights, f, steps, make, workers)
 
     def _rounds(
-        self, limits: CartLimits, held: Restraints, workers: Workers, y: FloatArray,
-        loss: Loss, weights: Weights, f: FloatArray, steps: Steps,
-    ) -> Rounds | ExactRounds:  # fmt: skip
+        self,
+        limits: CartLimits,
+        held: Restraints,
+        workers: Workers,
+        y: FloatArray,
+        loss: Loss,
+        weights: Weights,
+        f: FloatArray,
+        steps: Steps,
+    ) -> Rounds | ExactRounds:
         """Return what grows one tree a round."""
         if isinstance(self.problem.columns, BinnedColumns):
             return Rounds(self.problem, y, loss, weights, f, limits, steps, held, workers)

@@ -40,9 +40,13 @@ class SumGrowth:
     n_made: int
 
     def __init__(
-        self, loss: Loss, watch: LossWatch, settings: dict[str, Any], labels: NDArray[Any] | None,
+        self,
+        loss: Loss,
+        watch: LossWatch,
+        settings: dict[str, Any],
+        labels: NDArray[Any] | None,
         workers: Workers,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.loss, self.watch, self.settings = loss, watch, settings
         self.labels, self.workers = labels, workers
         self.trees: list[Any] = []
@@ -97,10 +101,16 @@ class SumGrowth:
         """Return the model, with the trees up to the best on validation rows."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
         return StagewiseModel(
-            self._forest(kept), self.bias, self.loss, self.labels, self.settings, stop_reason,
+            self._forest(kept),
+            self.bias,
+            self.loss,
+            self.labels,
+            self.settings,
+            stop_reason,
             np.array(self.training_loss[: kept + 1]),
-            np.array(self.watch.losses) if self.watch.settings else None, seen=self.watch.seen,
-        )  # fmt: skip
+            np.array(self.watch.losses) if self.watch.settings else None,
+            seen=self.watch.seen,
+        )
 
     def _forest(self, kept: int) -> Forest:
         """Return the trees of the first rounds, of which those made before stay as they are."""

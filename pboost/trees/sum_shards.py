@@ -154,15 +154,30 @@ def fit_stagewise(
         loss = loss_in_parts(task_of_parts(check_parts("y", y)) if task is None else task)
     own = check_loss(loss)
     options = sum_options(
-        own, task, growth, {
-            "learning_rate": learning_rate, "steps": steps, "leaf_step": leaf_step,
-            "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
-            "features_per_tree": features_per_tree, "features_per_split": features_per_split,
-            "l2": l2, "monotone": monotone, "interactions": interactions, "max_depth": max_depth,
-            "max_leaves": max_leaves, "missing": missing, "min_leaf": min_leaf,
-            "level_smoothing": level_smoothing, "sums": sums,
+        own,
+        task,
+        growth,
+        {
+            "learning_rate": learning_rate,
+            "steps": steps,
+            "leaf_step": leaf_step,
+            "max_step": max_step,
+            "start": start,
+            "min_weight": min_weight,
+            "min_gain": min_gain,
+            "features_per_tree": features_per_tree,
+            "features_per_split": features_per_split,
+            "l2": l2,
+            "monotone": monotone,
+            "interactions": interactions,
+            "max_depth": max_depth,
+            "max_leaves": max_leaves,
+            "missing": missing,
+            "min_leaf": min_leaf,
+            "level_smoothing": level_smoothing,
+            "sums": sums,
         },
-    )  # fmt: skip
+    )
     generator, told = as_generator(rng), partial(with_bar, callback, progress)
     with ExitStack() as ends:
         given = read_tree_parts(X, y, sample_weight, options["task"])
@@ -180,12 +195,19 @@ def sum_options(loss: Loss, task: str | None, growth: str, given: dict[str, Any]
     """Return the options of a sum on partitions, or raise what is raised whatever the data."""
     check_in_parts(loss, growth)
     return {
-        **RESTRAINTS, "trees": "per-class", "bag": None, "search": "auto", "max_bins": MAX_BINS,
-        "tree_comparisons": None, "task": task_of_loss(loss, None, task), **given, "growth": growth,
+        **RESTRAINTS,
+        "trees": "per-class",
+        "bag": None,
+        "search": "auto",
+        "max_bins": MAX_BINS,
+        "tree_comparisons": None,
+        "task": task_of_loss(loss, None, task),
+        **given,
+        "growth": growth,
         "steps": check_integer("steps", given["steps"], least=1),
         "monotone": plain_monotone(given["monotone"]),
         "interactions": plain_interactions(given["interactions"]),
-    }  # fmt: skip
+    }
 
 
 def check_in_parts(loss: Loss, growth: str) -> None:

@@ -96,9 +96,14 @@ class VectorRounds(SoftmaxRounds):
     """
 
     def __init__(
-        self, label: FloatArray, weights: Weights, f: FloatArray, steps: Steps,
-        make: Callable[..., Any], workers: threads.Workers | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        label: FloatArray,
+        weights: Weights,
+        f: FloatArray,
+        steps: Steps,
+        make: Callable[..., Any],
+        workers: threads.Workers | None = None,
+    ) -> None:
         super().__init__(label, weights, f, steps, make, workers)
         one = self.one
         assert isinstance(one, Rounds)
@@ -157,10 +162,12 @@ class VectorRounds(SoftmaxRounds):
         is_wide = [self._is_wide(k) for k in range(n_labels)]
         wide = min(boost.WIDE_BITS, 52 - (one.n_copies - 1).bit_length())
         found = [
-            [vector_boost.unit_of(self.steepest[k], wide if is_wide[k] else boost.GRADIENT_BITS),
-             vector_boost.unit_of(self.most[k], wide if is_wide[k] else boost.CURVATURE_BITS)]
+            [
+                vector_boost.unit_of(self.steepest[k], wide if is_wide[k] else boost.GRADIENT_BITS),
+                vector_boost.unit_of(self.most[k], wide if is_wide[k] else boost.CURVATURE_BITS),
+            ]
             for k in range(n_labels)
-        ]  # fmt: skip
+        ]
         units = np.array(found)
         of = [k for k in range(n_labels) for _ in range(1 + is_wide[k])]
         unit = [u for wide in is_wide for u in ([LOW_UNIT, 1.0] if wide else [1.0])]
@@ -403,9 +410,13 @@ class VectorRounds(SoftmaxRounds):
 
     def _judge(self, node: Node) -> Judge:
         return Judge(
-            self.judged, node.total, node.size, self.min_leaf, self.min_weight,
+            self.judged,
+            node.total,
+            node.size,
+            self.min_leaf,
+            self.min_weight,
             self.one.level_smoothing,
-        )  # fmt: skip
+        )
 
     def _note_set(self, node: Node, found: LevelCut) -> None:
         """Keep a set of levels; those without rows are where missing rows are."""

@@ -16,10 +16,18 @@ from pboost.values.peers import RENAMED, said_here
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Builders that take labels of more than two values as they are.
 ANY_CLASSES = (
-    "fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_forest", "fit_probit_tree",
-    "fit_pruned_cart", "fit_samme", "fit_sbpmt", "fit_stagewise",
-    "fit_topdown_tree", "fit_within",
-)  # fmt: skip
+    "fit_adaboost",
+    "fit_boosted_tree",
+    "fit_cart",
+    "fit_forest",
+    "fit_probit_tree",
+    "fit_pruned_cart",
+    "fit_samme",
+    "fit_sbpmt",
+    "fit_stagewise",
+    "fit_topdown_tree",
+    "fit_within",
+)
 #: What to call for a regression.
 OF_NUMBERS = (
     'a regression is task="regression" in fit_cart, fit_pruned_cart, fit_forest, fit_stagewise, '

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 #: What options of version 0.1 are called since 0.2.
 RENAMED = {
-    "depth": "max_depth", "fraction": "bag", "min_count": "min_leaf", "size": "bag",
+    "depth": "max_depth",
+    "fraction": "bag",
+    "min_count": "min_leaf",
+    "size": "bag",
     "subsample": "bag",
-}  # fmt: skip
+}
 
 
 class Peers(NamedTuple):
@@ -54,20 +57,27 @@ PEERS = {
     "max_depth": Peers("max_depth", "max_depth", "max_depth"),
     "max_leaves": _LEAVES,
     "min_weight": Peers(
-        "min_weight_fraction_leaf", "min_sum_hessian_in_leaf, min_child_weight",
-        "min_child_weight", "a share of the weight at the node, or a sum of Hessians",
+        "min_weight_fraction_leaf",
+        "min_sum_hessian_in_leaf, min_child_weight",
+        "min_child_weight",
+        "a share of the weight at the node, or a sum of Hessians",
     ),
     "min_gain": Peers("", "min_gain_to_split, min_split_gain", "gamma"),
     "min_leaf": Peers(
-        "min_samples_leaf", "min_data_in_leaf, min_child_samples, min_data", "min_child_weight",
+        "min_samples_leaf",
+        "min_data_in_leaf, min_child_samples, min_data",
+        "min_child_weight",
         "a number of rows",
     ),
     "min_split": Peers("min_samples_split"),
     "missing": Peers("", "use_missing", catboost="nan_mode"),
     "level_smoothing": Peers("", "cat_smooth"),
     "categorical": Peers(
-        "categorical_features", "categorical_feature, cat_feature", "enable_categorical",
-        "besides the columns of a frame that hold text", "cat_features",
+        "categorical_features",
+        "categorical_feature, cat_feature",
+        "enable_categorical",
+        "besides the columns of a frame that hold text",
+        "cat_features",
     ),
     "growth": Peers("", "", "grow_policy"),
     "tree_comparisons": NONE,
@@ -77,17 +87,25 @@ PEERS = {
     "max_bins": Peers("max_bins", "max_bin", "max_bin", catboost="border_count"),
     "sums": NONE,
     "features_per_tree": Peers(
-        "", "feature_fraction, colsample_bytree", "colsample_bytree", "drawn anew for each tree",
+        "",
+        "feature_fraction, colsample_bytree",
+        "colsample_bytree",
+        "drawn anew for each tree",
     ),
     "features_per_split": Peers(
-        "max_features", "feature_fraction_bynode, feature_fraction, colsample_bytree",
-        "colsample_bynode, colsample_bytree", "drawn anew for each split", "rsm, colsample_bylevel",
+        "max_features",
+        "feature_fraction_bynode, feature_fraction, colsample_bytree",
+        "colsample_bynode, colsample_bytree",
+        "drawn anew for each split",
+        "rsm, colsample_bylevel",
     ),
     "monotone": Peers(
         "monotonic_cst", "monotone_constraints, mc", "monotone_constraints", "columns and 1 or -1"
     ),
     "interactions": Peers(
-        "interaction_cst", "interaction_constraints", "interaction_constraints",
+        "interaction_cst",
+        "interaction_constraints",
+        "interaction_constraints",
         "groups of columns",
     ),
     "prices": Peers("", "cegb_penalty_feature_lazy", "", "of columns, paid once for a row"),
@@ -123,22 +141,32 @@ PEERS = {
     "y_proba": NONE,
     "labels": NONE,
     "sample_weight": Peers(
-        "sample_weight, class_weight", "weight, class_weight, is_unbalance, scale_pos_weight",
-        "weight, scale_pos_weight", "a number for each row", "class_weights, auto_class_weights",
+        "sample_weight, class_weight",
+        "weight, class_weight, is_unbalance, scale_pos_weight",
+        "weight, scale_pos_weight",
+        "a number for each row",
+        "class_weights, auto_class_weights",
     ),
     "bag": Peers(
-        "max_samples, subsample", "bagging_fraction, subsample", "subsample",
+        "max_samples, subsample",
+        "bagging_fraction, subsample",
+        "subsample",
         "a share of the rows or a number of them",
     ),
     "replace": Peers("bootstrap"),
     "stratify": NONE,
     "validation": Peers(
-        "validation_fraction, X_val", "valid_sets, eval_set", "evals, eval_set",
+        "validation_fraction, X_val",
+        "valid_sets, eval_set",
+        "evals, eval_set",
         "rows (X, y) or a share of those given",
     ),
     "patience": Peers(
-        "n_iter_no_change, early_stopping", "early_stopping_round, early_stopping_rounds",
-        "early_stopping_rounds", "with `validation`", "od_wait",
+        "n_iter_no_change, early_stopping",
+        "early_stopping_round, early_stopping_rounds",
+        "early_stopping_rounds",
+        "with `validation`",
+        "od_wait",
     ),
     "folds": _FOLDS,
     "comparisons": NONE,
@@ -153,7 +181,10 @@ PEERS = {
         "monitor", "callbacks", "callbacks", "a function that is called after each step"
     ),
     "progress": Peers(
-        "verbose", "verbose, verbosity", "verbose, verbosity, verbose_eval", "a bar, or none",
+        "verbose",
+        "verbose, verbosity",
+        "verbose, verbosity, verbose_eval",
+        "a bar, or none",
         "logging_level, silent",
     ),
     # a model to go on with
@@ -178,12 +209,18 @@ PEERS = {
     "max_draws": NONE,
     "clock": NONE,
     "of": NONE,
-}  # fmt: skip
+}
 
 #: Options that are those of the weak learner where a builder has one.
 OF_STUMPS = (
-    "min_weight", "min_leaf", "criterion", "search", "max_bins", "missing", "level_smoothing",
-)  # fmt: skip
+    "min_weight",
+    "min_leaf",
+    "criterion",
+    "search",
+    "max_bins",
+    "missing",
+    "level_smoothing",
+)
 _GO_ON = "here pb.continue_fit(model, X, y)"
 _RANKING = "groups of rows are for ranking, which is not implemented"
 #: What is no option here.
@@ -201,13 +238,32 @@ _LOGISTIC = ("logistic", "two labels"), ("softmax", "more labels"), ("entropy", 
 #: Values of options here, with what each is for, by the names of others in small letters.
 VALUES: dict[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(
-        ("squared_error", "mse", "rmse", "l2", "ls", "l2_root", "mean_squared_error", "regression",
-         "regression_l2", "reg:squarederror", "reg:linear", "friedman_mse"),
+        (
+            "squared_error",
+            "mse",
+            "rmse",
+            "l2",
+            "ls",
+            "l2_root",
+            "mean_squared_error",
+            "regression",
+            "regression_l2",
+            "reg:squarederror",
+            "reg:linear",
+            "friedman_mse",
+        ),
         (("squared", ""),),
     ),
     **dict.fromkeys(
-        ("absolute_error", "mae", "l1", "lad", "mean_absolute_error", "regression_l1",
-         "reg:absoluteerror"),
+        (
+            "absolute_error",
+            "mae",
+            "l1",
+            "lad",
+            "mean_absolute_error",
+            "regression_l1",
+            "reg:absoluteerror",
+        ),
         (("absolute", ""),),
     ),
     **dict.fromkeys(("reg:pseudohubererror", "huberloss"), (("huber", ""),)),
@@ -217,13 +273,25 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
         ("log_loss", "logloss", "log", "deviance", "crossentropy", "cross_entropy"), _LOGISTIC
     ),
     **dict.fromkeys(
-        ("binary", "binary:logistic", "binary:logitraw", "binary_logloss", "bce",
-         "binary_crossentropy"),
+        (
+            "binary",
+            "binary:logistic",
+            "binary:logitraw",
+            "binary_logloss",
+            "bce",
+            "binary_crossentropy",
+        ),
         (("logistic", ""),),
     ),
     **dict.fromkeys(
-        ("multiclass", "multi:softmax", "multi:softprob", "multi_logloss", "multinomial",
-         "categorical_crossentropy"),
+        (
+            "multiclass",
+            "multi:softmax",
+            "multi:softprob",
+            "multi_logloss",
+            "multinomial",
+            "categorical_crossentropy",
+        ),
         (("softmax", ""),),
     ),
     "binary:hinge": (("hinge", ""),),
@@ -233,7 +301,7 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
     "hist": (("binned", ""),),
     "soft": (("average", ""),),
     "hard": (("majority", ""),),
-}  # fmt: skip
+}
 
 
 def value_here(value: Any, choices: Collection[str]) -> str:

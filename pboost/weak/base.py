@@ -337,9 +337,17 @@ class SideSearch(WeakSearch):
     ) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side."""
         work = partial(
-            reweight.reweight, cut.codes, 0, False, self.data.n_negative, factors, target.scale,
-            source, target.real, target.fixed,
-        )  # fmt: skip
+            reweight.reweight,
+            cut.codes,
+            0,
+            False,
+            self.data.n_negative,
+            factors,
+            target.scale,
+            source,
+            target.real,
+            target.fixed,
+        )
         parts = self.workers.run_shared(work, self.data.n_rows)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 

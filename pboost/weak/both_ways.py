@@ -170,8 +170,11 @@ class BothWays:
             high = below[1] + missing * (positive - int(known[1]))
             low = below[0] + missing * (negative - int(known[0]))
             moved = smoothed_away(left, apart.sum(), low, high, whole)
-            moved = np.clip(moved, -np.minimum(below[1], known[0] - below[0]),
-                            np.minimum(below[0], known[1] - below[1]))  # fmt: skip
+            moved = np.clip(
+                moved,
+                -np.minimum(below[1], known[0] - below[0]),
+                np.minimum(below[0], known[1] - below[1]),
+            )
             moved[-1] = 0
             below[0] -= moved
             below[1] += moved

@@ -196,9 +196,15 @@ def _screened(
     def work(first: int, last: int) -> None:
         here = slice(first, last)
         direction.screen(
-            rows.Z, rows.weight, rows.n_negative, listed[here], np.ascontiguousarray(angles),
-            best[here], at[here], which[here],
-        )  # fmt: skip
+            rows.Z,
+            rows.weight,
+            rows.n_negative,
+            listed[here],
+            np.ascontiguousarray(angles),
+            best[here],
+            at[here],
+            which[here],
+        )
 
     Workers(1).run(work, m, cells=len(rows.weight) * len(angles))
     return best, at, which

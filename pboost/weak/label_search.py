@@ -155,9 +155,16 @@ class LabelSearch(StumpSearch):
                 "which there are not; fit_one_vs_rest has one label at a time"
             ) from None
         work = partial(
-            kernels.add_up, self._columns.codes, rows, weight, self.data.label, scale, labels,
-            self._places(labels), sums,
-        )  # fmt: skip
+            kernels.add_up,
+            self._columns.codes,
+            rows,
+            weight,
+            self.data.label,
+            scale,
+            labels,
+            self._places(labels),
+            sums,
+        )
         self.workers.run_shared(work, d, 2, len(rows) * (blocks + 1))
         return sums
 
@@ -171,9 +178,16 @@ class LabelSearch(StumpSearch):
         """Return the best stump, None where no cut is legal."""
         found, least, lanes = self._found, self._min_weight * node.mass, node.in_lanes
         work = partial(
-            kernels.search, node.sums, self._columns.n_bins, len(node.labels), *lanes, least,
-            self._min_leaf, found, bound=self._within,
-        )  # fmt: skip
+            kernels.search,
+            node.sums,
+            self._columns.n_bins,
+            len(node.labels),
+            *lanes,
+            least,
+            self._min_leaf,
+            found,
+            bound=self._within,
+        )
         if self._special is not None:
             work = partial(work, special=self._special)
         self.workers.run(work, len(found), 1, self._bins * len(node.whole))
@@ -184,10 +198,20 @@ class LabelSearch(StumpSearch):
         inside = None
         if self._within is not None:
             inside = partial(
-                kernels.Inside, self._order, self._bin_start, self._at(node), node.weight,
-                self.data.label, node.scale, node.labels, self._places(node.labels), node.sums,
-                *lanes, least, self._min_leaf,
-            )  # fmt: skip
+                kernels.Inside,
+                self._order,
+                self._bin_start,
+                self._at(node),
+                node.weight,
+                self.data.label,
+                node.scale,
+                node.labels,
+                self._places(node.labels),
+                node.sums,
+                *lanes,
+                least,
+                self._min_leaf,
+            )
             self._look_inside(inside, by_column, 0.5 * TIE * node.mass)
         limit = by_column.min() + 0.5 * TIE * node.mass
         if not limit < math.inf:
@@ -252,9 +276,18 @@ class LabelSearch(StumpSearch):
         here, order = np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32)
         score = np.empty(2 * (k + 1) * n)
         n_here, n_orders, n_sides = kernels.search_levels(
-            node.sums[column], n, k, *lanes, least, self._min_leaf, self._smoothing,
-            has(self._special, HOLES, column), here, order, score,
-        )  # fmt: skip
+            node.sums[column],
+            n,
+            k,
+            *lanes,
+            least,
+            self._min_leaf,
+            self._smoothing,
+            has(self._special, HOLES, column),
+            here,
+            order,
+            score,
+        )
         size = n_here * (n_orders + (self._smoothing > 0))
         sides = (1, 0) if n_sides == 2 else (-1,)
         return LevelCuts(

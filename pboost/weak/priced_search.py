@@ -62,9 +62,17 @@ class PricedSearch(StumpSearch):
             for j in range(first, last):  # each by itself: none is left out for another's sake
                 least = np.full(1, np.inf)
                 split.search(
-                    self._columns.codes, *columns, weights.fixed, limits, *work, least, j, j + 1,
-                    0, *special,
-                )  # fmt: skip
+                    self._columns.codes,
+                    *columns,
+                    weights.fixed,
+                    limits,
+                    *work,
+                    least,
+                    j,
+                    j + 1,
+                    0,
+                    *special,
+                )
 
         self.workers.run(search, d, GROUP, self._n_rows)
         least = self._best.reshape(-1, d).min(axis=0)

@@ -218,9 +218,19 @@ class Shard:
 
         def search(first: int, last: int) -> None:
             split.search(
-                self._codes, order, starts, self._n_codes, fixed, limits, edge, bound, best, least,
-                first, last,
-            )  # fmt: skip
+                self._codes,
+                order,
+                starts,
+                self._n_codes,
+                fixed,
+                limits,
+                edge,
+                bound,
+                best,
+                least,
+                first,
+                last,
+            )
 
         self.workers.run(search, d, GROUP, self._n)
         return edge
@@ -251,9 +261,20 @@ class Shard:
 
         def send(first: int, last: int) -> tuple[int, int]:
             return reweight.reweight(
-                self._codes[cut.feature], 0, False, self._n_class[0], cut.factors, scale, source,
-                weight, fixed, first, last, 0, cut.side,
-            )  # fmt: skip
+                self._codes[cut.feature],
+                0,
+                False,
+                self._n_class[0],
+                cut.factors,
+                scale,
+                source,
+                weight,
+                fixed,
+                first,
+                last,
+                0,
+                cut.side,
+            )
 
         parts = self.workers.run(send, self._n) if self._n else []
         return sum(p[0] for p in parts), sum(p[1] for p in parts)
@@ -386,15 +407,29 @@ class ShardedSearch(StumpSearch):
         self._best.fill(np.inf)
         self._edge = edge = np.ascontiguousarray(edge).copy()
         split.search_edges(
-            edge, self._bin_start, n_bins, limits, self._bound, self._best, special,
+            edge,
+            self._bin_start,
+            n_bins,
+            limits,
+            self._bound,
+            self._best,
+            special,
             self._smoothing,
-        )  # fmt: skip
+        )
         if among is not None:
             self._best[np.setdiff1d(np.arange(len(n_bins)), among)] = np.inf
         found = split.locate(
-            self._order, self._bin_start, n_bins, _NO_WEIGHT, limits, edge, self._bound, self._best,
-            special, self._smoothing,
-        )  # fmt: skip
+            self._order,
+            self._bin_start,
+            n_bins,
+            _NO_WEIGHT,
+            limits,
+            edge,
+            self._bound,
+            self._best,
+            special,
+            self._smoothing,
+        )
         return found, whole
 
     def reweight(

@@ -91,9 +91,16 @@ class StumpSearch(WeakSearch):
         self._least[0] = math.inf
         special = self._special, self._smoothing
         work = partial(
-            split.search, self._columns.codes, *columns, weights.fixed, limits, self._edge,
-            self._bound, self._best, self._least,
-        )  # fmt: skip
+            split.search,
+            self._columns.codes,
+            *columns,
+            weights.fixed,
+            limits,
+            self._edge,
+            self._bound,
+            self._best,
+            self._least,
+        )
         if self._special is not None:
             work = partial(work, special=self._special, smoothing=self._smoothing)
             self._best.fill(math.inf)
@@ -124,9 +131,18 @@ class StumpSearch(WeakSearch):
 
             def search(first: int, last: int, start: int = start) -> None:
                 split.search(
-                    self._columns.codes, *columns, fixed, limits, *work, self._least,
-                    start + first, start + last, 0, self._special, self._smoothing,
-                )  # fmt: skip
+                    self._columns.codes,
+                    *columns,
+                    fixed,
+                    limits,
+                    *work,
+                    self._least,
+                    start + first,
+                    start + last,
+                    0,
+                    self._special,
+                    self._smoothing,
+                )
 
             self.workers.run(search, stop - start, GROUP, self._n_rows)
         found = both.find(fixed, reach, limits, self._best)
@@ -221,9 +237,14 @@ class StumpSearch(WeakSearch):
     def _limits(self, negative: int, positive: int) -> tuple[int, int, int, int, int, int, int]:
         """Return what the kernels read as `Limits`."""
         return (
-            self._criterion, self._n_rows, self.data.n_negative, negative, positive,
-            math.ceil(self._min_weight * (negative + positive)), self._min_leaf,
-        )  # fmt: skip
+            self._criterion,
+            self._n_rows,
+            self.data.n_negative,
+            negative,
+            positive,
+            math.ceil(self._min_weight * (negative + positive)),
+            self._min_leaf,
+        )
 
     def thresholds(self, cuts: Sequence[StumpCut]) -> FloatArray:
         """Return the thresholds of cuts; a row is in a set or not, which is 1 or 0."""
@@ -257,17 +278,32 @@ class StumpSearch(WeakSearch):
         n, starts, middle = self._n_rows, self._bin_start[cut.feature], self.data.n_negative
         inside = cut.levels is None and cut.position < int(starts[cut.cut_bin + 1])
         work = partial(
-            reweight.reweight, self._columns.codes[cut.feature], cut.cut_bin, inside, middle,
-            factors, target.scale, source, target.real, target.fixed,
-        )  # fmt: skip
+            reweight.reweight,
+            self._columns.codes[cut.feature],
+            cut.cut_bin,
+            inside,
+            middle,
+            factors,
+            target.scale,
+            source,
+            target.real,
+            target.fixed,
+        )
         if cut.side >= 0 or cut.levels is not None or cut.share is not None:
             work = partial(work, side=self._side_of_codes(cut))
         parts = [work(0, n)] if self._at_once else self.workers.run_shared(work, n)
         if inside:
             mass = reweight.reweight_bin(
-                self._order[cut.feature], starts[cut.cut_bin], cut.position,
-                starts[cut.cut_bin + 1], middle, factors, target.scale, target.real, target.fixed,
-            )  # fmt: skip
+                self._order[cut.feature],
+                starts[cut.cut_bin],
+                cut.position,
+                starts[cut.cut_bin + 1],
+                middle,
+                factors,
+                target.scale,
+                target.real,
+                target.fixed,
+            )
             parts.append(mass)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 

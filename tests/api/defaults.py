@@ -29,8 +29,16 @@ OF_BUILDERS = {
 OF_NUMBERS = ("fit_cart", "fit_forest", "fit_pruned_cart", "fit_stagewise", "fit_within")
 #: What cannot be left out.
 NEEDED = {"fit_within": {"comparisons": 10}}
-OF_THREE = ("fit_cart", "fit_forest", "fit_one_vs_rest", "fit_probit_tree", "fit_pruned_cart",
-            "fit_samme", "fit_sbpmt", "fit_stagewise")  # fmt: skip
+OF_THREE = (
+    "fit_cart",
+    "fit_forest",
+    "fit_one_vs_rest",
+    "fit_probit_tree",
+    "fit_pruned_cart",
+    "fit_samme",
+    "fit_sbpmt",
+    "fit_stagewise",
+)
 
 
 def options(builder):

@@ -98,6 +98,11 @@ def test_the_suite_covers_the_main_functions(suite):
         for method in methods(benchmark)
     }
     assert named >= {
-        "sort_columns", "bin_columns", "fit_adaboost", "fit_boosted_tree", "decision_function",
-        "save", "load",
-    }  # fmt: skip
+        "sort_columns",
+        "bin_columns",
+        "fit_adaboost",
+        "fit_boosted_tree",
+        "decision_function",
+        "save",
+        "load",
+    }

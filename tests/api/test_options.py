@@ -29,16 +29,19 @@ BUILDERS = {
     if name.startswith("fit_") and name != "fit_one_hot"
 }
 ALL = {
-    **BUILDERS, "continue_fit": pb.continue_fit, "cross_validate": pb.cross_validate,
+    **BUILDERS,
+    "continue_fit": pb.continue_fit,
+    "cross_validate": pb.cross_validate,
     **{f"weak.{name}": make for name, make in pb.weak.KINDS.items()},
     **{f"observation.{name}": make for name, make in pb.observation.KINDS.items()},
-}  # fmt: skip
+}
 #: What the builders that are given others are given, and their data.
 FIRST = {
-    "fit_bagging": (pb.fit_cart, X, TWO), "fit_one_vs_rest": (pb.fit_adaboost, X, TWO),
+    "fit_bagging": (pb.fit_cart, X, TWO),
+    "fit_one_vs_rest": (pb.fit_adaboost, X, TWO),
     "continue_fit": (pb.fit_adaboost(X, TWO, rounds=1), X, TWO),
     "cross_validate": (pb.fit_cart, X, TWO),
-}  # fmt: skip
+}
 
 
 def told(call, *arguments, **given):
@@ -93,8 +96,11 @@ def test_old_names_are_told_through_0_2():
 ROWS = "a share of the rows or a number of them"
 ANSWERS = {
     "fit_adaboost": {
-        "n_estimators": here("rounds"), "num_boost_round": here("rounds"),
-        "random_state": here("rng"), "seed": here("rng"), "n_jobs": here("n_threads"),
+        "n_estimators": here("rounds"),
+        "num_boost_round": here("rounds"),
+        "random_state": here("rng"),
+        "seed": here("rng"),
+        "n_jobs": here("n_threads"),
         "eta": here("learning_rate"),
         "early_stopping_rounds": here("patience", "with `validation`"),
         "n_iter_no_change": here("patience", "with `validation`"),
@@ -109,12 +115,14 @@ ANSWERS = {
         "min_count": "here `min_leaf` of `weak`, as in weak=pb.weak.stump(min_leaf=...)",
         "warm_start": "here pb.continue_fit(model, X, y)",
         "base_score": "fit_adaboost has no such option; it has ",
-        "iterations": here("rounds"), "num_iterations": here("rounds"),
+        "iterations": here("rounds"),
+        "num_iterations": here("rounds"),
         "min_samples_split": "it is `min_split`, which fit_cart, fit_forest, fit_probit_tree and",
     },
     "fit_boosted_tree": {
         "num_leaves": here("nodes", "one less than leaves"),
-        "max_leaf_nodes": here("nodes", "one less than leaves"), "nthread": here("n_threads"),
+        "max_leaf_nodes": here("nodes", "one less than leaves"),
+        "nthread": here("n_threads"),
         "max_dept": "fit_boosted_tree has no such option; did you mean max_depth?",
     },
     "fit_cart": {
@@ -122,14 +130,18 @@ ANSWERS = {
         "min_data_in_leaf": here("min_leaf", "a number of rows"),
         "min_child_samples": here("min_leaf", "a number of rows"),
         "min_child_weight": here("min_leaf", "a number of rows"),
-        "min_samples_split": here("min_split"), "num_leaves": here("max_leaves"),
+        "min_samples_split": here("min_split"),
+        "num_leaves": here("max_leaves"),
         "max_features": here("features_per_split", "drawn anew for each split"),
         "ccp_alpha": "here pb.prune(tree, lam), or fit_pruned_cart, which finds lam",
-        "grow_policy": here("growth"), "tree_method": here("search"),
+        "grow_policy": here("growth"),
+        "tree_method": here("search"),
     },
     "fit_pruned_cart": {
-        "cv": here("folds"), "min_samples_leaf": here("min_leaf", "a number of rows"),
-        "depth": "is now `max_depth`", "depht": "fit_pruned_cart has no such option; it",
+        "cv": here("folds"),
+        "min_samples_leaf": here("min_leaf", "a number of rows"),
+        "depth": "is now `max_depth`",
+        "depht": "fit_pruned_cart has no such option; it",
     },
     "fit_topdown_tree": {
         "min_weight_fraction_leaf": here("min_weight", "a share of the weight at the node"),
@@ -137,23 +149,36 @@ ANSWERS = {
         "criterion": here("impurity"),
     },
     "fit_forest": {
-        "n_estimators": here("members"), "max_samples": here("bag", ROWS),
-        "bagging_fraction": here("bag", ROWS), "bootstrap": here("replace"),
+        "n_estimators": here("members"),
+        "max_samples": here("bag", ROWS),
+        "bagging_fraction": here("bag", ROWS),
+        "bootstrap": here("replace"),
         "colsample_bynode": here("features_per_split", "drawn anew for each split"),
-        "max_bin": here("max_bins"), "subsample": here("bag", ROWS),
-        "min_samples_split": here("min_split"), "num_threads": here("n_threads"),
+        "max_bin": here("max_bins"),
+        "subsample": here("bag", ROWS),
+        "min_samples_split": here("min_split"),
+        "num_threads": here("n_threads"),
         "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     },
     "fit_stagewise": {
-        "n_estimators": here("steps"), "max_iter": here("steps"), "objective": here("loss"),
-        "max_delta_step": here("max_step"), "max_samples": here("bag", ROWS),
+        "n_estimators": here("steps"),
+        "max_iter": here("steps"),
+        "objective": here("loss"),
+        "max_delta_step": here("max_step"),
+        "max_samples": here("bag", ROWS),
         "init": here("start", '"constant" or "zero"'),
-        "iterations": here("steps"), "num_trees": here("steps"), "l2_leaf_reg": here("l2"),
+        "iterations": here("steps"),
+        "num_trees": here("steps"),
+        "l2_leaf_reg": here("l2"),
         "rsm": here("features_per_split", "drawn anew for each split"),
-        "border_count": here("max_bins"), "od_wait": here("patience", "with `validation`"),
-        "thread_count": here("n_threads"), "depth": "is now `max_depth`",
+        "border_count": here("max_bins"),
+        "od_wait": here("patience", "with `validation`"),
+        "thread_count": here("n_threads"),
+        "depth": "is now `max_depth`",
         "cat_features": here("categorical", "besides the columns of a frame that hold text"),
-        "random_seed": here("rng"), "loss_function": here("loss"), "nan_mode": here("missing"),
+        "random_seed": here("rng"),
+        "loss_function": here("loss"),
+        "nan_mode": here("missing"),
         "auto_class_weights": here("sample_weight", "a number for each row"),
         "group": "groups of rows are for ranking, which is not implemented",
         "qid": "groups of rows are for ranking, which is not implemented",
@@ -161,11 +186,13 @@ ANSWERS = {
     "fit_sbpmt": {"n_estimators": here("members"), "learning_rate": here("step")},
     "fit_samme": {"estimator": here("base", "a builder"), "n_estimators": here("rounds")},
     "fit_oblique_tree": {"max_leaf_nodes": here("separators", "one less than leaves")},
-    "weak.affine": {"random_state": here("seed"), "min_samples_leaf": here("min_leaf",
-                                                                         "a number of rows")},
+    "weak.affine": {
+        "random_state": here("seed"),
+        "min_samples_leaf": here("min_leaf", "a number of rows"),
+    },
     "continue_fit": {"n_estimators": here("members")},
     "cross_validate": {"cv": here("folds"), "nfold": here("folds"), "random_state": here("rng")},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("builder", ANSWERS)
@@ -280,18 +307,24 @@ def test_what_it_costs():
 # More than two labels
 
 OF_TWO = {
-    "fit_adaboost_real": {"rounds": 2}, "fit_matryoshka": {"shape": (2, 2)},
+    "fit_adaboost_real": {"rounds": 2},
+    "fit_matryoshka": {"shape": (2, 2)},
     "fit_oblique_tree": {"stumps": 2},
     "fit_probitboost": {"steps": 2},
-}  # fmt: skip
+}
 OF_ANY = {
-    "fit_adaboost": {"rounds": 2}, "fit_boosted_tree": {"nodes": 2},
-    "fit_cart": {}, "fit_forest": {"members": 2}, "fit_probit_tree": {"steps": 2},
-    "fit_pruned_cart": {"folds": 2}, "fit_samme": {"base": pb.fit_cart, "rounds": 2},
+    "fit_adaboost": {"rounds": 2},
+    "fit_boosted_tree": {"nodes": 2},
+    "fit_cart": {},
+    "fit_forest": {"members": 2},
+    "fit_probit_tree": {"steps": 2},
+    "fit_pruned_cart": {"folds": 2},
+    "fit_samme": {"base": pb.fit_cart, "rounds": 2},
     "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2},
-    "fit_stagewise": {"task": "classification", "steps": 2}, "fit_topdown_tree": {"nodes": 2},
+    "fit_stagewise": {"task": "classification", "steps": 2},
+    "fit_topdown_tree": {"nodes": 2},
     "fit_within": {"comparisons": 2},
-}  # fmt: skip
+}
 
 
 def test_every_builder_takes_two_labels_or_more():
@@ -383,9 +416,10 @@ def test_names_of_sklearn_are_those():
     from sklearn import model_selection, tree
 
     kinds = [
-        getattr(ensemble, name) for name in ensemble.__all__
+        getattr(ensemble, name)
+        for name in ensemble.__all__
         if name.endswith(("Classifier", "Regressor"))
-    ]  # fmt: skip
+    ]
     kinds += [tree.DecisionTreeClassifier, tree.DecisionTreeRegressor]
     known = parameters(*kinds, *(kind.fit for kind in kinds))
     known |= parameters(model_selection.cross_validate, model_selection.KFold)

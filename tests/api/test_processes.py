@@ -265,9 +265,14 @@ def test_threads_stay_within_the_affinity():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
-@pytest.mark.parametrize("call", [
-    "pb.fit_adaboost(X, y, rounds=1)", "pb.fit_boosted_tree(X, y, nodes=1)", "pb.sort_columns(X)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        "pb.fit_adaboost(X, y, rounds=1)",
+        "pb.fit_boosted_tree(X, y, nodes=1)",
+        "pb.sort_columns(X)",
+    ],
+)
 def test_more_rows_than_int32(call):
     """Refused before anything of that size is made."""
     message = run(f"""

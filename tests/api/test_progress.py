@@ -24,13 +24,18 @@ CALLS = {
     "tree without bound": (partial(pb.fit_boosted_tree, X, Y, nodes=None), None, "nodes", 0),
     "soft tree": (
         partial(pb.fit_boosted_tree, X, Y, nodes=7, observation=pb.observation.adatree2()),
-        7, "nodes", 0,
+        7,
+        "nodes",
+        0,
     ),
     "matryoshka": (partial(pb.fit_matryoshka, X, Y, shape=(3, 2)), 6, "nodes", 0),
     "greedy": (partial(pb.fit_matryoshka, X, Y, growth="greedy", nodes=7), 7, "nodes", 0),
     "real": (partial(pb.fit_adaboost_real, X, Y, rounds=7), 7, "rounds", 0),
     "linear": (
-        partial(pb.fit_adaboost_real, X, Y, rounds=7, weak=pb.weak.feature()), 7, "rounds", 0,
+        partial(pb.fit_adaboost_real, X, Y, rounds=7, weak=pb.weak.feature()),
+        7,
+        "rounds",
+        0,
     ),
     "oblique": (partial(pb.fit_oblique_tree, X, Y, separators=4), 4, "nodes", 0),
     "topdown": (partial(pb.fit_topdown_tree, X, Y, nodes=7), 7, "nodes", 0),
@@ -47,9 +52,11 @@ CALLS = {
     "longer sum": (partial(pb.continue_fit, SUM, X, X[:, 0], steps=3), 7, "steps", 4),
     "folds": (
         partial(pb.cross_validate, partial(pb.fit_cart, max_depth=2), X, Y, folds=5, rng=0),
-        5, "folds", 0,
+        5,
+        "folds",
+        0,
     ),
-}  # fmt: skip
+}
 
 
 class Bar:

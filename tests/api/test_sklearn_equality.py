@@ -42,16 +42,23 @@ def strict_nodes(model, X, y, weight, options):
 def check_tree(X, y, weight, held_out, max_depth):
     """Compare predictions on the rows whose whole path is of strictly best splits."""
     model = pb.fit_boosted_tree(
-        X, y, nodes=None, weak=stump("gini"), smoothing=0.0, max_depth=max_depth,
+        X,
+        y,
+        nodes=None,
+        weak=stump("gini"),
+        smoothing=0.0,
+        max_depth=max_depth,
         sample_weight=weight,
-    )  # fmt: skip
+    )
     peer = DecisionTreeClassifier(max_depth=max_depth, random_state=0)
     peer.fit(X, y, sample_weight=weight)
     strict = strict_nodes(model, X, y, weight, {"criterion": "gini"})
-    unique = np.array([
-        all(strict[node] for node, _ in path(model.feature, model.threshold, model.next, row))
-        for row in held_out
-    ])  # fmt: skip
+    unique = np.array(
+        [
+            all(strict[node] for node, _ in path(model.feature, model.threshold, model.next, row))
+            for row in held_out
+        ]
+    )
     np.testing.assert_array_equal(
         pb.predict(model, held_out)[unique], peer.predict(held_out)[unique]
     )
@@ -107,9 +114,14 @@ def test_every_split_of_a_tree_is_the_best_there_is(criterion, ties):
 
 def check_adaboost(X, y, weight, rounds):
     model = pb.fit_adaboost(
-        X, y, rounds=rounds, weak=stump("gini"), votes="symmetric", smoothing=0.0,
+        X,
+        y,
+        rounds=rounds,
+        weak=stump("gini"),
+        votes="symmetric",
+        smoothing=0.0,
         sample_weight=weight,
-    )  # fmt: skip
+    )
     peer = AdaBoostClassifier(
         DecisionTreeClassifier(max_depth=1), n_estimators=rounds, random_state=0
     ).fit(X, y, sample_weight=weight)
@@ -121,9 +133,11 @@ def check_adaboost(X, y, weight, rounds):
         ours, theirs = pb.decision_function(model, rows), peer.decision_function(rows) * scale
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
     for ours, theirs, t in zip(
-        pb.staged_decision_function(model, X), peer.staged_decision_function(X),
-        range(1, rounds + 1), strict=True,
-    ):  # fmt: skip
+        pb.staged_decision_function(model, X),
+        peer.staged_decision_function(X),
+        range(1, rounds + 1),
+        strict=True,
+    ):
         partial = peer.estimator_weights_[:t].sum() / 4
         np.testing.assert_allclose(ours, theirs * partial, rtol=0, atol=1e-9)
 

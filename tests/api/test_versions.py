@@ -61,9 +61,10 @@ def test_kernels_are_of_the_limited_api():
         pytest.skip("free-threaded interpreters have no limited API")
     folder = Path(pb.__file__).parent / "_core"
     kernels = [
-        path for path in folder.iterdir()
+        path
+        for path in folder.iterdir()
         if path.name.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES))
-    ]  # fmt: skip
+    ]
     assert len(kernels) > 30
     tagged = [path.name for path in kernels if sysconfig.get_config_var("SOABI") in path.name]
     assert tagged == []

@@ -118,8 +118,13 @@ def test_functions_of_a_model(options):
     text = pb.describe(model)
     assert text.startswith("fit_adaboost_real: 20 ")
     assert "labels 'no' (-) and 'yes' (+)" in text
-    result = pb.cross_validate(lambda *a, **k: pb.fit_adaboost_real(*a, rounds=5, **options, **k),
-                               X, labels, folds=3, rng=0)  # fmt: skip
+    result = pb.cross_validate(
+        lambda *a, **k: pb.fit_adaboost_real(*a, rounds=5, **options, **k),
+        X,
+        labels,
+        folds=3,
+        rng=0,
+    )
     assert result.error.shape == (3,)
 
 

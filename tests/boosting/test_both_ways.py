@@ -127,11 +127,16 @@ def test_hard_routes_take_the_heavier_exit(fit):
     model = fit(X, y, sample_weight=weight, weak=both())
     hard = pb.decision_function(model, X)
     sharp = pb.decision_function(
-        type(model)(**{
-            name: getattr(model, name) for name in model.__dataclass_fields__
-            if model.__dataclass_fields__[name].init and name != "missing"
-        }, missing=(model.missing > 0.5).astype(float)), X,
-    )  # fmt: skip
+        type(model)(
+            **{
+                name: getattr(model, name)
+                for name in model.__dataclass_fields__
+                if model.__dataclass_fields__[name].init and name != "missing"
+            },
+            missing=(model.missing > 0.5).astype(float),
+        ),
+        X,
+    )
     assert np.array_equal(hard, sharp)
     assert (pb.evaluation_cost(model, X) >= 1).all()
     half = np.isnan(X).any(axis=1)

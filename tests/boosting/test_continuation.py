@@ -36,9 +36,16 @@ def test_chain_goes_on(kind, weak, votes):
     X, y, weight = noisy(1)
     X = X.round(1)
     fit = partial(
-        pb.fit_adaboost, X, y, weak=weak, votes=votes, observation=observation(kind, 0.1),
-        sample_weight=weight, smoothing=1e-3, learning_rate=0.5,
-    )  # fmt: skip
+        pb.fit_adaboost,
+        X,
+        y,
+        weak=weak,
+        votes=votes,
+        observation=observation(kind, 0.1),
+        sample_weight=weight,
+        smoothing=1e-3,
+        learning_rate=0.5,
+    )
     longer = pb.continue_fit(fit(rounds=8), X, y, rounds=12, sample_weight=weight)
     assert_same_bits(longer, fit(rounds=20))
 
@@ -50,9 +57,17 @@ def test_tree_goes_on(kind, weak, growth):
     X, y, weight = noisy(2)
     X = X.round(1)
     fit = partial(
-        pb.fit_boosted_tree, X, y, weak=weak, growth=growth, observation=observation(kind, 0.1),
-        sample_weight=weight, smoothing=1e-3, learning_rate=0.5, max_depth=7,
-    )  # fmt: skip
+        pb.fit_boosted_tree,
+        X,
+        y,
+        weak=weak,
+        growth=growth,
+        observation=observation(kind, 0.1),
+        sample_weight=weight,
+        smoothing=1e-3,
+        learning_rate=0.5,
+        max_depth=7,
+    )
     longer = pb.continue_fit(fit(nodes=9), X, y, nodes=16, sample_weight=weight)
     assert_same_bits(longer, fit(nodes=25))
 
@@ -156,7 +171,7 @@ def test_largest_bound_is_split_first():
     longer = pb.continue_fit(
         model, X, y, nodes=1, callback=lambda step, record: steps.append((step, record))
     )
-    (step, record), = steps  # fmt: skip
+    ((step, record),) = steps
     above = X[np.arange(len(X))[:, None], model.feature] > model.threshold
     loss = np.exp(-pb.decision_function(model, X) * y) / len(y)
     bounds = [loss[above[:, 1] == side].sum() for side in (False, True)]

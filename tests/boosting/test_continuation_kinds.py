@@ -65,9 +65,15 @@ def test_affine_chains(d, search, votes):
     X, y, weight = problem(1, d)
     for answers in ("exact", "flip", "adatree2"):
         fit = partial(
-            pb.fit_adaboost, X, y, weak=affine(search), votes=votes, sample_weight=weight,
-            observation=observation(answers, 0.1), learning_rate=0.5,
-        )  # fmt: skip
+            pb.fit_adaboost,
+            X,
+            y,
+            weak=affine(search),
+            votes=votes,
+            sample_weight=weight,
+            observation=observation(answers, 0.1),
+            learning_rate=0.5,
+        )
         assert_goes_on(fit, "rounds", X, y, weight)
 
 
@@ -78,9 +84,15 @@ def test_affine_trees(d, search, growth):
     X, y, weight = problem(2, d)
     for answers in ("exact", "flip", "adatree2"):
         fit = partial(
-            pb.fit_boosted_tree, X, y, weak=affine(search), growth=growth, sample_weight=weight,
-            observation=observation(answers, 0.1), learning_rate=0.5,
-        )  # fmt: skip
+            pb.fit_boosted_tree,
+            X,
+            y,
+            weak=affine(search),
+            growth=growth,
+            sample_weight=weight,
+            observation=observation(answers, 0.1),
+            learning_rate=0.5,
+        )
         assert_goes_on(fit, "nodes", X, y, weight)
 
 
@@ -176,9 +188,14 @@ def test_gaussian_chains(sigma, votes):
     X, y, weight = noisy(11)
     noise = pb.observation.gaussian(sigma)
     fit = partial(
-        pb.fit_adaboost, X, y, observation=noise, votes=votes, sample_weight=weight,
+        pb.fit_adaboost,
+        X,
+        y,
+        observation=noise,
+        votes=votes,
+        sample_weight=weight,
         smoothing=1e-3,
-    )  # fmt: skip
+    )
     assert_goes_on(fit, "rounds", X, y, weight)
 
 
@@ -189,9 +206,15 @@ def test_gaussian_trees(sigma, growth):
     noise = pb.observation.gaussian(sigma)
     weak = pb.weak.stump("gini", max_bins=16)
     fit = partial(
-        pb.fit_boosted_tree, X, y, observation=noise, growth=growth, sample_weight=weight,
-        weak=weak, learning_rate=0.5,
-    )  # fmt: skip
+        pb.fit_boosted_tree,
+        X,
+        y,
+        observation=noise,
+        growth=growth,
+        sample_weight=weight,
+        weak=weak,
+        learning_rate=0.5,
+    )
     assert_goes_on(fit, "nodes", X, y, weight)
 
 

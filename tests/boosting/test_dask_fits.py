@@ -47,9 +47,12 @@ OPTIONS = {"rounds": 6, "observation": pb.observation.adatree2()}
 
 def started(n_workers, **options):
     return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=":0",
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=False,
+        dashboard_address=":0",
         **options,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +130,10 @@ def test_rows_that_are_held_out(client, tmp_path):
     held = X[:70] + 0.1, Y[70:140]
     columns, labels, weight = collections(80)
     for builder, size in (
-        ("fit_adaboost", {"rounds": 6}), ("fit_boosted_tree", {"nodes": 3}),
+        ("fit_adaboost", {"rounds": 6}),
+        ("fit_boosted_tree", {"nodes": 3}),
         ("fit_stagewise", {"steps": 3, "max_depth": 2}),
-    ):  # fmt: skip
+    ):
         options = {"validation": held, "patience": 2, "sample_weight": WEIGHT, **size}
         local = getattr(pb, builder)(pb.bin_columns(X), Y, **options)
         fit = getattr(pb.dask, builder)
@@ -363,11 +367,15 @@ def test_a_cluster_that_uses_tls(tmp_path, whole, monkeypatch, summed):
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=test"]
     command += ["-days", "1", "-keyout", key, "-out", certificate]
     subprocess.run(command, check=True, capture_output=True)
-    security = distributed.Security(tls_ca_file=certificate, require_encryption=True, **{
-        f"tls_{who}_{what}": path
-        for who in ("client", "scheduler", "worker")
-        for what, path in (("key", key), ("cert", certificate))
-    })  # fmt: skip
+    security = distributed.Security(
+        tls_ca_file=certificate,
+        require_encryption=True,
+        **{
+            f"tls_{who}_{what}": path
+            for who in ("client", "scheduler", "worker")
+            for what, path in (("key", key), ("cert", certificate))
+        },
+    )
 
     said = []
 
@@ -443,15 +451,22 @@ def changed(what):
         "matrix": ((columns, columns), {}, ValueError, "y: expected 1 dimension, got 2"),
         "partitions": ((columns, fewer), {}, ValueError, "y: expected 3 partitions, as in X, got"),
         "lengths": (
-            (columns, da.from_array(Y, chunks=((80, 79, 81),))), {}, ValueError,
+            (columns, da.from_array(Y, chunks=((80, 79, 81),))),
+            {},
+            ValueError,
             ": y: expected 80 labels, one per row of X, got",
         ),
         "weights": (
-            (columns, labels), {"sample_weight": weight - 1}, ValueError,
+            (columns, labels),
+            {"sample_weight": weight - 1},
+            ValueError,
             "sample_weight: expected finite numbers >= 0",
         ),
         "no weight": (
-            (columns, labels), {"sample_weight": weight * 0}, ValueError, "all are zero",
+            (columns, labels),
+            {"sample_weight": weight * 0},
+            ValueError,
+            "all are zero",
         ),
         "one class": ((columns, labels * 0), {}, ValueError, "expected two label values"),
         "NaN": ((columns, labels + np.nan), {}, ValueError, ": y: missing label in row 0"),
@@ -460,13 +475,29 @@ def changed(what):
         "weak": ((columns, labels), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump"),
         "bins": ((columns, labels), {"max_bins": 1}, ValueError, "max_bins"),
         "unknown": ((columns, labels), {"n_estimators": 5}, TypeError, "rounds"),
-    }[what]  # fmt: skip
+    }[what]
 
 
-@pytest.mark.parametrize("what", [
-    "rows", "labels here", "vector", "matrix", "partitions", "lengths", "weights", "no weight",
-    "one class", "NaN", "infinity", "no rows", "weak", "bins", "unknown",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "what",
+    [
+        "rows",
+        "labels here",
+        "vector",
+        "matrix",
+        "partitions",
+        "lengths",
+        "weights",
+        "no weight",
+        "one class",
+        "NaN",
+        "infinity",
+        "no rows",
+        "weak",
+        "bins",
+        "unknown",
+    ],
+)
 def test_what_is_refused(what, client):
     arguments, options, kind, said = changed(what)
     with pytest.raises(kind, match=re.escape(said)):
@@ -476,16 +507,18 @@ def test_what_is_refused(what, client):
 def test_other_columns_in_a_partition_are_refused(client):
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcd")), npartitions=2)
     other = frame.map_partitions(
-        lambda part: part.rename(columns={"a": "z"}) if part.index[0] else part, meta=frame._meta,
+        lambda part: part.rename(columns={"a": "z"}) if part.index[0] else part,
+        meta=frame._meta,
         enforce_metadata=False,
-    )  # fmt: skip
+    )
     labels = dd.from_pandas(pd.Series(Y), npartitions=2)
     with pytest.raises(ValueError, match="partition 1 names its columns otherwise"):
         pb.dask.fit_adaboost(other, labels)
     words = frame.map_partitions(
         lambda part: part.assign(a=np.resize(["x", "y"], len(part))) if part.index[0] else part,
-        meta=frame._meta, enforce_metadata=False,
-    )  # fmt: skip
+        meta=frame._meta,
+        enforce_metadata=False,
+    )
     with pytest.raises(TypeError, match="holds numbers without levels in partition 0, text in"):
         pb.dask.fit_adaboost(words, labels)
 

@@ -66,7 +66,7 @@ FITS = {
     "matryoshka": lambda *of, **to: pb.fit_matryoshka(*of, shape=(3, 5), **to),
     "joined": lambda *of, **to: pb.fit_matryoshka(*of, shape=(3, 4), join="all", **to),
     "greedy": lambda *of, **to: pb.fit_matryoshka(*of, nodes=12, growth="greedy", **to),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FITS)

@@ -22,15 +22,19 @@ SHAPES = {
     "soft, greedy": {"growth": "greedy", "nodes": 9, "observation": pb.observation.flip(0.1)},
     "by sign": {"shape": (3, 3), "collect": "sign"},
     "deep, by sign": {
-        "shape": (2, 2, 2), "collect": "sign", "join": "all",
+        "shape": (2, 2, 2),
+        "collect": "sign",
+        "join": "all",
         "observation": pb.observation.adatree2(),
     },
     "greedy, by sign": {"growth": "greedy", "nodes": 12, "collect": "sign"},
     "soft, greedy, by sign": {
-        "growth": "greedy", "nodes": 9, "collect": "sign",
+        "growth": "greedy",
+        "nodes": 9,
+        "collect": "sign",
         "observation": pb.observation.uniform(),
     },
-}  # fmt: skip
+}
 
 
 def both(table, n_parts, path, processes=None, **options):

@@ -47,8 +47,11 @@ def test_a_soft_tree_of_partitions_may_have_no_nodes():
     X, y, weight = np.zeros((6, 1)), np.arange(6) % 2, np.arange(1.0, 7.0)
     whole = pb.fit_boosted_tree(pb.bin_columns(X), y, sample_weight=weight, **TREE, **ADATREE)
     found = pb.shards.fit_boosted_tree(
-        pb.shards.bin_columns([X[:2], X[2:]]), [y[:2], y[2:]],
-        sample_weight=[weight[:2], weight[2:]], **TREE, **ADATREE,
-    )  # fmt: skip
+        pb.shards.bin_columns([X[:2], X[2:]]),
+        [y[:2], y[2:]],
+        sample_weight=[weight[:2], weight[2:]],
+        **TREE,
+        **ADATREE,
+    )
     assert found.n_nodes == whole.n_nodes == 0
     assert pb.certificate(found) == pb.certificate(whole)

@@ -58,8 +58,10 @@ def test_levels_of_rows_that_are_given(tmp_path):
     rng = np.random.default_rng(0)
     X = np.empty((ROWS, 3), dtype=object)
     X[:, 0], X[:, 1], X[:, 2] = (
-        rng.choice(names[:5], ROWS), rng.normal(size=ROWS), rng.choice(names, ROWS),
-    )  # fmt: skip
+        rng.choice(names[:5], ROWS),
+        rng.normal(size=ROWS),
+        rng.choice(names, ROWS),
+    )
     for name in ("chain", "uncertain tree"):
         models(TABLES["categories"], 3, name, tmp_path, validation=(X, rng.integers(0, 2, ROWS)))
 

@@ -58,12 +58,14 @@ def test_threads_and_the_order_of_partitions_do_not_matter(tmp_path):
     X, y, weights = divided(TABLES["weights"], 5)
     found = {
         contents(
-            pb.shards.fit_adaboost(X[::k], y[::k], sample_weight=weights[::k], rounds=6,
-                                   n_threads=n_threads),
+            pb.shards.fit_adaboost(
+                X[::k], y[::k], sample_weight=weights[::k], rounds=6, n_threads=n_threads
+            ),
             tmp_path,
         )
-        for k in (1, -1) for n_threads in (1, 2, 4)
-    }  # fmt: skip
+        for k in (1, -1)
+        for n_threads in (1, 2, 4)
+    }
     assert len(found) == 1
 
 
@@ -77,9 +79,12 @@ def test_weights_near_a_power_of_two_in_any_order(tmp_path):
         rows = np.random.default_rng(seed).permutation(12).astype(np.int32)
         sums.add(float(np.frexp(np.cumsum(weight[rows])[-1])[1]))
         model = pb.fit_adaboost(
-            columns.select(rows), y[rows], sample_weight=weight[rows], rounds=2,
+            columns.select(rows),
+            y[rows],
+            sample_weight=weight[rows],
+            rounds=2,
             observation=pb.observation.adatree2(),
-        )  # fmt: skip
+        )
         found.add(contents(model, tmp_path))
     assert len(sums) == 2
     assert len(found) == 1
@@ -171,63 +176,112 @@ def changed(what):
         "values": (([a, np.ones((3, 5))], y[:2]), {}, TypeError, "got ndarray in partition 1"),
         "columns": (([a, other], y[:2]), {}, ValueError, "number of columns (5, 4)"),
         "bins": (
-            ([a, pb.bin_columns(np.ones((9, 5)))], y[:2]), {}, ValueError, "partition 1 differs",
+            ([a, pb.bin_columns(np.ones((9, 5)))], y[:2]),
+            {},
+            ValueError,
+            "partition 1 differs",
         ),
         "holes": (([a, holed], y[:2]), {}, ValueError, "which columns miss values"),
         "labels of fewer": ((X, y[:2]), {}, ValueError, "y: expected 3 partitions, as in X, got 2"),
         "length": ((X, [y[0], y[1][:-1], y[2]]), {}, ValueError, "partition 1: y: expected"),
         "NaN": (
-            ([a, b, c], [y[0], y[1], np.full(len(y[2]), np.nan)]), {}, ValueError,
+            ([a, b, c], [y[0], y[1], np.full(len(y[2]), np.nan)]),
+            {},
+            ValueError,
             "partition 2: y: missing label in row 0",
         ),
         "kinds": (
-            (X, [y[0], y[1].astype(str), y[2]]), {}, TypeError, "labels of one kind in all",
+            (X, [y[0], y[1].astype(str), y[2]]),
+            {},
+            TypeError,
+            "labels of one kind in all",
         ),
         "three labels": ((X, [y[0], y[1], y[2] + 5]), {}, ValueError, "two label values, got 4"),
         "one label": ((X, [0 * part for part in y]), {}, ValueError, "expected two label values"),
         "weight of some": (
-            (X, y), {"sample_weight": [*weights[:2], None]}, ValueError, "None for partition 2",
+            (X, y),
+            {"sample_weight": [*weights[:2], None]},
+            ValueError,
+            "None for partition 2",
         ),
         "weights of 0": (
-            (X, y), {"sample_weight": [0 * w for w in weights]}, ValueError, "all are zero",
+            (X, y),
+            {"sample_weight": [0 * w for w in weights]},
+            ValueError,
+            "all are zero",
         ),
         "weights of one class": (
-            (X, y), {"sample_weight": [w * part for w, part in zip(weights, y, strict=True)]},
-            ValueError, "expected both classes to have positive weight",
+            (X, y),
+            {"sample_weight": [w * part for w, part in zip(weights, y, strict=True)]},
+            ValueError,
+            "expected both classes to have positive weight",
         ),
         "negative weight": (
-            (X, y), {"sample_weight": [weights[0], weights[1] - 1, weights[2]]}, ValueError,
+            (X, y),
+            {"sample_weight": [weights[0], weights[1] - 1, weights[2]]},
+            ValueError,
             "partition 1: sample_weight: expected finite numbers >= 0",
         ),
         "weights too different": (
             (X, y),
             {"sample_weight": [np.full(len(y[0]), 1e-300), *(w * 1e300 for w in weights[1:])]},
-            ValueError, "differ by more than floating point can hold",
+            ValueError,
+            "differ by more than floating point can hold",
         ),
         "exact search": (
-            (X, y), {"weak": pb.weak.stump(search="exact")}, ValueError, 'search="exact" needs',
+            (X, y),
+            {"weak": pb.weak.stump(search="exact")},
+            ValueError,
+            'search="exact" needs',
         ),
         "fewer bins": ((X, y), {"weak": pb.weak.stump(max_bins=4)}, ValueError, "max_bins=4"),
         "both ways": (
-            divided(TABLES["holes"], 2)[:2], {"weak": pb.weak.stump(missing="both")},
-            NotImplementedError, 'missing="both"',
+            divided(TABLES["holes"], 2)[:2],
+            {"weak": pb.weak.stump(missing="both")},
+            NotImplementedError,
+            'missing="both"',
         ),
         "affine": ((X, y), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
         "gaussian": (
-            (X, y), {"observation": pb.observation.gaussian(0.1)}, ValueError,
+            (X, y),
+            {"observation": pb.observation.gaussian(0.1)},
+            ValueError,
             "which hold none, in partition 0",
         ),
         "rounds": ((X, y), {"rounds": 0}, ValueError, "rounds"),
         "unknown": ((X, y), {"n_estimators": 5}, TypeError, "rounds"),
-    }[what]  # fmt: skip
+    }[what]
 
 
-@pytest.mark.parametrize("what", [
-    "not a list", "none", "values", "columns", "bins", "holes", "labels of fewer", "length", "NaN",
-    "kinds", "three labels", "one label", "weight of some", "weights of 0", "weights of one class",
-    "negative weight", "weights too different", "exact search", "fewer bins", "both ways", "affine",
-    "gaussian", "rounds", "unknown",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "what",
+    [
+        "not a list",
+        "none",
+        "values",
+        "columns",
+        "bins",
+        "holes",
+        "labels of fewer",
+        "length",
+        "NaN",
+        "kinds",
+        "three labels",
+        "one label",
+        "weight of some",
+        "weights of 0",
+        "weights of one class",
+        "negative weight",
+        "weights too different",
+        "exact search",
+        "fewer bins",
+        "both ways",
+        "affine",
+        "gaussian",
+        "rounds",
+        "unknown",
+    ],
+)
 def test_what_is_refused(what):
     (X, y), options, kind, said = changed(what)
     with pytest.raises(kind, match=re.escape(said)):

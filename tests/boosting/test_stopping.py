@@ -118,9 +118,12 @@ def test_the_callback_is_called_and_may_stop():
     train, test = noisy(1, n=90), noisy(2, n=70)
     seen = []
     model = pb.fit_boosted_tree(
-        train.X, train.y, nodes=40, validation=(test.X, test.y),
+        train.X,
+        train.y,
+        nodes=40,
+        validation=(test.X, test.y),
         callback=lambda step, record: seen.append((step, record)) or step == 6,
-    )  # fmt: skip
+    )
     assert [step for step, _ in seen] == [1, 2, 3, 4, 5, 6]
     assert model.record.stop_reason.startswith("stopped by the callback")
     assert len(model.record.validation) == 7

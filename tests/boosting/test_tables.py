@@ -110,9 +110,10 @@ def test_further_fitting(kind):
 def test_words():
     model = pb.fit_boosted_tree(
         pd.DataFrame({"colour": list("rrggbb") * 20 + [None] * 20, "age": np.arange(140.0)}),
-        np.array([1, 1, 0, 0, 1, 1] * 20 + [0] * 20), nodes=1,
+        np.array([1, 1, 0, 0, 1, 1] * 20 + [0] * 20),
+        nodes=1,
         weak=pb.weak.stump(level_smoothing=0.0),
-    )  # fmt: skip
+    )
     assert "node 0: colour not in {b, r} or missing: vote -" in pb.describe(model)
     told = {}
     for colour in ("r", "g", None, "violet"):

@@ -190,12 +190,20 @@ def test_permissible_functions_pass():
 @pytest.mark.parametrize(
     "options",
     [
-        {"nodes": 0}, {"growth": "best"}, {"max_depth": 0}, {"min_weight": 0.7}, {"min_leaf": 0},
-        {"smoothing": -1}, {"learning_rate": 2}, {"target_certificate": 1.5}, {"callback": 1},
-        {"sample_weight": [1.0]}, {"n_threads": 0},
+        {"nodes": 0},
+        {"growth": "best"},
+        {"max_depth": 0},
+        {"min_weight": 0.7},
+        {"min_leaf": 0},
+        {"smoothing": -1},
+        {"learning_rate": 2},
+        {"target_certificate": 1.5},
+        {"callback": 1},
+        {"sample_weight": [1.0]},
+        {"n_threads": 0},
     ],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("impurity", ["gini", NAMED["gini"]], ids=["named", "own"])
 def test_bad_options(impurity, options):
     X, y = problem(30)
@@ -215,9 +223,13 @@ def test_callbacks_hear_which_exit_was_split(growth):
     X, y, _ = random_problem(np.random.default_rng(5), n=80, d=3)
     heard = []
     model = pb.fit_topdown_tree(
-        X, y, nodes=12, growth=growth, impurity=NAMED["gini"],
+        X,
+        y,
+        nodes=12,
+        growth=growth,
+        impurity=NAMED["gini"],
         callback=lambda step, record: heard.append((record.node, record.parents)),
-    )  # fmt: skip
+    )
     leads = {int(model.next[i, k]): ((i, k),) for i in range(model.n_nodes) for k in (0, 1)}
     assert model.n_nodes > 3
     assert heard == [(0, ()), *((node, leads[node]) for node in range(1, model.n_nodes))]

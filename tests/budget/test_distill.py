@@ -25,8 +25,9 @@ def data(n=400, seed=0):
 def mixed(n=60):
     """Numbers with holes and ties, levels with holes, a constant."""
     rng = RNG(3)
-    X = np.column_stack([rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 3, n),
-                         np.ones(n)])  # fmt: skip
+    X = np.column_stack(
+        [rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 3, n), np.ones(n)]
+    )
     X[rng.random(n) < 0.2, 0] = np.nan
     X[rng.random(n) < 0.2, 2] = np.nan
     return as_features(X, categorical=[2])
@@ -204,13 +205,16 @@ def test_teachers_that_are_none(teacher, kind, message):
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"comparisons": 0.5}, "comparisons"), ({"share": 1.5}, "share"),
-        ({"kind": "near"}, "kind"), ({"neighbours": 0}, "neighbours"),
+        ({"comparisons": 0.5}, "comparisons"),
+        ({"share": 1.5}, "share"),
+        ({"kind": "near"}, "kind"),
+        ({"neighbours": 0}, "neighbours"),
         ({"synthetic": -1}, "synthetic"),
-        ({"first_tree": 0.5}, "first_tree"), ({"task": "labels"}, "task"),
+        ({"first_tree": 0.5}, "first_tree"),
+        ({"task": "labels"}, "task"),
         ({"task": "regression"}, "teacher"),
     ],
-)  # fmt: skip
+)
 def test_options(options, name):
     def teacher(Z):
         return np.full(len(Z), np.nan) if options.get("task") else np.full(len(Z), 0.5)

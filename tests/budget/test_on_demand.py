@@ -25,7 +25,7 @@ MORE = {
     "vectors": partial(pb.fit_stagewise, loss="softmax", trees="one", steps=4, y=inspected.WORDS),
     "counts": partial(pb.fit_stagewise, loss="poisson", steps=4, y=inspected.THREE),
     "hinge": partial(pb.fit_stagewise, loss="hinge", steps=4, y=inspected.TWO),
-}  # fmt: skip
+}
 LEAVE = ("chain", "blocks, three", "stagewise", "softmax", "forest", "forest, three", "samme")
 SUMS = ("sbpmt", "sbpmt, three", "sbpmt, mean", "bagging of probits")
 VOTES = ("rest", "rest of pairs", "samme of rest", "samme", "bagging", "bagging of chains")
@@ -137,9 +137,10 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
     chain = pb.fit_adaboost(np.eye(3), [0, 1, 1], rounds=1)
     chain = replace(
         pb.fit_adaboost(RNG.normal(size=(60, 3)), RNG.random(60) > 0.5, rounds=3),
-        feature=[0, 1, 2], threshold=[0.0, 0.0, 0.0],
+        feature=[0, 1, 2],
+        threshold=[0.0, 0.0, 0.0],
         vote=[[-0.4, 0.4], [-0.2, 0.2], [-0.1, 0.1]],
-    )  # fmt: skip
+    )
     found = pb.decide(chain, asking([1.0, 1.0, 1.0], []))
     assert [entry.asked for entry in found.ledger] == [0]
     assert found.score == 0.4
@@ -159,10 +160,13 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
 
 
 def table():
-    frame = pd.DataFrame({
-        "age": RNG.normal(50, 10, 200), "sky": RNG.choice(["clear", "rain", "snow"], 200),
-        "wind": RNG.normal(size=200),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "age": RNG.normal(50, 10, 200),
+            "sky": RNG.choice(["clear", "rain", "snow"], 200),
+            "wind": RNG.normal(size=200),
+        }
+    )
     frame.loc[::7, "age"] = np.nan
     y = (frame["sky"] == "rain") ^ (frame["age"].fillna(60) > 55) ^ (frame["wind"] > 1)
     return frame, np.where(y, "stay", "go")
@@ -209,8 +213,9 @@ def test_prices_groups_and_budget():
         return {"wind": value["wind"], "age": value["age"]}
 
     options = {"groups": {"blood": ["age", "wind"]}, "exit": "none"}
-    found = pb.decide(model, {"blood": blood, "sky": lambda: "rain"}, **options,
-                      prices={"blood": 7, "sky": 2})  # fmt: skip
+    found = pb.decide(
+        model, {"blood": blood, "sky": lambda: "rain"}, **options, prices={"blood": 7, "sky": 2}
+    )
     assert calls == ["blood"]
     assert found.price == 9
     paid = {entry.asked: entry.price for entry in found.ledger}
@@ -243,9 +248,13 @@ def test_the_cheapest_of_what_is_wanted_is_asked_first(kind):
 
 def test_models_know_the_prices_they_were_fitted_with():
     model = pb.fit_stagewise(
-        inspected.X, inspected.TWO, loss="logistic", steps=3, prices=[4, 4, 4, 2, 3],
+        inspected.X,
+        inspected.TWO,
+        loss="logistic",
+        steps=3,
+        prices=[4, 4, 4, 2, 3],
         groups={"pair": [0, 1]},
-    )  # fmt: skip
+    )
     for row in TEST:
         pair = lambda row=row: {0: row[0], 1: row[1]}  # noqa: E731
         ask = {**{j: partial(float, row[j]) for j in (2, 3, 4)}, "pair": pair}
@@ -259,13 +268,20 @@ def test_the_ledger_survives_a_function_that_fails():
     def broken():
         raise OSError("no scanner")
 
-    first = pb.decide(model, {"age": lambda: 40, "sky": lambda: "rain", "wind": lambda: 0.1},
-                      exit="none").ledger  # fmt: skip
-    for wrong, said in ((broken, "no scanner"), (lambda: [1, 2], "expected a number"),
-                        (lambda: "much", "'"), (lambda: np.inf, "finite")):  # fmt: skip
+    first = pb.decide(
+        model, {"age": lambda: 40, "sky": lambda: "rain", "wind": lambda: 0.1}, exit="none"
+    ).ledger
+    for wrong, said in (
+        (broken, "no scanner"),
+        (lambda: [1, 2], "expected a number"),
+        (lambda: "much", "'"),
+        (lambda: np.inf, "finite"),
+    ):
         last = next(entry.asked for entry in first[::-1] if entry.asked != "sky")
-        ask = {entry.asked: partial(dict.get, {entry.asked: entry.value}, entry.asked)
-               for entry in first}  # fmt: skip
+        ask = {
+            entry.asked: partial(dict.get, {entry.asked: entry.value}, entry.asked)
+            for entry in first
+        }
         with pytest.raises(pb.AskError, match=said) as caught:
             pb.decide(model, {**ask, last: wrong}, exit="none")
         error = pickle.loads(pickle.dumps(caught.value))
@@ -282,16 +298,26 @@ def test_bad_input():
     model = FITS["chain"](FRAME, GO)
     row = {"age": 40, "sky": "rain", "wind": 0.1}
     for wrong, said in (
-        ({**row, "rain": 1}, "rain"), ({"age": 40}, "sky"), ({**row, 0: 40}, "once"),
-        ([1, 2], "3 values"), ({**row, 7: 1}, "7"), ({**row, True: 1}, "True"),
-    ):  # fmt: skip
+        ({**row, "rain": 1}, "rain"),
+        ({"age": 40}, "sky"),
+        ({**row, 0: 40}, "once"),
+        ([1, 2], "3 values"),
+        ({**row, 7: 1}, "7"),
+        ({**row, True: 1}, "True"),
+    ):
         with pytest.raises(ValueError, match=said):
             pb.decide(model, wrong)
     for wrong in ("age", 3, None):
         with pytest.raises(TypeError, match="row"):
             pb.decide(model, wrong)
-    for name, wrong in (("budget", -1), ("budget", np.nan), ("exit", "early"), ("prices", [1, 2]),
-                        ("prices", [1, 2, -3]), ("groups", [["age"], ["age", "sky"]])):  # fmt: skip
+    for name, wrong in (
+        ("budget", -1),
+        ("budget", np.nan),
+        ("exit", "early"),
+        ("prices", [1, 2]),
+        ("prices", [1, 2, -3]),
+        ("groups", [["age"], ["age", "sky"]]),
+    ):
         with pytest.raises(ValueError, match=name):
             pb.decide(model, row, **{name: wrong})
     with pytest.raises(TypeError, match="X: "):

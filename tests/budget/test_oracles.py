@@ -284,7 +284,7 @@ def test_answers_that_contradict_certain_ones():
         ),
         ({"budget": 1, "oracles": {"a": 1, "b": 2}}, "oracles: expected a mapping of names to fun"),
     ],
-)  # fmt: skip
+)
 def test_bad_options(options, said):
     options = {**TWO, "errors": {"a": 0.1, "b": 0.2}, **options}
     oracles = options.pop("oracles", {"a": always("no"), "b": always("no")})

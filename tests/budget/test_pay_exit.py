@@ -27,7 +27,12 @@ PRICE, GROUPS = {0: 1.0, 1: 5.0, 2: 3.0, 3: 0.0, 4: 0.0, "draw": 2.0}, {"draw": 
 PRICED = {"prices": PRICE, "groups": GROUPS}
 MODELS = {
     "stagewise": partial(
-        pb.fit_stagewise, y=TWO[FIT], loss="logistic", steps=12, max_depth=2, **PRICED,
+        pb.fit_stagewise,
+        y=TWO[FIT],
+        loss="logistic",
+        steps=12,
+        max_depth=2,
+        **PRICED,
         price_tradeoff=0.002,
     ),
     "softmax": partial(pb.fit_stagewise, y=THREE[FIT], loss="softmax", steps=6, max_depth=1),
@@ -36,10 +41,8 @@ MODELS = {
     ),
     "chain of trees": partial(pb.fit_matryoshka, y=TWO[FIT], shape=(3, 8), join="all"),
     "forest of three": partial(pb.fit_forest, y=THREE[FIT], members=6, max_depth=2, rng=0),
-    "votes": partial(
-        pb.fit_samme, y=THREE[FIT], base=partial(pb.fit_cart, max_depth=1), rounds=8
-    ),
-}  # fmt: skip
+    "votes": partial(pb.fit_samme, y=THREE[FIT], base=partial(pb.fit_cart, max_depth=1), rounds=8),
+}
 FITTED: dict = {}
 
 
@@ -73,9 +76,13 @@ def test_rows_leave_where_they_are_sure_and_would_pay(kind):
         assert (joint[i], paid[i]) == (at, pytest.approx(price))
         np.testing.assert_allclose(score[i], value, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(
-            found[i], model.model.scaled(score[i : i + 1], np.full(1, slope)[:, None]
-            if score.ndim > 1 else np.full(1, slope))[0], rtol=1e-12,
-        )  # fmt: skip
+            found[i],
+            model.model.scaled(
+                score[i : i + 1],
+                np.full(1, slope)[:, None] if score.ndim > 1 else np.full(1, slope),
+            )[0],
+            rtol=1e-12,
+        )
 
 
 @pytest.mark.parametrize("kind", MODELS)

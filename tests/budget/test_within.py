@@ -293,9 +293,7 @@ def test_many_rows_have_large_trees():
     many, score = rows(MANY_ROWS, 3, seed=4)
     names = families("two", 20, MANY_ROWS)
     assert set(names) - set(families("two", 20, MANY_ROWS - 1)) == {"sum of large trees"}
-    fits = Fits(
-        as_features(many), score > 0, "two", 20.0, MANY_ROWS, np.random.default_rng, None
-    )  # fmt: skip
+    fits = Fits(as_features(many), score > 0, "two", 20.0, MANY_ROWS, np.random.default_rng, None)
     large, saving = (fits.of(f"sum of large {what}") for what in ("trees", "saving trees"))
     part = replace(fits, X=as_features(many[:4000]), y=score[:4000] > 0, made={})
     leaves = MANY_ROWS // ROWS_OF_LEAF

@@ -124,17 +124,20 @@ def test_labels_are_true_as_often_as_is_probable():
     assert np.bincount(rows // 40).tolist() == [20, 60]
 
 
-@pytest.mark.parametrize(("options", "said"), [
-    ({"sample_weight": np.ones(3)}, "sample_weight: expected shape"),
-    ({"sample_weight": np.zeros(N)}, "at least one weight > 0"),
-    ({"sample_weight": -np.ones(N)}, "finite numbers >= 0"),
-    ({"y_proba": np.full((N, 2), 0.5), "y": Y["two"]}, "expected one of them, got both"),
-    ({"y_proba": np.full((N, 2), 0.4)}, "y_proba"),
-    ({"y_proba": np.full((3, 2), 0.5)}, "y_proba: expected 90 rows"),
-    ({"y_proba": np.full((N, 2), 0.5), "task": "regression"}, "expected y, numbers"),
-    ({"y_proba": np.eye(2)[np.zeros(N, int)]}, "y_proba: expected"),
-    ({"y": Y["two"], "labels": [0, 1]}, "labels: given without y_proba"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"sample_weight": np.ones(3)}, "sample_weight: expected shape"),
+        ({"sample_weight": np.zeros(N)}, "at least one weight > 0"),
+        ({"sample_weight": -np.ones(N)}, "finite numbers >= 0"),
+        ({"y_proba": np.full((N, 2), 0.5), "y": Y["two"]}, "expected one of them, got both"),
+        ({"y_proba": np.full((N, 2), 0.4)}, "y_proba"),
+        ({"y_proba": np.full((3, 2), 0.5)}, "y_proba: expected 90 rows"),
+        ({"y_proba": np.full((N, 2), 0.5), "task": "regression"}, "expected y, numbers"),
+        ({"y_proba": np.eye(2)[np.zeros(N, int)]}, "y_proba: expected"),
+        ({"y": Y["two"], "labels": [0, 1]}, "labels: given without y_proba"),
+    ],
+)
 def test_bad_weights_and_probabilities(options, said):
     with pytest.raises(ValueError, match=said):
         pb.fit_within(

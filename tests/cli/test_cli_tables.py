@@ -15,12 +15,14 @@ N = 90
 
 def table():
     rng = np.random.default_rng(0)
-    found = pd.DataFrame({
-        "age": rng.normal(50, 10, N).round(1),
-        "sky": rng.choice(["clear", "rain", "snow"], N),
-        "zone": rng.choice(["01", "02", "13"], N),
-        "wet": rng.random(N) < 0.5,
-    })  # fmt: skip
+    found = pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, N).round(1),
+            "sky": rng.choice(["clear", "rain", "snow"], N),
+            "zone": rng.choice(["01", "02", "13"], N),
+            "wet": rng.random(N) < 0.5,
+        }
+    )
     found["y"] = np.where((found.age > 50) ^ (found.sky == "rain"), "yes", "no")
     found.loc[::7, "age"] = np.nan
     found.loc[::9, "sky"] = None

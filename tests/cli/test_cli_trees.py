@@ -128,14 +128,22 @@ def test_several_labels(zones, pboost_main, options):
 
 TWO = {
     "--steps 6 --loss probit --max-depth 2 --bag 0.7 --learning-rate 0.3": {
-        "steps": 6, "loss": "probit", "max_depth": 2, "bag": 0.7, "learning_rate": 0.3,
+        "steps": 6,
+        "loss": "probit",
+        "max_depth": 2,
+        "bag": 0.7,
+        "learning_rate": 0.3,
     },
     "--steps 6": {"steps": 6, "loss": "logistic"},
     "--steps 40 --validation 0.3 --patience 2 --min-leaf 5": {
-        "steps": 40, "loss": "logistic", "validation": 0.3, "patience": 2, "min_leaf": 5,
+        "steps": 40,
+        "loss": "logistic",
+        "validation": 0.3,
+        "patience": 2,
+        "min_leaf": 5,
     },
     "--steps 6 --loss hinge": {"steps": 6, "loss": "hinge"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("options", TWO)

@@ -19,12 +19,14 @@ pd = pytest.importorskip("pandas")
         ("sample_weight: got -1 in row 9", "--weight: got -1 in row 10"),
         ("n_threads: expected one", "--threads: expected one"),
         ('y: task="regression" or loss="softmax"', "--target: --task regression or --loss softmax"),
-        ('max_leaves: expected None with growth="depth-first"', "--max-leaves: expected None with "
-         "--growth depth-first"),
+        (
+            'max_leaves: expected None with growth="depth-first"',
+            "--max-leaves: expected None with --growth depth-first",
+        ),
         ("y_proba: expected other=1", "y_proba: expected other=1"),
         ("a tree's rows are others, row 2's too", "a tree's rows are others, row 3's too"),
     ],
-)  # fmt: skip
+)
 def test_words_of_the_library(message, said):
     assert worded(message) == said
 
@@ -34,15 +36,24 @@ def test_words_of_the_library(message, said):
     [
         # What the command line finds, and what the library does: the same row.
         ("x,y,w\n1,0,1\nred,1,1\n3,1,1\n4,0,1\n", [], "row 2 holds 'red'"),
-        ("x,y,w\n1,0,1\n2,1,-1\n", ["--weight", "w"], "--weight: expected finite numbers >= 0, "
-         "got -1.0 in row 2"),
+        (
+            "x,y,w\n1,0,1\n2,1,-1\n",
+            ["--weight", "w"],
+            "--weight: expected finite numbers >= 0, got -1.0 in row 2",
+        ),
         ("x,y,w\n1,0,1\n2,,1\n", [], "'y' has missing values, the first in row 2"),
-        ("x,y,w\n1,0.5,1\n2,1e200,1\n", ["--model", "cart"], "--target: expected finite numbers to "
-         "1e+150, got 1e+200 in row 2"),
-        ("x,y,w\n1,0,1\n2,1,1\n", ["--model", "cart", "--max-leaves", "3", "--growth",
-         "depth-first"], "--max-leaves: expected None with --growth depth-first"),
+        (
+            "x,y,w\n1,0.5,1\n2,1e200,1\n",
+            ["--model", "cart"],
+            "--target: expected finite numbers to 1e+150, got 1e+200 in row 2",
+        ),
+        (
+            "x,y,w\n1,0,1\n2,1,1\n",
+            ["--model", "cart", "--max-leaves", "3", "--growth", "depth-first"],
+            "--max-leaves: expected None with --growth depth-first",
+        ),
     ],
-)  # fmt: skip
+)
 def test_rows_and_options_of_all_messages(tmp_path, pboost_main, text, arguments, said):
     (tmp_path / "t.csv").write_text(text)
     out = tmp_path / "m.npz"

@@ -38,7 +38,8 @@ FITS = {
     "soft tree": partial(pb.fit_boosted_tree, X[:, 1:], TWO, nodes=5, observation=ADATREE),
     "votes": partial(pb.fit_boosted_tree, X, THREE, nodes=4, **LEVELS),
     "affine": partial(
-        pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.affine(directions=3, seed=1), **LEVELS),
+        pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.affine(directions=3, seed=1), **LEVELS
+    ),
     "separators": partial(pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.separator(2), **LEVELS),
     "linear": partial(pb.fit_adaboost_real, X, TWO, rounds=3, weak=pb.weak.feature(), **LEVELS),
     "cart": partial(pb.fit_cart, X, TWO, max_depth=4, **LEVELS),
@@ -47,9 +48,12 @@ FITS = {
     "softmax": partial(pb.fit_stagewise, X, THREE, loss="softmax", steps=2, max_leaves=4, **LEVELS),
     "probit": lambda n_threads=1: pb.fit_probitboost(X, TWO, steps=3, **LEVELS),
     "early": lambda **of: pb.early_exit(
-        pb.fit_adaboost(X[:80], TWO[:80], rounds=9, **LEVELS, **of), X[80:], comparisons=5,
-        length=None),
-}  # fmt: skip
+        pb.fit_adaboost(X[:80], TWO[:80], rounds=9, **LEVELS, **of),
+        X[80:],
+        comparisons=5,
+        length=None,
+    ),
+}
 QUESTIONS = {
     "labels": pb.predict,
     "probabilities": pb.predict_proba,
@@ -142,9 +146,15 @@ def _calls():
     }
 
 
-@pytest.mark.parametrize(("name", "lets"), [
-    ("fit", True), ("tree", True), ("forest", True), ("no kernel", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "lets"),
+    [
+        ("fit", True),
+        ("tree", True),
+        ("forest", True),
+        ("no kernel", False),
+    ],
+)
 def test_kernels_let_other_threads_run(name, lets):
     """Nobody asks a thread to let others run here: they run where it does so by itself."""
     call, counted, stop = _calls()[name], [0], threading.Event()

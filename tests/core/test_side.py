@@ -42,9 +42,21 @@ def chain_values(values, cuts, n_rows, level=2):
         for row, cut in zip(rows, cuts, strict=True):
             X = np.repeat(row[None], n_rows, axis=0)
             bad = walk.walk(
-                X, feature, np.array([cut]), next_, vote, True, 0.0, 4, 0, n_rows, score, tile,
-                None, (one_sum, columns, np.array([1.0, 2.0, 2.0]), None),
-            )  # fmt: skip
+                X,
+                feature,
+                np.array([cut]),
+                next_,
+                vote,
+                True,
+                0.0,
+                4,
+                0,
+                n_rows,
+                score,
+                tile,
+                None,
+                (one_sum, columns, np.array([1.0, 2.0, 2.0]), None),
+            )
             assert not bad
             assert len(set(score)) == 1
             found.append(score[0] == 1.0)
@@ -68,11 +80,17 @@ def graph(cuts, joined=False):
     after = np.append(np.arange(1, n), -1)
     record = pb.TrainingRecord(np.ones(n + 1), np.ones(n + 1), "made up")
     return pb.DecisionGraph(
-        feature=np.arange(n), threshold=cuts,
+        feature=np.arange(n),
+        threshold=cuts,
         next=np.column_stack([after if joined else np.full(n, -1), after]),
-        vote=np.column_stack([np.zeros(n), 2.0 ** -np.arange(n)]), labels=np.array([-1, 1]),
-        n_features=n, feature_names=None, bias=0.0, settings={}, record=record,
-    )  # fmt: skip
+        vote=np.column_stack([np.zeros(n), 2.0 ** -np.arange(n)]),
+        labels=np.array([-1, 1]),
+        n_features=n,
+        feature_names=None,
+        bias=0.0,
+        settings={},
+        record=record,
+    )
 
 
 @pytest.mark.parametrize("cut", FINITE)
@@ -89,9 +107,20 @@ def test_all_walks_of_finite_values_agree(cut):
     assert [test.answer for test in pb.explain(chain, FINITE).tests] == right.tolist()
     total = np.zeros((70, 1))
     soft_walk.sample(
-        rows, chain.feature, chain.threshold, chain.next, chain.vote[..., None],
-        np.repeat(CERTAIN[None], n, axis=0), np.empty((0, n)), 0, 0, 1, 0, 70, total,
-    )  # fmt: skip
+        rows,
+        chain.feature,
+        chain.threshold,
+        chain.next,
+        chain.vote[..., None],
+        np.repeat(CERTAIN[None], n, axis=0),
+        np.empty((0, n)),
+        0,
+        0,
+        1,
+        0,
+        70,
+        total,
+    )
     np.testing.assert_array_equal(total, votes[right].sum())
 
 
@@ -99,10 +128,19 @@ def test_all_walks_of_finite_values_agree(cut):
 def test_trees_compare_as_graphs_do(cut):
     rows, right = np.repeat(FINITE[:, None], 3, axis=1), np.greater(FINITE, cut)
     model = pb.models.trees.Tree(
-        feature=[1, -1, -1], threshold=[cut, 0, 0], children=[[1, 2], [-1, -1], [-1, -1]],
-        value=[0.5, 0.0, 1.0], impurity=np.zeros(3), weight=np.ones(3), n_rows=np.ones(3, int),
-        labels=None, n_features=3, feature_names=None, settings={}, stop_reason="made up",
-    )  # fmt: skip
+        feature=[1, -1, -1],
+        threshold=[cut, 0, 0],
+        children=[[1, 2], [-1, -1], [-1, -1]],
+        value=[0.5, 0.0, 1.0],
+        impurity=np.zeros(3),
+        weight=np.ones(3),
+        n_rows=np.ones(3, int),
+        labels=None,
+        n_features=3,
+        feature_names=None,
+        settings={},
+        stop_reason="made up",
+    )
     np.testing.assert_array_equal(pb.predict(model, rows), right)
     one = graph([cut])
     np.testing.assert_array_equal(pb.decision_function(one, rows[:, :1]), right)
@@ -111,10 +149,22 @@ def test_trees_compare_as_graphs_do(cut):
     tables = *steps, np.array([cut]), np.array([0.0, 1.0]), None
     score = np.empty(len(FINITE))
     walk.walk(
-        rows, np.zeros(1, np.int32), np.array([0.5]), np.full((1, 2), -1, np.int32),
-        np.array([[0.0, 1.0]]), False, 0.0, 3, 0, len(rows), score, np.empty(walk.TILE_ROWS * 3),
-        None, None, tables,
-    )  # fmt: skip
+        rows,
+        np.zeros(1, np.int32),
+        np.array([0.5]),
+        np.full((1, 2), -1, np.int32),
+        np.array([[0.0, 1.0]]),
+        False,
+        0.0,
+        3,
+        0,
+        len(rows),
+        score,
+        np.empty(walk.TILE_ROWS * 3),
+        None,
+        None,
+        tables,
+    )
     np.testing.assert_array_equal(score, right)
 
 

@@ -33,8 +33,9 @@ def helpers():
 @pytest.mark.parametrize("n_threads", [2, 3, 8])
 def test_helpers_live_as_long_as_the_fit(many_threads, n_threads):
     seen = []
-    pb.fit_stagewise(*data(), steps=3, n_threads=n_threads,
-                     callback=lambda *_: seen.append(len(helpers())))  # fmt: skip
+    pb.fit_stagewise(
+        *data(), steps=3, n_threads=n_threads, callback=lambda *_: seen.append(len(helpers()))
+    )
     assert seen == [n_threads - 1] * 3
     assert helpers() == []
 

@@ -11,8 +11,10 @@ RNG = np.random.default_rng(3)
 MASSES = [
     *RNG.exponential(size=(40, 2, 2)).tolist(),
     *RNG.integers(0, 3, size=(40, 2, 2)).astype(float).tolist(),
-    ((2.0**60, 1.0), (1.0, 2.0**60)), ((0.0, 0.0), (0.0, 0.0)), ((5e-324, 0.0), (0.0, 1e300)),
-]  # fmt: skip
+    ((2.0**60, 1.0), (1.0, 2.0**60)),
+    ((0.0, 0.0), (0.0, 0.0)),
+    ((5e-324, 0.0), (0.0, 1e300)),
+]
 RULES = [(kind, smoothing, rate) for kind in VOTES for smoothing, rate in ((0.0, 1.0), (0.1, 0.3))]
 
 

@@ -96,21 +96,27 @@ def test_one_class(fit):
 
 @builders
 @pytest.mark.parametrize(
-    "y", [Y[:-1], np.append(Y, 1), np.column_stack([Y, Y]), np.where(Y > 0, 1.0, np.nan), None],
+    "y",
+    [Y[:-1], np.append(Y, 1), np.column_stack([Y, Y]), np.where(Y > 0, 1.0, np.nan), None],
     ids=["short", "long", "2-D", "NaN", "None"],
-)  # fmt: skip
+)
 def test_bad_labels(fit, y):
     with pytest.raises(REFUSED, match=r"\by\b|label"):
         fit(X, y)
 
 
 BAD_WEIGHTS = {
-    "short": np.ones(59), "long": np.ones(61), "2-D": np.ones((60, 1)), "scalar": 2.0,
+    "short": np.ones(59),
+    "long": np.ones(61),
+    "2-D": np.ones((60, 1)),
+    "scalar": 2.0,
     "negative": np.where(np.arange(60) == 41, -1.0, 1.0),
     "NaN": np.where(np.arange(60) == 41, np.nan, 1.0),
     "infinite": np.where(np.arange(60) == 41, np.inf, 1.0),
-    "zero": np.zeros(60), "text": np.array(["1"] * 60), "complex": np.ones(60, dtype=complex),
-}  # fmt: skip
+    "zero": np.zeros(60),
+    "text": np.array(["1"] * 60),
+    "complex": np.ones(60, dtype=complex),
+}
 
 
 @builders
@@ -183,10 +189,16 @@ def test_unknown_choice(fit, options):
 @pytest.mark.parametrize(
     "options",
     [
-        {"criterion": "ginny"}, {"search": "best"}, {"min_weight": -0.1}, {"min_weight": np.nan},
-        {"min_weight": 1.5}, {"min_leaf": -1}, {"min_leaf": 1.5}, {"min_leaf": "2"},
+        {"criterion": "ginny"},
+        {"search": "best"},
+        {"min_weight": -0.1},
+        {"min_weight": np.nan},
+        {"min_weight": 1.5},
+        {"min_leaf": -1},
+        {"min_leaf": 1.5},
+        {"min_leaf": "2"},
     ],
-)  # fmt: skip
+)
 def test_unknown_stump(options):
     ((name, value),) = options.items()
     with pytest.raises(REFUSED, match=name) as error:

@@ -198,6 +198,9 @@ def test_new_rows_of_other_kinds(fit):
         with pytest.raises(ValueError, match="X: other columns than in training; missing: v"):
             pb.predict(known, frame().drop(columns="v"))
         with pytest.raises(ValueError, match=r"X: .*got inf in column 'u', row 5"):
-            pb.predict(known, frame(v=words if known is model else A[:, 1]).assign(
-                u=np.where(np.arange(N) == 5, np.inf, 0.0)
-            ))  # fmt: skip
+            pb.predict(
+                known,
+                frame(v=words if known is model else A[:, 1]).assign(
+                    u=np.where(np.arange(N) == 5, np.inf, 0.0)
+                ),
+            )

@@ -48,8 +48,9 @@ DRAWING = {
 }
 
 
-@pytest.mark.parametrize("fit", [*SEVERAL.values(), *TWO_CLASS.values()],
-                         ids=[*SEVERAL, *TWO_CLASS])  # fmt: skip
+@pytest.mark.parametrize(
+    "fit", [*SEVERAL.values(), *TWO_CLASS.values()], ids=[*SEVERAL, *TWO_CLASS]
+)
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -103,9 +104,16 @@ def test_columns_per_split_out_of_range(kind, task, wrong):
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize(
-    ("lam", "error"), [(-1e-300, ValueError), (-np.inf, ValueError), (np.nan, ValueError),
-                       ("0", TypeError), (None, TypeError)], ids=str,
-)  # fmt: skip
+    ("lam", "error"),
+    [
+        (-1e-300, ValueError),
+        (-np.inf, ValueError),
+        (np.nan, ValueError),
+        ("0", TypeError),
+        (None, TypeError),
+    ],
+    ids=str,
+)
 def test_price_of_a_leaf_out_of_range(task, lam, error):
     tree = pb.fit_cart(X, Y if task == "classification" else X[:, 0], task=task)
     with pytest.raises(error, match=r"^lam: expected"):

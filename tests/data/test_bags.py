@@ -16,28 +16,38 @@ WEIGHT = (np.arange(61) < 41).astype(float)
 
 #: The rows drawn for the first member.
 DRAWN = {
-    "bagging": lambda **o: pb.fit_bagging(
-        partial(pb.fit_cart, max_depth=1), X, Y, members=2, replace=False, rng=0, **o
-    ).models[0].n_rows[0],
-    "forest": lambda **o: pb.fit_forest(
-        X, Y, members=2, replace=False, rng=0, **o
-    )[0].n_rows[0],
-    "stagewise": lambda **o: pb.fit_stagewise(
-        X, Y, loss="logistic", steps=2, rng=0, **o
-    ).trees[0].n_rows[0],
-    "sbpmt": lambda **o: pb.fit_sbpmt(
-        X, Y, members=2, rounds=1, steps=1, rng=0, **o
-    ).class_rows[0].sum(),
-}  # fmt: skip
+    "bagging": lambda **o: (
+        pb.fit_bagging(
+            partial(pb.fit_cart, max_depth=1), X, Y, members=2, replace=False, rng=0, **o
+        )
+        .models[0]
+        .n_rows[0]
+    ),
+    "forest": lambda **o: pb.fit_forest(X, Y, members=2, replace=False, rng=0, **o)[0].n_rows[0],
+    "stagewise": lambda **o: (
+        pb.fit_stagewise(X, Y, loss="logistic", steps=2, rng=0, **o).trees[0].n_rows[0]
+    ),
+    "sbpmt": lambda **o: (
+        pb.fit_sbpmt(X, Y, members=2, rounds=1, steps=1, rng=0, **o).class_rows[0].sum()
+    ),
+}
 each_builder = pytest.mark.parametrize("builder", DRAWN)
 
 
 @each_builder
 @pytest.mark.parametrize(
     ("bag", "rows"),
-    [(None, 61), (1.0, 61), (61, 61), (1, 1), (np.int8(7), 7), (0.5, 30), (np.float32(0.25), 15),
-     (0.001, 1)],
-)  # fmt: skip
+    [
+        (None, 61),
+        (1.0, 61),
+        (61, 61),
+        (1, 1),
+        (np.int8(7), 7),
+        (0.5, 30),
+        (np.float32(0.25), 15),
+        (0.001, 1),
+    ],
+)
 def test_share_or_number(builder, bag, rows):
     assert DRAWN[builder](bag=bag) == rows
 

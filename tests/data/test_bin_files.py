@@ -85,10 +85,14 @@ def test_bins_do_not_depend_on_batches(tmp_path, monkeypatch):
     order = np.random.default_rng(0).permutation(len(X))
     first, *others = (
         pb.bin_files(batches(sizes, X[rows], y[rows], w[rows]), tmp_path / str(k))
-        for k, (sizes, rows) in enumerate([
-            ([900], slice(None)), (SIZES, order), ([1] * 90 + [810], slice(None)),
-        ])
-    )  # fmt: skip
+        for k, (sizes, rows) in enumerate(
+            [
+                ([900], slice(None)),
+                (SIZES, order),
+                ([1] * 90 + [810], slice(None)),
+            ]
+        )
+    )
     for other in others:
         assert_same_bins(other.columns, first.columns)
 
@@ -177,9 +181,11 @@ def test_batches_that_change(change, tmp_path):
         if len(calls) < 3:  # 1: whether there are weights
             return [(X, y)]
         return {
-            "values": [(X + 1, y)], "fewer": [(X[1:], y[1:])], "more": [(X, y), (X, y)],
+            "values": [(X + 1, y)],
+            "fewer": [(X[1:], y[1:])],
+            "more": [(X, y), (X, y)],
             "labels": [(X, y[::-1])],
-        }[change]  # fmt: skip
+        }[change]
 
     if change == "labels":
         y[:] = np.where(np.arange(len(y)) < 100, "yes", "no")
@@ -355,9 +361,11 @@ def test_columns_in_the_names_of_folders(tmp_path):
     parts = {"format": "parquet", "partitioning": dataset.partitioning(flavor="hive")}
     found = found.append_column("year", [[2001, 2002] * 30])
     dataset.write_dataset(
-        found, tmp_path / "years", format="parquet",
+        found,
+        tmp_path / "years",
+        format="parquet",
         partitioning=dataset.partitioning(found.select(["year"]).schema, flavor="hive"),
-    )  # fmt: skip
+    )
     source = dataset.dataset(tmp_path / "years", **parts)
     made = pb.bin_files(source, tmp_path / "columns", target="label", weight="mass")
     assert made.columns.names == ("x0", "x1", "x2", "x3", "x4", "year")

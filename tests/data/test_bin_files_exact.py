@@ -12,11 +12,19 @@ FIELDS = ("n_bins", "lower", "upper", "special")
 def table(n=3000):
     rng = np.random.default_rng(5)
     z = rng.normal(size=n)
-    X = np.column_stack([
-        z, np.round(z, 1), np.where(z > 0, 0.0, z), np.full(n, 7.0), np.full(n, np.nan),
-        np.where(rng.random(n) < 0.1, np.nan, z), rng.standard_cauchy(n) ** 3, np.repeat(z, 2)[:n],
-        rng.choice([-0.0, 0.0, 1.0], n),
-    ])  # fmt: skip
+    X = np.column_stack(
+        [
+            z,
+            np.round(z, 1),
+            np.where(z > 0, 0.0, z),
+            np.full(n, 7.0),
+            np.full(n, np.nan),
+            np.where(rng.random(n) < 0.1, np.nan, z),
+            rng.standard_cauchy(n) ** 3,
+            np.repeat(z, 2)[:n],
+            rng.choice([-0.0, 0.0, 1.0], n),
+        ]
+    )
     return X, np.where(z + rng.normal(size=n) > 0.5, "yes", "no"), rng.integers(0, 4, n) / 2
 
 

@@ -106,12 +106,18 @@ def changed(X, y, w):
     swapped = np.arange(len(X))
     swapped[:2] = swapped[1::-1]
     return {
-        "values": (X + 1, y, w), "order": (X[swapped], y[swapped], w[swapped]),
-        "labels": (X, y[::-1], w), "weights": (X, y, w + 1), "columns": (X[:, :2], y, w),
-        "fewer": (X[:-1], y[:-1], w[:-1]), "late": (np.r_[X[:-1], X[:1]], y, w),
-        "one label": (X, np.where(y == "a", "b", y), w), "a new label": (X, np.char.add(y, "x"), w),
-        "numbers": (X, (y == "a") + 0, w), "no weights": (X, y),
-    }  # fmt: skip
+        "values": (X + 1, y, w),
+        "order": (X[swapped], y[swapped], w[swapped]),
+        "labels": (X, y[::-1], w),
+        "weights": (X, y, w + 1),
+        "columns": (X[:, :2], y, w),
+        "fewer": (X[:-1], y[:-1], w[:-1]),
+        "late": (np.r_[X[:-1], X[:1]], y, w),
+        "one label": (X, np.where(y == "a", "b", y), w),
+        "a new label": (X, np.char.add(y, "x"), w),
+        "numbers": (X, (y == "a") + 0, w),
+        "no weights": (X, y),
+    }
 
 
 @pytest.mark.parametrize("what", list(changed(*table())))

@@ -142,11 +142,9 @@ def test_folders_keep_values(kind, tmp_path):
     some = whole.select(by_class.astype(np.int32))
     sigma = [np.nan, 0.2] if kind == "categories" else 0.2
     fits = (
-        lambda X, y: pb.fit_adaboost(
-            X, y, rounds=5, observation=pb.observation.gaussian(sigma)
-        ),
+        lambda X, y: pb.fit_adaboost(X, y, rounds=5, observation=pb.observation.gaussian(sigma)),
         lambda X, y: pb.fit_sbpmt(X, y, members=2, rng=0),
-    )  # fmt: skip
+    )
     for fit in fits:
         ours, theirs = fit(columns, labels), fit(some, Y[by_class])
         assert contents(ours, tmp_path) == contents(theirs, tmp_path)
@@ -180,9 +178,10 @@ def test_a_call_goes_on_with_codes_and_values(tmp_path, monkeypatch):
 
     encode = encoded_batches.Encoding._encode
     monkeypatch.setattr(
-        encoded_batches.Encoding, "_encode",
+        encoded_batches.Encoding,
+        "_encode",
         lambda self, rows, *more: (encoded.append(rows.batch), encode(self, rows, *more)),
-    )  # fmt: skip
+    )
     folder = tmp_path / "columns"
     with pytest.raises(KeyboardInterrupt):
         pb.bin_files(batches, folder, values=True)

@@ -124,9 +124,12 @@ def test_order_of_special_values():
 def test_order_of_patterns(shape, n):
     i = np.arange(n, dtype=float)
     x = {
-        "sorted": i, "reversed": -i, "constant": 0 * i, "saw": i % 7,
+        "sorted": i,
+        "reversed": -i,
+        "constant": 0 * i,
+        "saw": i % 7,
         "one outlier": np.where(i == n // 2, 1e300, i % 3 * 1e-300),
-    }[shape]  # fmt: skip
+    }[shape]
     check_order(x[:, None])
 
 

@@ -119,11 +119,16 @@ def test_missing_values_are_named(missing):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("x", "sequence"), (0, "sequence"), ([3], "from 0 to 2"), ([-1], "from 0 to 2"),
-        ([0, 0], "column 0 twice"), (["colour"], "X has no names"), ([0.0], "integer"),
+        ("x", "sequence"),
+        (0, "sequence"),
+        ([3], "from 0 to 2"),
+        ([-1], "from 0 to 2"),
+        ([0, 0], "column 0 twice"),
+        (["colour"], "X has no names"),
+        ([0.0], "integer"),
         ([True], "integer"),
     ],
-)  # fmt: skip
+)
 def test_bad_columns(columns, message):
     with pytest.raises(REFUSED, match=rf"^columns: expected .*{message}"):
         pb.one_hot(ROWS, columns)
@@ -132,11 +137,15 @@ def test_bad_columns(columns, message):
 @pytest.mark.parametrize(
     "X",
     [
-        ["red", "blue"], np.empty((0, 2), dtype=object), np.empty((2, 0), dtype=object),
-        [["a", 1], [2, 1]], [[b"a"], [b"b"]], [[1j], [2j]],
+        ["red", "blue"],
+        np.empty((0, 2), dtype=object),
+        np.empty((2, 0), dtype=object),
+        [["a", 1], [2, 1]],
+        [[b"a"], [b"b"]],
+        [[1j], [2j]],
         np.array([["2020-01-01"]], dtype="datetime64[D]"),
     ],
-)  # fmt: skip
+)
 def test_bad_rows(X):
     with pytest.raises(REFUSED, match=r"^X: expected"):
         pb.one_hot(X)
@@ -147,10 +156,14 @@ def test_bad_rows(X):
 
 def test_frames():
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({
-        "wind": [3.0, 8.5, 1.0], "sky": ["clear", "rain", "clear"], "day": [2, 1, 2],
-        "size": pd.Categorical(["s", "m", "s"], categories=["s", "m", "l"]),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "wind": [3.0, 8.5, 1.0],
+            "sky": ["clear", "rain", "clear"],
+            "day": [2, 1, 2],
+            "size": pd.Categorical(["s", "m", "s"], categories=["s", "m", "l"]),
+        }
+    )
     values, names = pb.one_hot(frame)
     assert names == ("wind", "sky=clear", "sky=rain", "day", "size=m", "size=s")
     np.testing.assert_array_equal(values[1], [8.5, 0, 1, 1, 1, 0])

@@ -17,12 +17,21 @@ def table(n):
     rng = np.random.default_rng(n)
     z = rng.normal(size=n)
     columns = [
-        z, np.round(z, 1), np.round(z, 3), np.where(z > 0, 0.0, z), rng.integers(-300, 300, n),
-        rng.standard_cauchy(n) ** 3, np.full(n, 7.0), np.where(z > 0.5, np.nan, z),
-        np.full(n, np.nan), np.exp(300 * np.sign(z) * z**2 / 10), np.repeat(z, 2)[:n],
-        rng.choice([-0.0, 0.0, TINY, -TINY, 1e-310, -1e-310], n), z.astype(np.float32),
+        z,
+        np.round(z, 1),
+        np.round(z, 3),
+        np.where(z > 0, 0.0, z),
+        rng.integers(-300, 300, n),
+        rng.standard_cauchy(n) ** 3,
+        np.full(n, 7.0),
+        np.where(z > 0.5, np.nan, z),
+        np.full(n, np.nan),
+        np.exp(300 * np.sign(z) * z**2 / 10),
+        np.repeat(z, 2)[:n],
+        rng.choice([-0.0, 0.0, TINY, -TINY, 1e-310, -1e-310], n),
+        z.astype(np.float32),
         np.sign(z) * np.finfo(float).max * rng.random(n),
-    ]  # fmt: skip
+    ]
     return np.column_stack(columns)
 
 
@@ -60,9 +69,11 @@ def test_bins_are_those_of_one_table(kind, cells, monkeypatch):
         X, w, rows = table(n), weights(kind, n), dealt(n, n_parts, max_bins)
         whole = pb.bin_columns(X, max_bins=max_bins, edges="exact", sample_weight=w)
         parts = pb.shards.bin_columns(
-            [X[r] for r in rows], max_bins=max_bins, edges="exact",
+            [X[r] for r in rows],
+            max_bins=max_bins,
+            edges="exact",
             sample_weight=None if w is None else [w[r] for r in rows],
-        )  # fmt: skip
+        )
         assert_rows_of(parts, whole, rows)
 
 
@@ -70,8 +81,9 @@ def test_of_few_rows_both_kinds_of_edges_are_the_same():
     X, w = table(500), weights("real", 500)
     assert_rows_of(
         [pb.bin_columns(X, edges="exact", sample_weight=w)],
-        pb.bin_columns(X, sample_weight=w), [np.arange(500)],
-    )  # fmt: skip
+        pb.bin_columns(X, sample_weight=w),
+        [np.arange(500)],
+    )
 
 
 def test_edges_of_many_rows_are_those_of_all(monkeypatch):
@@ -113,9 +125,12 @@ def counted(x, n_parts, max_bins=256):
 def test_passes_and_cells_are_few():
     z = np.random.default_rng(0).normal(size=60_000)
     for x, most_passes, most_cells in [
-        (z, 2, 60_000), (np.round(z, 2), 2, 1300), (np.where(z > 0, 0, z), 2, 30_000),
-        (np.full(60_000, 0.1), 1, 1), (np.arange(60_000) % 100 / 7, 2, 200),
-    ]:  # fmt: skip
+        (z, 2, 60_000),
+        (np.round(z, 2), 2, 1300),
+        (np.where(z > 0, 0, z), 2, 30_000),
+        (np.full(60_000, 0.1), 1, 1),
+        (np.arange(60_000) % 100 / 7, 2, 200),
+    ]:
         passes, _ = counted(x, 3)
         assert len(passes) <= most_passes
         assert sum(passes) <= most_cells

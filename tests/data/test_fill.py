@@ -35,9 +35,12 @@ def test_the_spread_does_not_depend_on_threads_of_blas():
     )
     found = {
         subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "OPENBLAS_NUM_THREADS": n},
-            check=True, capture_output=True, text=True,
+            [sys.executable, "-c", code],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": n},
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
         for n in ("1", "2")
-    }  # fmt: skip
+    }
     assert len(found) == 1

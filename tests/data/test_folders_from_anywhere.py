@@ -189,14 +189,18 @@ def test_states_that_claim_more_than_they_hold(tmp_path, kind):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"n_bins": np.array([300, 8, 8], dtype=np.int32)}, {"n_bins": np.zeros(0, np.int32)},
-        {"lower": np.zeros((3, 1))}, {"count": np.array([-1, N + 1])},
-        {"at": np.array([0, 2 * N])}, {"ends_rows": np.zeros((1, 1), np.int32)},
-        {"content": np.zeros(9, np.uint64)}, {"names": np.frombuffer(b"[" * 9999, np.uint8)},
+        {"n_bins": np.array([300, 8, 8], dtype=np.int32)},
+        {"n_bins": np.zeros(0, np.int32)},
+        {"lower": np.zeros((3, 1))},
+        {"count": np.array([-1, N + 1])},
+        {"at": np.array([0, 2 * N])},
+        {"ends_rows": np.zeros((1, 1), np.int32)},
+        {"content": np.zeros(9, np.uint64)},
+        {"names": np.frombuffer(b"[" * 9999, np.uint8)},
         {"names": np.frombuffer(b'["a"]', np.uint8)},
     ],
     ids=lambda wrong: "".join(wrong),
-)  # fmt: skip
+)
 def test_states_that_no_call_has_left(monkeypatch, tmp_path, wrong):
     batches, encode, encoded = [(X, TEXT)] * 2, Encoding._encode, []
 

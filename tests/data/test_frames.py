@@ -69,7 +69,7 @@ def test_a_column_that_is_not_numeric_is_named(fit, kind):
         "dates": pd.date_range("2020-01-01", periods=50),
         "spans": pd.to_timedelta(np.arange(50), unit="D"),
         "complex": np.full(50, 1j),
-    }[kind]  # fmt: skip
+    }[kind]
     with pytest.raises((ValueError, TypeError), match="colour"):
         fit(FRAME.assign(colour=column), Y)
 
@@ -88,10 +88,13 @@ def test_a_cell_that_is_not_finite_is_named(fit, value):
 
 @builders
 def test_numeric_columns_of_any_dtype(fit):
-    mixed = pd.DataFrame({
-        "a": np.arange(50, dtype=np.int8), "b": RNG.normal(size=50).astype(np.float32),
-        "c": RNG.random(50) < 0.5,
-    })  # fmt: skip
+    mixed = pd.DataFrame(
+        {
+            "a": np.arange(50, dtype=np.int8),
+            "b": RNG.normal(size=50).astype(np.float32),
+            "c": RNG.random(50) < 0.5,
+        }
+    )
     model = fit(mixed, Y)
     plain = np.column_stack([mixed[c].to_numpy().astype(float) for c in mixed])
     np.testing.assert_array_equal(

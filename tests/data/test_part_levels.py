@@ -14,17 +14,27 @@ def frame(n=900):
     rng = np.random.default_rng(3)
     names = np.array([f"l{k:04}" for k in range(400)] + ["ä" * 9], dtype=object)
     many = names[np.where(np.arange(n) < 401, np.arange(n), rng.integers(0, 300, n))]
-    few = np.where(rng.random(n) < 0.1, None, np.array(["b", "a", "longer"], object)[
-        np.where(np.arange(n) < n // 2, 0, rng.integers(0, 3, n))
-    ])  # fmt: skip
-    return pd.DataFrame({
-        "x": rng.normal(size=n), "many": many, "few": few,
-        "kind": pd.Categorical(rng.choice(["u", "v", "w"], n), categories=["w", "v", "u", "none"]),
-        "size": pd.Categorical(rng.choice(["s", "m", "l"], n), ["s", "m", "l"], ordered=True),
-        "code": pd.Categorical(rng.choice([3.0, 1.5, 20.0], n)),
-        "is": pd.Categorical(rng.random(n) < 0.5),
-        "never": pd.Categorical([None] * n, categories=["a"]),
-    })  # fmt: skip
+    few = np.where(
+        rng.random(n) < 0.1,
+        None,
+        np.array(["b", "a", "longer"], object)[
+            np.where(np.arange(n) < n // 2, 0, rng.integers(0, 3, n))
+        ],
+    )
+    return pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "many": many,
+            "few": few,
+            "kind": pd.Categorical(
+                rng.choice(["u", "v", "w"], n), categories=["w", "v", "u", "none"]
+            ),
+            "size": pd.Categorical(rng.choice(["s", "m", "l"], n), ["s", "m", "l"], ordered=True),
+            "code": pd.Categorical(rng.choice([3.0, 1.5, 20.0], n)),
+            "is": pd.Categorical(rng.random(n) < 0.5),
+            "never": pd.Categorical([None] * n, categories=["a"]),
+        }
+    )
 
 
 def dealt(n, n_parts):
@@ -56,9 +66,10 @@ def test_levels_are_those_of_one_table(edges, is_weighed, monkeypatch):
     for n_parts in (1, 2, 5):
         rows = dealt(len(X), n_parts)
         parts = pb.shards.bin_columns(
-            [X.iloc[r] for r in rows], edges=edges,
+            [X.iloc[r] for r in rows],
+            edges=edges,
             sample_weight=None if w is None else [w[r] for r in rows],
-        )  # fmt: skip
+        )
         assert_rows_of(parts, whole, rows)
 
 
@@ -89,19 +100,33 @@ def single(n):
     ("parts", "error", "match"),
     [
         ([single(6), single(9)[6:]], ValueError, "holds text of which 9 of 9 rows have a value"),
-        ([{"a": ["x", "x"]}, {"a": [1.0, 2.0]}], TypeError,
-         "column 'a' holds text in partition 0, numbers without levels in partition 1"),
-        ([{"a": [None, None]}, {"a": pd.Categorical([1, 2])}, {"a": ["x", "x"]}], TypeError,
-         "holds numbers in partition 1, text in partition 2"),
-        ([{"a": pd.Categorical(["x", "y"], ["y", "x"], ordered=True)},
-          {"a": pd.Categorical(["x", "y"], ["x", "y"], ordered=True)}], TypeError,
-         "categories of another order in partition 1 than in partition 0"),
-        ([{"a": pd.Categorical(["x", "y"], ["y", "x"], ordered=True)}, {"a": ["x", "x"]}],
-         TypeError, "categories of another order in partition 1"),
+        (
+            [{"a": ["x", "x"]}, {"a": [1.0, 2.0]}],
+            TypeError,
+            "column 'a' holds text in partition 0, numbers without levels in partition 1",
+        ),
+        (
+            [{"a": [None, None]}, {"a": pd.Categorical([1, 2])}, {"a": ["x", "x"]}],
+            TypeError,
+            "holds numbers in partition 1, text in partition 2",
+        ),
+        (
+            [
+                {"a": pd.Categorical(["x", "y"], ["y", "x"], ordered=True)},
+                {"a": pd.Categorical(["x", "y"], ["x", "y"], ordered=True)},
+            ],
+            TypeError,
+            "categories of another order in partition 1 than in partition 0",
+        ),
+        (
+            [{"a": pd.Categorical(["x", "y"], ["y", "x"], ordered=True)}, {"a": ["x", "x"]}],
+            TypeError,
+            "categories of another order in partition 1",
+        ),
         ([{"a": ["x", 1]}, {"a": ["x", "x"]}], TypeError, "partition 0: X: column 'a' holds text"),
     ],
     ids=["identifiers", "numbers", "kinds", "order", "no order", "mixed"],
-)  # fmt: skip
+)
 def test_what_is_refused(parts, error, match):
     frames = [pd.DataFrame(part) if isinstance(part, dict) else part for part in parts]
     with pytest.raises(error, match=match):

@@ -32,8 +32,12 @@ def costs(found, *columns):
 
 def test_columns_cost_what_they_cost():
     assert read() is None
-    for prices in ([1, 2, 0, 4], np.array([1.0, 2, 0, 4]), {"age": 1, "iron": 2, "mri": 4},
-                   {0: 1, 1: 2, "mri": 4}):  # fmt: skip
+    for prices in (
+        [1, 2, 0, 4],
+        np.array([1.0, 2, 0, 4]),
+        {"age": 1, "iron": 2, "mri": 4},
+        {0: 1, 1: 2, "mri": 4},
+    ):
         found = read(prices)
         assert [costs(found, j) for j in range(4)] == [1, 2, 0, 4]
         assert costs(found) == 0
@@ -78,7 +82,7 @@ def test_a_group_is_paid_once():
         ({"prices": [1] * 4, "groups": 3}, TypeError, "groups: expected a mapping of names"),
         ({"prices": {"iron": 1}, "groups": {"iron": ["iron"]}}, ValueError, "other names than"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_price_is_refused(said, error, words):
     with pytest.raises(error, match=words):
         read(**said)

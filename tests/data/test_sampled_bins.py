@@ -213,9 +213,13 @@ def test_the_kernels_refuse_arrays_that_do_not_fit():
     with pytest.raises(ValueError, match="hash_rows: arrays of different sizes"):
         bins.hash_rows(X, rows, key[:1], hashed)
     arrays = [
-        np.zeros((2, 255)), np.ones(2, dtype=np.int32), np.zeros((2, 3), dtype=np.uint8),
-        np.zeros((2, 256)), np.zeros((2, 256)), np.zeros((2, 256), dtype=np.int32),
-    ]  # fmt: skip
+        np.zeros((2, 255)),
+        np.ones(2, dtype=np.int32),
+        np.zeros((2, 3), dtype=np.uint8),
+        np.zeros((2, 256)),
+        np.zeros((2, 256)),
+        np.zeros((2, 256), dtype=np.int32),
+    ]
     bins.code_columns(X.T.copy(), 0, *arrays)
     with pytest.raises(ValueError, match="code_columns: arrays of different sizes"):
         bins.code_columns(X.T.copy(), 1, *arrays)

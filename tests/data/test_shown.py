@@ -9,9 +9,10 @@ import pboost as pb
 
 X = np.random.default_rng(0).normal(size=(500, 30))
 MADE = {
-    "BinnedColumns": pb.bin_columns(X), "SortedColumns": pb.sort_columns(X),
+    "BinnedColumns": pb.bin_columns(X),
+    "SortedColumns": pb.sort_columns(X),
     "BinnedValues": pb.bin_columns(X, values=True),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -85,10 +85,13 @@ DRAWN_OF_TWO = {
     "stagewise bags": partial(pb.fit_stagewise, steps=4, bag=0.5, validation=0.2, rng=0),
     "bagging of two": partial(pb.fit_bagging, pb.fit_adaboost, members=3, rng=0, rounds=3),
     "sampled": partial(
-        pb.fit_adaboost, rounds=3, weak=pb.weak.from_estimator(Means()), rng=0,
+        pb.fit_adaboost,
+        rounds=3,
+        weak=pb.weak.from_estimator(Means()),
+        rng=0,
         observation=pb.observation.sampled(),
     ),
-}  # fmt: skip
+}
 CASES = [(name, 2) for name in TWO | ANY | DRAWN | DRAWN_OF_TWO] + [
     (name, 3) for name in ANY | DRAWN
 ]
@@ -197,9 +200,12 @@ def test_gaussian_errors_of_cells():
     soft = fit(X, y_proba=SHARE[2])
     rows, label = np.nonzero(SHARE[2])
     other = pb.fit_adaboost(
-        X[rows], label, rounds=4, sample_weight=SHARE[2][rows, label],
+        X[rows],
+        label,
+        rounds=4,
+        sample_weight=SHARE[2][rows, label],
         observation=pb.observation.gaussian(SIGMA[rows]),
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(soft.vote, other.vote, atol=1e-10)
     again = pb.certificate(soft, X, y_proba=SHARE[2], sigma=SIGMA)
     assert again == pytest.approx(pb.certificate(soft), rel=1e-9)
@@ -243,8 +249,9 @@ def test_fitting_goes_on():
         whole = fit(X, **{**soft, option: size})
         np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(whole, X))
     with pytest.raises(ValueError, match="y_proba: expected columns of the model's labels"):
-        pb.continue_fit(pb.fit_adaboost(X, Y, rounds=1), X, y_proba=SHARE[2], labels=["a", "b"],
-                        rounds=1)  # fmt: skip
+        pb.continue_fit(
+            pb.fit_adaboost(X, Y, rounds=1), X, y_proba=SHARE[2], labels=["a", "b"], rounds=1
+        )
 
 
 def test_a_label_without_mass():

@@ -75,8 +75,12 @@ def test_of_nodes_keeps_what_is_read():
 def test_columns_read_and_shares():
     start, index = SETS.columns_read()
     assert [index[a:b].tolist() for a, b in pairwise(start)] == [
-        [0], [1], [2], [1], [0],
-    ]  # fmt: skip
+        [0],
+        [1],
+        [2],
+        [1],
+        [0],
+    ]
     assert SETS.column_shares(np.array([5.0, 0.0, 1.0])).tolist() == [1.0] * 5
     assert SETS.projected(np.array([[1.0, np.nan, 2.0]])).tolist()[0][3:] == [0.0, 0.0]
 
@@ -84,9 +88,12 @@ def test_columns_read_and_shares():
 def test_words():
     names = SETS.names(ColumnNames(("size", "colour in summer", "age"), 3, TABLE))
     assert list(names) == [
-        "size", "colour in summer", "age", "colour in summer in {blue, other, other}",
+        "size",
+        "colour in summer",
+        "age",
+        "colour in summer in {blue, other, other}",
         "size in {254}",
-    ]  # fmt: skip
+    ]
     assert names[1:3] == ["colour in summer", "age"]
     assert SETS.question(names, 3, 0.5) == "colour in summer not in {blue, other, other}"
     assert SETS.question(names, 2, 0.5) == "age <= 0.5"

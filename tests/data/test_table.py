@@ -15,16 +15,23 @@ from pboost.models.new_rows import match_columns, match_names
 pd = pytest.importorskip("pandas")
 
 EVERYTHING = Takes(holes=True, levels=True)
-FRAME = pd.DataFrame({
-    "age": [31, 40, None, 27],
-    "colour": ["red", "blue", "red", None],
-    "size": pd.Categorical(["s", "xl", "s", None], ["xs", "s", "m", "xl"], ordered=True),
-    "code": pd.Categorical([7, 3, 3, 7], [7, 5, 3]),
-    "known": [True, False, True, True],
-})  # fmt: skip
-VALUES = np.array([
-    [31, 1, 1, 1, 1], [40, 0, 3, 0, 0], [np.nan, 1, 1, 0, 1], [27, np.nan, np.nan, 1, 1],
-])  # fmt: skip
+FRAME = pd.DataFrame(
+    {
+        "age": [31, 40, None, 27],
+        "colour": ["red", "blue", "red", None],
+        "size": pd.Categorical(["s", "xl", "s", None], ["xs", "s", "m", "xl"], ordered=True),
+        "code": pd.Categorical([7, 3, 3, 7], [7, 5, 3]),
+        "known": [True, False, True, True],
+    }
+)
+VALUES = np.array(
+    [
+        [31, 1, 1, 1, 1],
+        [40, 0, 3, 0, 0],
+        [np.nan, 1, 1, 0, 1],
+        [27, np.nan, np.nan, 1, 1],
+    ]
+)
 
 
 def test_numbers_and_levels_of_a_frame():
@@ -32,8 +39,12 @@ def test_numbers_and_levels_of_a_frame():
     np.testing.assert_array_equal(features.values, VALUES)
     table = training_features(features, None, EVERYTHING).table
     assert [None if v is None else v.tolist() for v in table.levels] == [
-        None, ["blue", "red"], None, [3.0, 7.0], None,
-    ]  # fmt: skip
+        None,
+        ["blue", "red"],
+        None,
+        [3.0, 7.0],
+        None,
+    ]
     assert table.order[2].tolist() == ["xs", "s", "m", "xl"]
     assert table.has_missing.tolist() == [True, True, True, False, False]
     assert table.other is None
@@ -56,13 +67,15 @@ def test_clean_numbers_have_no_table():
 def test_new_rows_are_matched_by_name_and_value():
     table = training_features(as_features(FRAME), None, EVERYTHING).table
     names, d = tuple(FRAME.columns), FRAME.shape[1]
-    other = pd.DataFrame({
-        "code": [3.0, 5.0, np.nan],
-        "size": ["m", "xl", "huge"],
-        "known": pd.array([True, None, False], dtype="boolean"),
-        "colour": pd.Categorical(["red", "green", "blue"], ["red", "green", "blue"]),
-        "age": np.array([1, 2, 3], dtype=np.int8),
-    })  # fmt: skip
+    other = pd.DataFrame(
+        {
+            "code": [3.0, 5.0, np.nan],
+            "size": ["m", "xl", "huge"],
+            "known": pd.array([True, None, False], dtype="boolean"),
+            "colour": pd.Categorical(["red", "green", "blue"], ["red", "green", "blue"]),
+            "age": np.array([1, 2, 3], dtype=np.int8),
+        }
+    )
     found = match_names(names, d, other, table)
     expected = [[1, 1, 2, 0, 1], [2, np.nan, 3, np.nan, np.nan], [3, 0, np.nan, np.nan, 0]]
     np.testing.assert_array_equal(found.values, expected)
@@ -125,8 +138,9 @@ def test_categories_of_arrays_are_named():
     assert numbers.table.levels[0].tolist() == [2.5, 7.5]
     assert numbers.values.tolist() == [[1, 1], [0, 0]]
     assert as_features([["red", 1], ["blue", True]], categorical=[0]).values.tolist() == [
-        [1, 1], [0, 1],
-    ]  # fmt: skip
+        [1, 1],
+        [0, 1],
+    ]
     for wrong in ("red", 0, [2], [-1], ["colour"], [0, 0], [1.5]):
         with pytest.raises((TypeError, ValueError), match="categorical"):
             as_features(X, categorical=wrong)
@@ -144,9 +158,11 @@ def small_tables():
     yield Table((None,) * 3, none)
     yield Table((np.array(["a", "bcd"]), None, np.array([False, True])), none)
     yield Table(
-        (None, np.array([1.5, 2.0]), np.array(["x"])), none,
-        other=(None, np.array([1.0]), None), order=(np.array(["lo", "hi"]), None, None),
-    )  # fmt: skip
+        (None, np.array([1.5, 2.0]), np.array(["x"])),
+        none,
+        other=(None, np.array([1.0]), None),
+        order=(np.array(["lo", "hi"]), None, None),
+    )
     yield Table((None, np.empty(0), None), none)
 
 
@@ -193,9 +209,10 @@ def test_a_model_reads_rows_by_its_table():
     features = as_features(FRAME[["colour", "size"]].iloc[:3])
     model = pb.fit_cart(features.values, [0, 1, 0])
     model = replace(
-        model, feature_names=("colour", "size"),
+        model,
+        feature_names=("colour", "size"),
         table=training_features(features, None, EVERYTHING).table,
-    )  # fmt: skip
+    )
     new = pd.DataFrame({"size": ["xl", "s"], "colour": pd.Categorical(["blue", "red"])})
     np.testing.assert_array_equal(match_columns(model, new).values, [[0, 3], [1, 1]])
     assert pb.predict(model, new).tolist() == [1, 0]

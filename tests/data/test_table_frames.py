@@ -73,11 +73,14 @@ def as_pandas(table, rng):
 
 
 def as_pandas_objects(table, rng):
-    return pd.DataFrame({
-        name: pd.Categorical(values) if kind_of(name) == "category"
-        else pd.Series(values, dtype=object)
-        for name, values in table.items()
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            name: pd.Categorical(values)
+            if kind_of(name) == "category"
+            else pd.Series(values, dtype=object)
+            for name, values in table.items()
+        }
+    )
 
 
 def as_polars(table, rng):
@@ -128,10 +131,12 @@ def as_sliced(table, rng):
 
 
 LIBRARIES = [
-    as_pandas, as_pandas_objects, as_polars, as_sliced,
-    *(pytest.param(make, marks=needs_pyarrow) for make in
-      (as_arrow, as_batch, as_pandas_of_arrow)),
-]  # fmt: skip
+    as_pandas,
+    as_pandas_objects,
+    as_polars,
+    as_sliced,
+    *(pytest.param(make, marks=needs_pyarrow) for make in (as_arrow, as_batch, as_pandas_of_arrow)),
+]
 
 
 def expected_matrix(table):
@@ -166,10 +171,11 @@ def test_the_same_bits_from_every_library(make):
         for j, name in enumerate(names):
             own = levels[j]
             wanted = [
-                np.nan if v is None or (own is not None and v not in own)
+                np.nan
+                if v is None or (own is not None and v not in own)
                 else float(v if own is None else own.index(v))
                 for v in new[name]
-            ]  # fmt: skip
+            ]
             np.testing.assert_array_equal(rows[:, j], wanted)
 
 
@@ -177,8 +183,10 @@ def test_the_same_bits_from_every_library(make):
 def test_the_same_models_from_every_library(make):
     rng = np.random.default_rng(7)
     table = random_table(rng, 80)
-    y = [(a or 0) > 3 or b == "red" for a, b in zip(table["small"], table["text with holes"],
-                                                    strict=True)]  # fmt: skip
+    y = [
+        (a or 0) > 3 or b == "red"
+        for a, b in zip(table["small"], table["text with holes"], strict=True)
+    ]
     expected = pb.fit_adaboost(as_pandas(table, rng), y, rounds=20)
     model = pb.fit_adaboost(make(table, rng), y, rounds=20)
     for name in ("feature", "threshold", "vote", "missing"):
@@ -268,8 +276,9 @@ def peak_of(read):
 def test_reading_takes_little_more_memory_than_the_matrix(make):
     n, rng = 100_000, np.random.default_rng(0)
     made = random_table(rng, 500)
-    table = {name: (values * (n // 500)) for name, values in made.items()
-             if kind_of(name) != "decimal"}  # fmt: skip
+    table = {
+        name: (values * (n // 500)) for name, values in made.items() if kind_of(name) != "decimal"
+    }
     frame = make(table, rng)
     as_features(make({name: values[:100] for name, values in table.items()}, rng))
     peak, features = peak_of(lambda: as_features(frame))
@@ -277,22 +286,38 @@ def test_reading_takes_little_more_memory_than_the_matrix(make):
 
 
 CELLS = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 3), st.integers(), st.floats(),
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.integers(),
+    st.floats(),
     st.sampled_from(WORDS),
-    st.text(max_size=3), st.binary(max_size=2), st.dates(), st.datetimes(), st.timedeltas(),
-    st.decimals(), st.complex_numbers(), st.lists(st.integers(), max_size=2),
-)  # fmt: skip
+    st.text(max_size=3),
+    st.binary(max_size=2),
+    st.dates(),
+    st.datetimes(),
+    st.timedeltas(),
+    st.decimals(),
+    st.complex_numbers(),
+    st.lists(st.integers(), max_size=2),
+)
 COLUMNS = st.one_of(
     st.lists(CELLS, min_size=6, max_size=6),
     *(
         st.lists(st.one_of(st.none(), cell), min_size=6, max_size=6)
         for cell in (
-            st.booleans(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.floats(),
-            st.sampled_from(WORDS), st.dates(), st.decimals(allow_nan=False, allow_infinity=False),
-            st.datetimes(), st.timedeltas(),
+            st.booleans(),
+            st.integers(-3, 3),
+            st.integers(-(2**63), 2**63 - 1),
+            st.floats(),
+            st.sampled_from(WORDS),
+            st.dates(),
+            st.decimals(allow_nan=False, allow_infinity=False),
+            st.datetimes(),
+            st.timedeltas(),
         )
     ),
-)  # fmt: skip
+)
 DTYPES = ["category", "string", "Int64", "Float64", "boolean", "float32", "object", None]
 
 
@@ -306,9 +331,9 @@ def frames(draw):
             warnings.simplefilter("ignore")
             if library == "pandas":
                 dtype = draw(st.sampled_from(DTYPES))
-                return pd.DataFrame({
-                    name: pd.Series(values, dtype=dtype) for name, values in columns.items()
-                })  # fmt: skip
+                return pd.DataFrame(
+                    {name: pd.Series(values, dtype=dtype) for name, values in columns.items()}
+                )
             if library == "polars":
                 frame = pl.DataFrame(columns, strict=draw(st.booleans()))
                 k = draw(st.integers(0, 6))
@@ -333,15 +358,24 @@ def cells_of(frame):
         return [list(column) for column in frame.T]
     if hasattr(frame, "iloc"):
         return [frame.iloc[:, j].tolist() for j in range(frame.shape[1])]
-    return [frame[name].to_pylist() if hasattr(frame[name], "to_pylist") else frame[name].to_list()
-            for name in frame.columns] if not hasattr(frame, "column_names") else [
-            frame.column(j).to_pylist() for j in range(frame.num_columns)]  # fmt: skip
+    return (
+        [
+            frame[name].to_pylist() if hasattr(frame[name], "to_pylist") else frame[name].to_list()
+            for name in frame.columns
+        ]
+        if not hasattr(frame, "column_names")
+        else [frame.column(j).to_pylist() for j in range(frame.num_columns)]
+    )
 
 
 def is_hole(value):
-    return value is None or value is np.ma.masked or type(value).__name__ in (
-        "NAType", "NaTType") or (isinstance(value, float | np.floating) and np.isnan(value)) or (
-        isinstance(value, decimal.Decimal) and value.is_nan())  # fmt: skip
+    return (
+        value is None
+        or value is np.ma.masked
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float | np.floating) and np.isnan(value))
+        or (isinstance(value, decimal.Decimal) and value.is_nan())
+    )
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

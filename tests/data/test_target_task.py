@@ -20,7 +20,7 @@ BUILDERS = {
     "stagewise": partial(pb.fit_stagewise, steps=1, max_depth=1),
     "bagging": partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=2), members=2, rng=0),
     "cross_validate": partial(pb.cross_validate, partial(pb.fit_cart, max_depth=2), folds=2, rng=0),
-}  # fmt: skip
+}
 #: Builders that have no regression.
 CLASSIFIERS = {
     "adaboost": partial(pb.fit_adaboost, rounds=1),

@@ -43,17 +43,19 @@ FRAMES = {
     "ordered": lambda: pd.DataFrame({"c": pd.Categorical(TEXT, ordered=True), "z": NUMBERS}),
     "polars": lambda: of_polars(TEXT).to_frame(),
     "polars, category": lambda: of_polars(
-        TEXT, pytest.importorskip("polars").Categorical).to_frame(),
+        TEXT, pytest.importorskip("polars").Categorical
+    ).to_frame(),
     "arrow": lambda: pytest.importorskip("pyarrow").table({"c": of_arrow(TEXT)}),
     "dictionary": lambda: pytest.importorskip("pyarrow").table(
-        {"c": of_arrow(TEXT).dictionary_encode()}),
-}  # fmt: skip
+        {"c": of_arrow(TEXT).dictionary_encode()}
+    ),
+}
 MATRICES = {
     "objects": lambda: np.array([TEXT, NUMBERS.tolist()], dtype=object).T,
     "list": lambda: [[text, 1.0] for text in TEXT],
     "text": lambda: [[text] for text in TEXT],
     "StringDType": lambda: np.array([[text] for text in TEXT], dtype=np.dtypes.StringDType()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", SERIES)

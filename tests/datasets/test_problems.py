@@ -24,28 +24,38 @@ DRAWN = {
     "ringnorm": lambda n, rng=None: D.ringnorm(n, rng),
 }
 COLUMNS = {
-    "led": 7, "led-digit": 24, "xd6": 10, "waveform": 21, "waveform-noise": 40, "mease_wyner": 10,
-    "twonorm": 20, "ringnorm": 20,
-}  # fmt: skip
+    "led": 7,
+    "led-digit": 24,
+    "xd6": 10,
+    "waveform": 21,
+    "waveform-noise": 40,
+    "mease_wyner": 10,
+    "twonorm": 20,
+    "ringnorm": 20,
+}
 CLASSES = {"led-digit": range(10), "waveform": range(3), "waveform-noise": range(3)}
 #: Drawn problems, the probability of their classes (one column: of class +1), and the Bayes error.
 KNOWN = {
     "led": (D.led, D.led_probability, 0.11031),
     "led-digit": (
         lambda n, rng: D.led(n, rng, even=False),
-        lambda X: D.led_probability(X, even=False), 0.25998,
+        lambda X: D.led_probability(X, even=False),
+        0.25998,
     ),
     "xd6": (
-        lambda n, rng: D.xd6(n, rng, noise=0.3), lambda X: D.xd6_probability(X, noise=0.3), 0.3
+        lambda n, rng: D.xd6(n, rng, noise=0.3),
+        lambda X: D.xd6_probability(X, noise=0.3),
+        0.3,
     ),
     "waveform": (D.waveform, D.waveform_probability, 0.132),
     "mease_wyner": (
         lambda n, rng: D.mease_wyner(n, rng, q=0.2, E=3),
-        lambda X: D.mease_wyner_probability(X, q=0.2, E=3), 0.2,
+        lambda X: D.mease_wyner_probability(X, q=0.2, E=3),
+        0.2,
     ),
     "twonorm": (D.twonorm, D.twonorm_probability, 0.02275),
     "ringnorm": (D.ringnorm, D.ringnorm_probability, 0.0124),
-}  # fmt: skip
+}
 
 
 def rows_of(X):
@@ -197,8 +207,11 @@ def test_probabilities_are_those_of_the_draws(name):
 
 def test_led_segments():
     """Without noise the digits are those of a display: drawn here as text."""
-    picture = [" _     _  _     _  _  _  _  _ ", "| |  | _| _||_||_ |_   ||_||_|",
-               "|_|  ||_  _|  | _||_|  ||_| _|"]  # fmt: skip
+    picture = [
+        " _     _  _     _  _  _  _  _ ",
+        "| |  | _| _||_||_ |_   ||_||_|",
+        "|_|  ||_  _|  | _||_|  ||_| _|",
+    ]
     shown = {}
     for digit in range(10):
         top, middle, bottom = (line[3 * digit : 3 * digit + 3] for line in picture)
@@ -228,11 +241,15 @@ def test_led_probability_by_enumeration():
     words = list(itertools.product((0, 1), repeat=7))
     draws, digits = D.led(500, 5, even=False, noise=0)
     segments = {d: draws[digits == d][0] for d in range(10)}
-    joint = np.array([
-        [math.prod(0.8 if w == s else 0.2 for w, s in zip(word, segments[d], strict=True))
-         for d in range(10)]
-        for word in words
-    ])  # fmt: skip
+    joint = np.array(
+        [
+            [
+                math.prod(0.8 if w == s else 0.2 for w, s in zip(word, segments[d], strict=True))
+                for d in range(10)
+            ]
+            for word in words
+        ]
+    )
     expected = joint / joint.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(D.led_probability(words, even=False, noise=0.2), expected)
     even = expected[:, [0, 2, 4, 6, 8]].sum(axis=1)
@@ -283,10 +300,13 @@ def test_waveform_probability_by_quadrature():
     share = (node[:, None] + 1) / 2
     i = np.arange(1, 22)
     h1, h2, h3 = (np.maximum(6 - np.abs(i - peak), 0) for peak in (11, 15, 7))
-    logs = np.stack([
-        -((X[:, None] - share * g - (1 - share) * h) ** 2).sum(axis=2) / 2
-        for g, h in [(h1, h2), (h1, h3), (h2, h3)]
-    ], axis=1)  # fmt: skip
+    logs = np.stack(
+        [
+            -((X[:, None] - share * g - (1 - share) * h) ** 2).sum(axis=2) / 2
+            for g, h in [(h1, h2), (h1, h3), (h2, h3)]
+        ],
+        axis=1,
+    )
     density = (np.exp(logs - logs.max(axis=(1, 2), keepdims=True)) * weight).sum(axis=2)
     expected = density / density.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(D.waveform_probability(X), expected, rtol=1e-9, atol=1e-15)
@@ -315,8 +335,9 @@ def test_mease_wyner(E, d):
 def test_normal_classes():
     n, a = 40_000, 2 / math.sqrt(20)
     for draw, means, deviations in [
-        (D.twonorm, (-a, a), (1, 1)), (D.ringnorm, (0, a), (2, 1)),
-    ]:  # fmt: skip
+        (D.twonorm, (-a, a), (1, 1)),
+        (D.ringnorm, (0, a), (2, 1)),
+    ]:
         X, y = draw(n, 13)
         assert abs(np.mean(y)) < 5 / math.sqrt(n)
         for label, mean, deviation in zip((-1, 1), means, deviations, strict=True):

@@ -168,9 +168,17 @@ def test_any_callable(replace, bag):
     y = X[:, 0] + 3.0
     w = np.random.default_rng(0).integers(0, 3, 300).astype(float)
     bagging = pb.fit_bagging(
-        Mean, X, y, members=5, task="regression", replace=replace, bag=bag, sample_weight=w,
-        rng=0, offset=1.0,
-    )  # fmt: skip
+        Mean,
+        X,
+        y,
+        members=5,
+        task="regression",
+        replace=replace,
+        bag=bag,
+        sample_weight=w,
+        rng=0,
+        offset=1.0,
+    )
     assert pb.predict(bagging, X) == pytest.approx(np.mean([m.number for m in bagging.models]))
     drawn = np.array([m.weight for m in bagging.models])
     assert np.array_equal(bagging.oob.members, (drawn == 0).sum(axis=0))

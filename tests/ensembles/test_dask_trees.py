@@ -38,27 +38,37 @@ FITS = {
     "nested": ("fit_matryoshka", TWO, {"shape": (3, 3), "join": "all"}),
     "by sign": ("fit_matryoshka", TWO, {"shape": (3, 3), "collect": "sign"}),
     "greedy": (
-        "fit_matryoshka", TWO,
+        "fit_matryoshka",
+        TWO,
         {"growth": "greedy", "nodes": 8, "observation": pb.observation.flip(0.1)},
     ),
     "gaussian chain": ("fit_adaboost", TWO, {"rounds": 9, "observation": MEASURED}),
     "gaussian tree": ("fit_boosted_tree", TWO, {"nodes": 6, "observation": MEASURED}),
     "gaussian nested": ("fit_matryoshka", TWO, {"shape": (3, 2), "observation": MEASURED}),
     "sum": ("fit_stagewise", TWO, {"steps": 8, "loss": "logistic", "growth": "free"}),
-    "sum of numbers": ("fit_stagewise", TWO + np.nan_to_num(X[:, 2]) * 3, {
-        "steps": 6, "loss": "squared", "features_per_tree": 2, "rng": 0,
-    }),
+    "sum of numbers": (
+        "fit_stagewise",
+        TWO + np.nan_to_num(X[:, 2]) * 3,
+        {
+            "steps": 6,
+            "loss": "squared",
+            "features_per_tree": 2,
+            "rng": 0,
+        },
+    ),
     "forest": ("fit_forest", TWO, {"members": 6, "rng": 0, "max_depth": 4}),
     "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "prices": {0: 2.0, 1: 1.0}}),
     "three labels": (
-        "fit_cart", np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),
+        "fit_cart",
+        np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),
         {"max_depth": 4, "criterion": "entropy", "features_per_split": 2, "rng": 3},
     ),
     "numbers": (
-        "fit_cart", (TWO + RNG.normal(size=N)) * 1e3,
+        "fit_cart",
+        (TWO + RNG.normal(size=N)) * 1e3,
         {"task": "regression", "min_leaf": 12, "max_depth": 4},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +125,15 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
         monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
     rng, which = np.random.default_rng(0), "exact" if edges == "exact" else "sample"
     word = np.array(["red", "green", "blue", "black"])[np.sort(rng.integers(0, 4, N))]
-    frame = pd.DataFrame({
-        "word": word, "x": X[:, 1], "of": pd.Categorical(np.where(TWO, word, "none")),
-        "n": rng.integers(0, 9, N), "step": pd.Categorical(
-            rng.choice(["low", "high"], N), ["low", "high"], ordered=True
-        ),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "word": word,
+            "x": X[:, 1],
+            "of": pd.Categorical(np.where(TWO, word, "none")),
+            "n": rng.integers(0, 9, N),
+            "step": pd.Categorical(rng.choice(["low", "high"], N), ["low", "high"], ordered=True),
+        }
+    )
     frame.loc[::7, "word"] = None
     bins = pb.shards.bin_columns([frame], max_bins=9, edges=which)[0]
     lists = [dd.from_pandas(a, npartitions=4) for a in (frame, pd.Series(TWO))]
@@ -265,38 +278,61 @@ def test_members_need_a_table_that_fits(client, monkeypatch):
 
 REFUSED = {
     "three of a boosted tree": (
-        "fit_boosted_tree", FITS["three labels"][1], {}, ValueError, "expected two label values",
+        "fit_boosted_tree",
+        FITS["three labels"][1],
+        {},
+        ValueError,
+        "expected two label values",
     ),
     "weak": (
-        "fit_boosted_tree", TWO, {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump",
+        "fit_boosted_tree",
+        TWO,
+        {"weak": pb.weak.affine()},
+        NotImplementedError,
+        "weak.stump",
     ),
     "both ways, boosted": (
-        "fit_boosted_tree", TWO, {"weak": pb.weak.stump(missing="both")}, NotImplementedError,
+        "fit_boosted_tree",
+        TWO,
+        {"weak": pb.weak.stump(missing="both")},
+        NotImplementedError,
         'missing="both" is not implemented for partitions',
     ),
     "both ways": ("fit_cart", TWO, {"missing": "both"}, NotImplementedError, "for partitions"),
     "holes": ("fit_cart", TWO, {"missing": "error"}, ValueError, "missing"),
     "text": (
-        "fit_cart", FITS["three labels"][1], {"task": "regression"}, TypeError,
+        "fit_cart",
+        FITS["three labels"][1],
+        {"task": "regression"},
+        TypeError,
         "partition 0: y: expected numbers",
     ),
     "infinity": (
-        "fit_cart", np.where(np.arange(N) == 130, np.inf, 1.0), {"task": "regression"}, ValueError,
+        "fit_cart",
+        np.where(np.arange(N) == 130, np.inf, 1.0),
+        {"task": "regression"},
+        ValueError,
         "partition 1: y: expected finite numbers to 1e+150, got inf in row 50",
     ),
     "weights": (
-        "fit_cart", TWO, {"sample_weight": np.full(N, 1e308)}, ValueError,
+        "fit_cart",
+        TWO,
+        {"sample_weight": np.full(N, 1e308)},
+        ValueError,
         "expected weights with a finite sum",
     ),
     "task": ("fit_cart", TWO, {"task": "ranking"}, ValueError, "task"),
     "criterion": (
-        "fit_cart", FITS["three labels"][1], {"criterion": "kearns-mansour"}, ValueError,
+        "fit_cart",
+        FITS["three labels"][1],
+        {"criterion": "kearns-mansour"},
+        ValueError,
         "for two classes",
     ),
     "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
     "softmax": ("fit_stagewise", TWO, {"loss": "softmax"}, NotImplementedError, "loss"),
     "edges": ("fit_cart", TWO, {"edges": "all"}, ValueError, "edges"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -341,15 +377,20 @@ DECIDED = {
 def test_targets_say_the_task(client):
     y = np.arange(N)
     for name, options in (
-        ("fit_cart", {"max_depth": 2}), ("fit_forest", {"members": 2, "max_depth": 2, "rng": 0}),
+        ("fit_cart", {"max_depth": 2}),
+        ("fit_forest", {"members": 2, "max_depth": 2, "rng": 0}),
         ("fit_stagewise", {"steps": 2}),
-    ):  # fmt: skip
+    ):
         fit = getattr(pb.dask, name)
         for target, task, n_classes in (
-            (TWO, None, 2), (TWO * 1.0, None, 2), (np.where(TWO, "a", "b"), None, 2),
-            (TWO + 0.5, None, 0), (y % 30 + (y == N - 1) / 2, None, 0), (y, "regression", 0),
+            (TWO, None, 2),
+            (TWO * 1.0, None, 2),
+            (np.where(TWO, "a", "b"), None, 2),
+            (TWO + 0.5, None, 0),
+            (y % 30 + (y == N - 1) / 2, None, 0),
+            (y, "regression", 0),
             (TWO, "regression", 0),
-        ):  # fmt: skip
+        ):
             columns, labels, _ = arrays(X, target, WEIGHT, chunks=80)
             model = fit(columns, labels, task=task, **options)
             assert (0 if model.labels is None else len(model.labels)) == n_classes
@@ -366,8 +407,9 @@ def test_only_what_takes_collections_is_recommended(client):
         with pytest.raises(pb.ManyClassesError) as error:
             getattr(pb.dask, name)(columns, labels, **options)
         said = str(error.value)
-        assert said.endswith("in pboost.dask fit_cart, fit_forest and fit_sbpmt take any number of "
-                             "labels")  # fmt: skip
+        assert said.endswith(
+            "in pboost.dask fit_cart, fit_forest and fit_sbpmt take any number of labels"
+        )
         assert "softmax" not in said
     columns, labels, _ = arrays(X, RNG.normal(size=N), WEIGHT, chunks=80)
     for name in ("fit_adaboost", "fit_sbpmt"):

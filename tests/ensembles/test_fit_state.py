@@ -159,8 +159,10 @@ def test_a_call_adds_trees_and_nothing_else(monkeypatch):
 
 def builders():
     X, z, _ = problem(6, n=4000, d=12)
-    sums = {name: (pb.fit_stagewise, "steps", SUMS[name][0](z)) for name in
-            ("squared", "logistic", "softmax")}  # fmt: skip
+    sums = {
+        name: (pb.fit_stagewise, "steps", SUMS[name][0](z))
+        for name in ("squared", "logistic", "softmax")
+    }
     return X, {**sums, "adaboost": (pb.fit_adaboost, "rounds", two(z))}
 
 
@@ -192,15 +194,17 @@ def begun():
 
 
 CHANGES = {
-    "X": lambda data: {"X": np.where(np.arange(data["X"].size).reshape(data["X"].shape) == 77,
-                                     9.0, data["X"])},
+    "X": lambda data: {
+        "X": np.where(np.arange(data["X"].size).reshape(data["X"].shape) == 77, 9.0, data["X"])
+    },
     "y": lambda data: {"y": data["y"][::-1]},
     "sample_weight": lambda data: {"sample_weight": None},
     "validation X": lambda data: {"validation": (data["validation"][0] + 1, data["validation"][1])},
-    "validation y": lambda data: {"validation": (data["validation"][0],
-                                                 data["validation"][1][::-1])},
+    "validation y": lambda data: {
+        "validation": (data["validation"][0], data["validation"][1][::-1])
+    },
     "validation sample_weight": lambda data: {"validation": (*data["validation"], np.ones(60))},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -237,8 +241,11 @@ def test_what_takes_no_state():
         pb.continue_fit(sum_, X, z, steps=1, state=state, rng=0)
     with pytest.raises(TypeError, match=r"^state, model: expected a DecisionGraph"):
         pb.continue_fit(pb.fit_forest(X, two(z), members=2), X, two(z), members=1, state=state)
-    for model, options in ((tree, {"nodes": 1}), (tree, {"rounds": 1}),
-                           (pb.fit_adaboost(X, three(z), rounds=2), {"rounds": 1})):  # fmt: skip
+    for model, options in (
+        (tree, {"nodes": 1}),
+        (tree, {"rounds": 1}),
+        (pb.fit_adaboost(X, three(z), rounds=2), {"rounds": 1}),
+    ):
         y = two(z) if model is tree else three(z)
         with pytest.raises(NotImplementedError, match=r"^state: expected a chain of two classes"):
             pb.continue_fit(model, X, y, state=state, **options)

@@ -14,22 +14,28 @@ GRAPHS = {
     "chain": ("fit_adaboost", {"rounds": 5}, {"rounds": 6}),
     "symmetric": ("fit_adaboost", {"rounds": 5, "votes": "symmetric"}, {"rounds": 4}),
     "adatree2": (
-        "fit_adaboost", {"rounds": 4, "observation": pb.observation.adatree2()}, {"rounds": 5},
+        "fit_adaboost",
+        {"rounds": 4, "observation": pb.observation.adatree2()},
+        {"rounds": 5},
     ),
     "gaussian": ("fit_adaboost", {"rounds": 4, "observation": GAUSSIAN}, {"rounds": 4}),
     "uncertain from then on": (
-        "fit_adaboost", {"rounds": 4},
+        "fit_adaboost",
+        {"rounds": 4},
         {"rounds": 3, "observation": pb.observation.flip(0.1), "smoothing": 0.01},
     ),
     "soft tree": (
-        "fit_boosted_tree", {"nodes": 4, "observation": pb.observation.uniform()}, {"nodes": 4},
+        "fit_boosted_tree",
+        {"nodes": 4, "observation": pb.observation.uniform()},
+        {"nodes": 4},
     ),
     "gaussian tree": ("fit_boosted_tree", {"nodes": 3, "observation": GAUSSIAN}, {"nodes": 4}),
     "breadth": (
-        "fit_boosted_tree", {"nodes": 3, "observation": pb.observation.flip(0.2)},
+        "fit_boosted_tree",
+        {"nodes": 3, "observation": pb.observation.flip(0.2)},
         {"nodes": 4, "growth": "breadth-first", "weak": pb.weak.stump("gini")},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
@@ -106,9 +112,12 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
         cuts = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
         rows = np.split(np.arange(len(y), dtype=np.int32), cuts)
         model = pb.shards.continue_fit(
-            first, [columns.select(r) for r in rows], [y[r] for r in rows], steps=3,
+            first,
+            [columns.select(r) for r in rows],
+            [y[r] for r in rows],
+            steps=3,
             sample_weight=None if weight is None else [weight[r] for r in rows],
-        )  # fmt: skip
+        )
         assert contents(model, tmp_path) == contents(whole, tmp_path), name
     rows = columns.select(np.arange(60, dtype=np.int32)), y[:60]
     if kind != "held out":

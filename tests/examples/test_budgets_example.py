@@ -16,9 +16,15 @@ from example_modules import imported
 import pboost as pb
 
 MODULES = (
-    "budget_choice", "budget_peers", "budget_tables", "boosted_sets", "many_classes",
-    "many_classes_families", "oblique_trees", "table_command",
-)  # fmt: skip
+    "budget_choice",
+    "budget_peers",
+    "budget_tables",
+    "boosted_sets",
+    "many_classes",
+    "many_classes_families",
+    "oblique_trees",
+    "table_command",
+)
 
 
 @pytest.fixture(scope="module")
@@ -243,9 +249,14 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
     def fit(X, y, *, comparisons, categorical, rng, n_threads):
         fitted.append(comparisons)
         model = pb.fit_stagewise(
-            X, y, steps=2, max_depth=2, loss="softmax" if y.max() > 1 else "logistic",
-            categorical=categorical, n_threads=n_threads,
-        )  # fmt: skip
+            X,
+            y,
+            steps=2,
+            max_depth=2,
+            loss="softmax" if y.max() > 1 else "logistic",
+            categorical=categorical,
+            n_threads=n_threads,
+        )
         return [model] * len(comparisons)
 
     monkeypatch.setattr(pb, "fit_within", fit, raising=False)

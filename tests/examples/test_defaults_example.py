@@ -44,21 +44,27 @@ def folder(tmp_path_factory):
 def few(example, monkeypatch):
     """Few sets and learners."""
     sets = {
-        example.TWO: (("two",), ("gone",)), example.MANY: (("three",), ()),
+        example.TWO: (("two",), ("gone",)),
+        example.MANY: (("three",), ()),
         example.NUMBERS: (("two/b",), ("friedman",)),
-    }  # fmt: skip
+    }
     stages = partial(pb.fit_stagewise, loss="squared", steps=5)
     candidates = {
-        example.TWO: {"fit_adaboost": {"rounds": partial(
-            example.staged, partial(pb.fit_adaboost, rounds=8), (2, 8))}},
-        example.MANY: {"fit_cart": {"max_depth 2": partial(
-            example.own, partial(pb.fit_cart, max_depth=2))}},
+        example.TWO: {
+            "fit_adaboost": {
+                "rounds": partial(example.staged, partial(pb.fit_adaboost, rounds=8), (2, 8))
+            }
+        },
+        example.MANY: {
+            "fit_cart": {"max_depth 2": partial(example.own, partial(pb.fit_cart, max_depth=2))}
+        },
         example.NUMBERS: {"fit_stagewise": {"steps": partial(example.staged, stages, (3, 5))}},
-    }  # fmt: skip
+    }
     fits = {
-        example.TWO: {"fit_adaboost": pb.fit_adaboost}, example.MANY: {"fit_cart": pb.fit_cart},
+        example.TWO: {"fit_adaboost": pb.fit_adaboost},
+        example.MANY: {"fit_cart": pb.fit_cart},
         example.NUMBERS: {"fit_stagewise": pb.fit_stagewise},
-    }  # fmt: skip
+    }
     learners = {
         kind: {name: partial(example.own, fit) for name, fit in of.items()}
         for kind, of in fits.items()

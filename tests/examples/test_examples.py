@@ -134,13 +134,19 @@ def test_outcomes_are_those_of_models_fitted_apart(example, quick):
     for k, rounds in enumerate(example.BUDGETS):
         apart = pb.cross_validate(
             lambda X, y, rounds=rounds: pb.fit_adaboost(X, y, rounds=rounds),
-            data.X, data.y, folds=3, rng=example.SEED,
-        )  # fmt: skip
+            data.X,
+            data.y,
+            folds=3,
+            rng=example.SEED,
+        )
         assert np.allclose(of["AdaBoost"][k, :, 0], apart.error)
     apart = pb.cross_validate(
         lambda X, y: pb.fit_boosted_tree(X, y, nodes=example.QUICK_MOST_NODES),
-        data.X, data.y, folds=3, rng=example.SEED,
-    )  # fmt: skip
+        data.X,
+        data.y,
+        folds=3,
+        rng=example.SEED,
+    )
     assert np.allclose(of["tree"][-1, :, 0], apart.error)
     assert np.allclose(of["tree"][-1, :, 1], apart.cost)
 

@@ -107,8 +107,10 @@ def test_rounds_of_the_figure(points):
     assert points.MINUS == MINUS
     found = points.rounds(points.fit())
     assert [(round(one.error, 2), round(one.alpha, 2)) for one in found] == [
-        (0.30, 0.42), (0.21, 0.65), (0.14, 0.92),
-    ]  # fmt: skip
+        (0.30, 0.42),
+        (0.21, 0.65),
+        (0.14, 0.92),
+    ]
     for one in found:
         assert one.alpha == pytest.approx(0.5 * np.log((1 - one.error) / one.error))
         assert one.weight.sum() == pytest.approx(1)

@@ -52,7 +52,7 @@ def test_numbers_are_those_of_the_models(example, results):
             "(4, 4, 4, 4)": pb.fit_matryoshka(
                 X, y, shape=(4, 4, 4, 4), weak=weak, observation=soft
             ),
-        }  # fmt: skip
+        }
         for name, model in models.items():
             error, cost, longest = results.whole[name][number]
             evaluations = pb.evaluation_cost(model, X_test)

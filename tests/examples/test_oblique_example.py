@@ -46,8 +46,12 @@ def folder(tmp_path_factory):
     """A domain of categories, a numeric one, a mixed one with few rows of a class, one of holes."""
     folder = tmp_path_factory.mktemp("data")
     X, y = pb.datasets.monks(2)
-    write(folder, "monks2_uci", [f"a{j}__cat" for j in range(6)],
-          [[*row, label] for row, label in zip(X.tolist(), y.tolist(), strict=True)])  # fmt: skip
+    write(
+        folder,
+        "monks2_uci",
+        [f"a{j}__cat" for j in range(6)],
+        [[*row, label] for row, label in zip(X.tolist(), y.tolist(), strict=True)],
+    )
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3)).round(3)
     write(folder, "bupa", "abc", [[*row, "in" if sum(row) > 0 else "out"] for row in X])
@@ -110,14 +114,21 @@ def test_verdicts(example):
     assert example.standard_error(20, 100) == 4
     apart = 2 * math.hypot(example.standard_error(20, 100), example.standard_error(30, 100))
     assert apart > 10
-    cases = {(30, 20, 100): "yes", (30, 20, 10_000): "no", (20, 30, 100): "yes",
-             (20, 30, 10_000): "better", (0, 0, 9): "yes"}  # fmt: skip
+    cases = {
+        (30, 20, 100): "yes",
+        (30, 20, 10_000): "no",
+        (20, 30, 100): "yes",
+        (20, 30, 10_000): "better",
+        (0, 0, 9): "yes",
+    }
     assert {case: example.verdict(*case) for case in cases} == cases
 
 
 def test_wins_are_counted(example):
-    found = [example.Domain(name, np.ones((9, 1)), np.ones(9, bool)) for name in
-             ("Bupa", "Monks1", "Mushroom")]  # fmt: skip
+    found = [
+        example.Domain(name, np.ones((9, 1)), np.ones(9, bool))
+        for name in ("Bupa", "Monks1", "Mushroom")
+    ]
     errors = ({50: 37.0, 200: 38.0}, {50: 0.0, 200: 1.0}, {50: 0.0, 200: 0.0})
     results = [{example.own(k): example.Outcome(e[k], 1.0) for k in e} for e in errors]
     text = example.wins(found, results)

@@ -115,10 +115,20 @@ def test_options_of_softmax_are_converted_as_the_page_says(kind, times, gain):
     y = (y + (X[:, 0] > 25)).astype(int)
     rate, l2, weight = 0.3, 3.0, 12.0
     model = pb.fit_stagewise(
-        X, y, loss="softmax", steps=3, learning_rate=rate / times, l2=l2 / times, max_depth=3,
-        min_weight=weight / times, min_gain=gain * times, max_step=None, growth="free",
-        start="zero", leaf_step="newton",
-    )  # fmt: skip
+        X,
+        y,
+        loss="softmax",
+        steps=3,
+        learning_rate=rate / times,
+        l2=l2 / times,
+        max_depth=3,
+        min_weight=weight / times,
+        min_gain=gain * times,
+        max_step=None,
+        growth="free",
+        start="zero",
+        leaf_step="newton",
+    )
     own = {"num_class": 3, "learning_rate": rate, "max_depth": 3}
     if kind == "xgboost":
         rows = xgboost.DMatrix(X, y)

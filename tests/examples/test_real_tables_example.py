@@ -34,8 +34,9 @@ def folder(tmp_path_factory):
         words[i][i % 2] = ""
     numbers = [[*row, k] for row, k in zip(X, (X[:, 0] > X[:, 1]).astype(int), strict=True)]
     for file, names, lines in (
-        ("words", ["a", "b__cat"], [*words, ["0", "red", "rare"]]), ("numbers", "abc", numbers),
-    ):  # fmt: skip
+        ("words", ["a", "b__cat"], [*words, ["0", "red", "rare"]]),
+        ("numbers", "abc", numbers),
+    ):
         with gzip.open(folder / f"{file}.csv.gz", "wt", encoding="utf-8", newline="") as out:
             csv.writer(out).writerows([[*names, "target"], *lines])
     return folder
@@ -53,11 +54,18 @@ def few(example, monkeypatch):
     sets = {example.WORDS: ("words", "gone"), example.AT_RANDOM: ("numbers",)}
     sets[example.LARGE] = ("numbers",)
     for name, value in {
-        "SETS": sets, "WITH_LEVELS": ("numbers",), "builders": some, "REPEATS": 2, "DRAWS": 2,
-        "CHOICE_REPEATS": 1, "SMOOTHINGS": (0, 10), "BUILDERS": ("AdaBoost", "pruned CART"),
+        "SETS": sets,
+        "WITH_LEVELS": ("numbers",),
+        "builders": some,
+        "REPEATS": 2,
+        "DRAWS": 2,
+        "CHOICE_REPEATS": 1,
+        "SMOOTHINGS": (0, 10),
+        "BUILDERS": ("AdaBoost", "pruned CART"),
         "SMOOTHED": ("AdaBoost", "pruned CART"),
-        "LEVEL_BUILDERS": ("pruned CART",), "peers": dict,
-    }.items():  # fmt: skip
+        "LEVEL_BUILDERS": ("pruned CART",),
+        "peers": dict,
+    }.items():
         monkeypatch.setattr(example, name, value)
 
 

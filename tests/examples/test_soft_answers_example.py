@@ -32,8 +32,10 @@ def test_table(example, tmp_path, monkeypatch, capsys):
     for name in example.SETS[:2]:
         write(tmp_path, name)
     fits = {name: example.FITS[name] for name in ("tree", "tree, adatree2", "chain, 4 leaves")}
-    fits = {name: (partial(fit, nodes=9) if "tree" in name else fit, exact)
-            for name, (fit, exact) in fits.items()}  # fmt: skip
+    fits = {
+        name: (partial(fit, nodes=9) if "tree" in name else fit, exact)
+        for name, (fit, exact) in fits.items()
+    }
     monkeypatch.setattr(example, "FITS", fits)
     example.main(["--data", str(tmp_path), "--quick", "--rst", str(tmp_path / "table.rst")])
     said = capsys.readouterr().out

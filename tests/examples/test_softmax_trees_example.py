@@ -24,9 +24,16 @@ def test_figures_are_those_of_the_models(trees, monkeypatch):
         found = example.curve(data, 0, trees, 0.3)
         test = data.fold == 0
         model = pb.fit_stagewise(
-            X[~test], y[~test], loss="softmax", trees=trees, steps=9, max_depth=None, max_leaves=8,
-            learning_rate=0.3, leaf_step="newton",
-        )  # fmt: skip
+            X[~test],
+            y[~test],
+            loss="softmax",
+            trees=trees,
+            steps=9,
+            max_depth=None,
+            max_leaves=8,
+            learning_rate=0.3,
+            leaf_step="newton",
+        )
         stages = [pb.prefix(model, k) for k in range(1, 10)]
         cost = [pb.evaluation_cost(stage, X[test]).mean() for stage in stages]
         np.testing.assert_allclose(example.costs(model, X[test]), cost)

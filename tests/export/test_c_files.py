@@ -35,13 +35,30 @@ pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWa
 GOLDEN = Path(__file__).parents[1] / "golden" / "models"
 #: Kinds of golden models that others here are not.
 OLD = (
-    "bagging.three", "bagging_average.three", "sbpmt_two.two", "bagging_chains.two",
-    "bagging_regression.numbers", "chain_affine.two",
-    "chain_linear.two", "chain_separators.two", "linear.two", "no_nodes.two", "oblique_tree.two",
-    "one_vs_rest.three", "probit.two", "probit_tree.two", "probit_tree_three.three", "sbpmt.three",
-    "sbpmt_tree.three", "tree_affine.two", "tree_separators.two", "weighted_vote.three",
-    "weighted_vote_of_one_vs_rest.three", "chain_words_float32.words", "forest_three.three",
-)  # fmt: skip
+    "bagging.three",
+    "bagging_average.three",
+    "sbpmt_two.two",
+    "bagging_chains.two",
+    "bagging_regression.numbers",
+    "chain_affine.two",
+    "chain_linear.two",
+    "chain_separators.two",
+    "linear.two",
+    "no_nodes.two",
+    "oblique_tree.two",
+    "one_vs_rest.three",
+    "probit.two",
+    "probit_tree.two",
+    "probit_tree_three.three",
+    "sbpmt.three",
+    "sbpmt_tree.three",
+    "tree_affine.two",
+    "tree_separators.two",
+    "weighted_vote.three",
+    "weighted_vote_of_one_vs_rest.three",
+    "chain_words_float32.words",
+    "forest_three.three",
+)
 
 
 def _rest_of_calibrated():
@@ -54,24 +71,26 @@ def _rest_of_calibrated():
 #: Models that add up columns, which are missing or categories.
 SUMS = {
     "affine": lambda: pb.fit_adaboost(
-        X, TWO, rounds=6, weak=pb.weak.affine(directions=6, terms=2, seed=1), **LEVELS),
-    "separators": lambda: pb.fit_boosted_tree(
-        X, TWO, nodes=4, weak=pb.weak.separator(4), **LEVELS),
-    "real": lambda: pb.fit_adaboost_real(
-        X, TWO, rounds=9, weak=pb.weak.feature(), **LEVELS),
+        X, TWO, rounds=6, weak=pb.weak.affine(directions=6, terms=2, seed=1), **LEVELS
+    ),
+    "separators": lambda: pb.fit_boosted_tree(X, TWO, nodes=4, weak=pb.weak.separator(4), **LEVELS),
+    "real": lambda: pb.fit_adaboost_real(X, TWO, rounds=9, weak=pb.weak.feature(), **LEVELS),
     "probit": lambda: pb.fit_probitboost(X, TWO, steps=9, **LEVELS),
     "probit tree": lambda: pb.fit_probit_tree(X, TWO, max_depth=2, steps=3, **LEVELS),
     "probit tree, three": lambda: pb.fit_probit_tree(X, THREE, max_depth=2, steps=3, **LEVELS),
     "rest of calibrated": _rest_of_calibrated,
     "mean of chains": lambda: _averaged(partial(pb.fit_adaboost, rounds=5), TWO),
     "mean of sums": lambda: _averaged(
-        partial(pb.fit_stagewise, loss="logistic", steps=2, max_depth=2), TWO),
+        partial(pb.fit_stagewise, loss="logistic", steps=2, max_depth=2), TWO
+    ),
     "mean of probit sums": lambda: _averaged(
-        partial(pb.fit_stagewise, loss="probit", steps=2, max_depth=2), TWO),
+        partial(pb.fit_stagewise, loss="probit", steps=2, max_depth=2), TWO
+    ),
     "mean of probits": lambda: _averaged(partial(pb.fit_probitboost, steps=5), TWO),
     "mean of probit trees": lambda: _averaged(
-        partial(pb.fit_probit_tree, max_depth=1, steps=2), THREE),
-}  # fmt: skip
+        partial(pb.fit_probit_tree, max_depth=1, steps=2), THREE
+    ),
+}
 
 
 def _isotonic(y):
@@ -111,7 +130,7 @@ AROUND = {
     "isotonic votes": ("chain of votes", _isotonic(THREE)),
     "isotonic shares": ("forest, three", _isotonic(THREE)),
     "calibrated samme": ("samme", lambda of: pb.calibrate(of, X, THREE)),
-}  # fmt: skip
+}
 #: Graphs whose votes are rounded to float32.
 SINGLE = ("symmetric", "soft tree", "gaussian")
 N = int(os.environ.get("PBOOST_C_ROWS", "150"))
@@ -304,10 +323,19 @@ def _check_early(every, case, own, predicted):
 def test_all_kinds_are_there(every):
     kinds = {(type(model).__name__, dtype) for _, dtype, _, model, *_ in every.cases}
     names = {
-        "DecisionGraph", "Tree", "Forest", "StagewiseModel", "LinearModel", "ProbitModel",
-        "ProbitTree", "OneVsRest", "WeightedVote", "Bagging", "SubaggedProbitTrees",
+        "DecisionGraph",
+        "Tree",
+        "Forest",
+        "StagewiseModel",
+        "LinearModel",
+        "ProbitModel",
+        "ProbitTree",
+        "OneVsRest",
+        "WeightedVote",
+        "Bagging",
+        "SubaggedProbitTrees",
         "CalibratedModel",
-    }  # fmt: skip
+    }
     assert kinds >= {(name, dtype) for name in names for dtype in DTYPES[:2]}
     assert kinds >= {(name, "int16") for name in ("DecisionGraph", "Tree", "Forest")}
 

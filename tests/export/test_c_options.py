@@ -185,10 +185,14 @@ def test_comparisons_of_points_of_a_grid_are_those_of_their_values():
 def test_grids_have_room_for_the_rows_and_keep_whole_numbers(chain, path):
     rng = np.random.default_rng(1)
     for values in (
-        rng.normal(size=(50, 2)), 1e-9 * rng.normal(size=(50, 2)) + 7, np.full((3, 2), 0.3),
-        np.full((3, 2), 1e9), rng.integers(0, 65535, (50, 2)).astype(float),
-        np.array([[-1e300, 0.0], [1e300, 1e-310]]), np.array([[0.0, 1.0], [65534.0, np.nan]]),
-    ):  # fmt: skip
+        rng.normal(size=(50, 2)),
+        1e-9 * rng.normal(size=(50, 2)) + 7,
+        np.full((3, 2), 0.3),
+        np.full((3, 2), 1e9),
+        rng.integers(0, 65535, (50, 2)).astype(float),
+        np.array([[-1e300, 0.0], [1e300, 1e-310]]),
+        np.array([[0.0, 1.0], [65534.0, np.nan]]),
+    ):
         file = pb.export_c(chain, path, "int16", X=values)
         q = file.to_grid(values)
         known = ~np.isnan(values)
@@ -318,10 +322,13 @@ def test_labels_are_a_table(path, labels, said):
 def test_the_head_names_columns_levels_and_the_certificate(path):
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({
-        "age": rng.normal(size=60).round(2), "town": rng.choice(["Ulm", "Jena", "Kiel"], 60),
-        "other": rng.normal(size=60),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(size=60).round(2),
+            "town": rng.choice(["Ulm", "Jena", "Kiel"], 60),
+            "other": rng.normal(size=60),
+        }
+    )
     model = pb.fit_adaboost(frame[["age", "town"]], frame["town"] == "Ulm", rounds=2)
     pb.export_c(model, path, "int16", X=frame[["age", "town"]])
     text = path.read_text()
@@ -353,12 +360,18 @@ def test_rows_leave_a_file_at_joints_before_the_end(path):
 @pytest.mark.parametrize(
     ("prefix", "match"),
     [
-        ("", "an identifier of C"), ("2x", "an identifier of C"), ("a-b", "an identifier of C"),
-        ("_x", "an identifier of C"), ("a\n", "an identifier of C"), ("\u00e4", "identifier of C"),
-        ("while", "no keyword"), ("class", "no keyword"), ("main", "no keyword"),
+        ("", "an identifier of C"),
+        ("2x", "an identifier of C"),
+        ("a-b", "an identifier of C"),
+        ("_x", "an identifier of C"),
+        ("a\n", "an identifier of C"),
+        ("\u00e4", "identifier of C"),
+        ("while", "no keyword"),
+        ("class", "no keyword"),
+        ("main", "no keyword"),
         ("x" * 32, "at most 31"),
     ],
-)  # fmt: skip
+)
 def test_prefixes_are_identifiers(chain, path, prefix, match):
     with pytest.raises(ValueError, match=f"prefix: expected .*{match}"):
         pb.export_c(chain, path, prefix=prefix)
@@ -471,10 +484,25 @@ def test_calibrations_in_int16_are_their_log_odds(kind, turned, path):
 def test_thresholds_of_float32_lose_nothing():
     model = pb.fit_adaboost(X[:, :2], TWO, rounds=4)
     edges = np.array([0.1, 1e300, -1e300, 5e-324])
-    model = pb.DecisionGraph(**{
-        name: getattr(model, name) for name in ("feature", "next", "vote", "labels", "n_features",
-        "feature_names", "bias", "settings", "record", "missing", "table")}, threshold=edges,
-    )  # fmt: skip
+    model = pb.DecisionGraph(
+        **{
+            name: getattr(model, name)
+            for name in (
+                "feature",
+                "next",
+                "vote",
+                "labels",
+                "n_features",
+                "feature_names",
+                "bias",
+                "settings",
+                "record",
+                "missing",
+                "table",
+            )
+        },
+        threshold=edges,
+    )
     single = single_part(part_of(model), "float64").tests.threshold
     assert single.dtype == np.float32
     top = np.finfo(np.float32).max

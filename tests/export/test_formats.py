@@ -20,8 +20,14 @@ import pboost as pb
 from pboost.export.level_tests import by_thresholds
 
 TREELITE_KINDS = [
-    "chain", "votes", "forest, three", "softmax", "one tree a round", "poisson", "rest of forests",
-]  # fmt: skip
+    "chain",
+    "votes",
+    "forest, three",
+    "softmax",
+    "one tree a round",
+    "poisson",
+    "rest of forests",
+]
 #: Those whose probabilities are functions of ONNX.
 WITH_SHARES = {"half log odds", "log odds", "lead", "softmax", "shares"}
 
@@ -262,8 +268,11 @@ def test_onnx(kind):
     assert_onnx(pb.trees_of(made(kind)), rows_for(made(kind), 200))
 
 
-@pytest.mark.parametrize("labels", [[-1, 1], [0.5, 2.5], [False, True], ["no", "yes"]],
-                         ids=["integers", "floats", "booleans", "text"])  # fmt: skip
+@pytest.mark.parametrize(
+    "labels",
+    [[-1, 1], [0.5, 2.5], [False, True], ["no", "yes"]],
+    ids=["integers", "floats", "booleans", "text"],
+)
 def test_labels_of_onnx(labels):
     y = np.array(labels)[exported.TWO.astype(int)]
     model = pb.fit_boosted_tree(exported.PLAIN, y, nodes=5)
@@ -278,12 +287,12 @@ OF_SUMS = {
     "affine": lambda: pb.fit_adaboost(NUMBERS, exported.TWO, rounds=8, weak=AFFINE),
     "affine tree": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, nodes=7, weak=AFFINE),
     "affine joins": lambda: pb.fit_matryoshka(
-        NUMBERS, exported.TWO, shape=(3, 2), join="all", weak=AFFINE),
+        NUMBERS, exported.TWO, shape=(3, 2), join="all", weak=AFFINE
+    ),
     "affine votes": lambda: pb.fit_adaboost(NUMBERS, exported.THREE, rounds=5, weak=AFFINE),
     "affine of known": lambda: pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=5, weak=AFFINE),
-    "linear": lambda: pb.fit_boosted_tree(
-        NUMBERS, exported.TWO, nodes=4, weak=pb.weak.linear()),
-}  # fmt: skip
+    "linear": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, nodes=4, weak=pb.weak.linear()),
+}
 
 
 @pytest.mark.parametrize("kind", OF_SUMS)
@@ -296,8 +305,9 @@ def test_sums_of_columns_in_onnx(kind):
     assert [(one.name, one.shape) for one in run.get_inputs()] == [("X", ["n", 2])]
     names = [output.name for output in run.get_outputs()]
     found = dict(zip(names, run.run(None, {"X": rows}), strict=True))
-    filled = rows if model.inputs.fill is None else np.where(
-        np.isnan(rows), model.inputs.fill, rows)  # fmt: skip
+    filled = (
+        rows if model.inputs.fill is None else np.where(np.isnan(rows), model.inputs.fill, rows)
+    )
     sums = model.inputs.values(np.ascontiguousarray(filled))[:, model.feature]
     far = (np.abs(sums - model.threshold) > 1e-9 * (1 + np.abs(model.threshold))).all(axis=1)
     assert far.mean() > 0.99
@@ -384,16 +394,25 @@ def test_sql_reads_frames_by_the_values_of_levels():
     grade = pandas.Categorical(
         rng.choice(["low", "mid", "high"], n), ["low", "mid", "high"], ordered=True
     )
-    frame = pandas.DataFrame({
-        'it\'s "odd"': rng.choice(["re'd", "blue", None], n), "many": rng.integers(0, 400, n),
-        "flag": rng.random(n) < 0.5, "grade": grade, "size": rng.normal(size=n),
-    })  # fmt: skip
+    frame = pandas.DataFrame(
+        {
+            'it\'s "odd"': rng.choice(["re'd", "blue", None], n),
+            "many": rng.integers(0, 400, n),
+            "flag": rng.random(n) < 0.5,
+            "grade": grade,
+            "size": rng.normal(size=n),
+        }
+    )
     y = (
-        2 * (frame.iloc[:, 0] == "blue") + (frame["grade"] == "mid") + frame["flag"]
-        + frame["size"] + (frame["many"] % 2)
-    )  # fmt: skip
-    model = pb.fit_forest(frame, y.to_numpy(float), task="regression", members=3, rng=0,
-                          categorical=["many", "flag"])  # fmt: skip
+        2 * (frame.iloc[:, 0] == "blue")
+        + (frame["grade"] == "mid")
+        + frame["flag"]
+        + frame["size"]
+        + (frame["many"] % 2)
+    )
+    model = pb.fit_forest(
+        frame, y.to_numpy(float), task="regression", members=3, rng=0, categorical=["many", "flag"]
+    )
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame)
     plain = frame.astype(object)
     plain.loc[3, "grade"] = None
@@ -421,9 +440,19 @@ def test_what_sql_cannot_hold():
 
 #: The arrays of the record.
 ARRAYS = (
-    "root", "feature", "threshold", "children", "missing", "level_set", "sets", "value", "bias",
-    "labels", "weight", "target",
-)  # fmt: skip
+    "root",
+    "feature",
+    "threshold",
+    "children",
+    "missing",
+    "level_set",
+    "sets",
+    "value",
+    "bias",
+    "labels",
+    "weight",
+    "target",
+)
 
 
 @pytest.mark.parametrize("kind", EVERY)

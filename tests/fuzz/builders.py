@@ -104,9 +104,11 @@ def topdown(rng: Generator, problem: Problem) -> Fit:
         return (4 * z * (1 - z)) ** 0.75
 
     chosen = {
-        "growth": pick(rng, *GROWTHS), "max_depth": int(rng.integers(1, 5)),
-        "min_leaf": int(rng.integers(1, 4)), "min_weight": float(rng.choice([0.0, 0.1])),
-    }  # fmt: skip
+        "growth": pick(rng, *GROWTHS),
+        "max_depth": int(rng.integers(1, 5)),
+        "min_leaf": int(rng.integers(1, 4)),
+        "min_weight": float(rng.choice([0.0, 0.1])),
+    }
     impurity = pick(rng, own, *CRITERIA)
     options = {"nodes": pick(rng, None, 3, 9), "impurity": impurity, **some(rng, chosen)}
     row = "topdown_tree, own impurity" if impurity is own else "topdown_tree"
@@ -201,10 +203,14 @@ def stagewise(rng: Generator, problem: Problem) -> Fit:
     if problem.n_classes and loss == "squared":
         options["task"] = "classification"
     chosen = {
-        "learning_rate": float(rng.choice([0.1, 1.0])), "max_depth": int(rng.integers(1, 4)),
-        "min_leaf": int(rng.integers(1, 4)), "start": "zero", "max_step": pick(rng, None, 0.5, 4.0),
-        "search": pick(rng, "exact", "binned"), "max_bins": int(rng.integers(2, 257)),
-    }  # fmt: skip
+        "learning_rate": float(rng.choice([0.1, 1.0])),
+        "max_depth": int(rng.integers(1, 4)),
+        "min_leaf": int(rng.integers(1, 4)),
+        "start": "zero",
+        "max_step": pick(rng, None, 0.5, 4.0),
+        "search": pick(rng, "exact", "binned"),
+        "max_bins": int(rng.integers(2, 257)),
+    }
     options |= some(rng, chosen)
     row = f"stagewise, {kind_of(problem)}"
     if rng.random() < 0.2:
@@ -251,24 +257,34 @@ def probitboost(rng: Generator, problem: Problem) -> Fit:
 
 def probit_tree(rng: Generator, problem: Problem) -> Fit:
     chosen = {
-        "max_depth": int(rng.integers(0, 4)), "min_split": int(rng.integers(2, 5)), "tol": 1e-3,
-        "safeguard": False, "complexity": 0.01, "criterion": pick(rng, "gini", "entropy"),
+        "max_depth": int(rng.integers(0, 4)),
+        "min_split": int(rng.integers(2, 5)),
+        "tol": 1e-3,
+        "safeguard": False,
+        "complexity": 0.01,
+        "criterion": pick(rng, "gini", "entropy"),
         "search": pick(rng, "exact", "binned"),
-    }  # fmt: skip
+    }
     options = {"steps": int(rng.integers(1, 9)), "min_leaf": int(rng.integers(1, 9))}
     return Fit("probit_tree", pb.fit_probit_tree, {**options, **some(rng, chosen)})
 
 
 def sbpmt(rng: Generator, problem: Problem) -> Fit:
     options = {
-        "members": int(rng.integers(1, 4)), "rounds": int(rng.integers(1, 4)),
-        "steps": int(rng.integers(1, 6)), "min_leaf": int(rng.integers(1, 6)),
+        "members": int(rng.integers(1, 4)),
+        "rounds": int(rng.integers(1, 4)),
+        "steps": int(rng.integers(1, 6)),
+        "min_leaf": int(rng.integers(1, 6)),
         "rng": int(rng.integers(9)),
-    }  # fmt: skip
+    }
     chosen = {
-        "vote": "majority", "one_vs_all": "leaf", "stratify": True, "step": 1.0,
-        "bag": float(rng.choice([0.5, 1.0])), "max_depth": int(rng.integers(0, 3)),
-    }  # fmt: skip
+        "vote": "majority",
+        "one_vs_all": "leaf",
+        "stratify": True,
+        "step": 1.0,
+        "bag": float(rng.choice([0.5, 1.0])),
+        "max_depth": int(rng.integers(0, 3)),
+    }
     return Fit("sbpmt", pb.fit_sbpmt, {**options, **some(rng, chosen)})
 
 
@@ -278,7 +294,9 @@ BUILDERS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]]
     **{
         f"{name}, {learner}": (partial(build, learner=learner), TWO)
         for name, build in (
-            ("adaboost", adaboost), ("boosted_tree", boosted_tree), ("matryoshka", matryoshka),
+            ("adaboost", adaboost),
+            ("boosted_tree", boosted_tree),
+            ("matryoshka", matryoshka),
         )
         for learner in LEARNERS
     },
@@ -295,4 +313,4 @@ BUILDERS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]]
     "probitboost": (probitboost, TWO),
     "probit_tree": (probit_tree, CLASSES),
     "sbpmt": (sbpmt, CLASSES),
-}  # fmt: skip
+}

@@ -115,43 +115,53 @@ def users_of(name: str) -> list[Any]:
 
 FAULTS: dict[str, Fault] = {
     "topology": Fault(
-        "files", "validate() does not look where exits lead",
+        "files",
+        "validate() does not look where exits lead",
         ((nodes, "_check_topology", no_topology),),
     ),
     "partition": Fault(
-        "arrays", "several threads leave out the last row",
+        "arrays",
+        "several threads leave out the last row",
         ((threads.Workers, "run", last_row_left_out),),
     ),
     "ties": Fault(
-        "arrays", "the second label is predicted where the decision value is 0",
+        "arrays",
+        "the second label is predicted where the decision value is 0",
         ((base, "one_of_two", at_least),),
     ),
     "bias": Fault(
-        "arrays", "the certificate of a model without nodes is wrong",
+        "arrays",
+        "the certificate of a model without nodes is wrong",
         ((pb, "certificate", certificate_of_the_bias),),
     ),
     "tie bits": Fault(
-        "arrays", "columns that are selected forget which values are equal",
+        "arrays",
+        "columns that are selected forget which values are equal",
         ((columns.SortedColumns, "select_order", no_tie_bits),),
     ),
     "weights": Fault(
-        "arrays", "no weight counts more than 1",
+        "arrays",
+        "no weight counts more than 1",
         ((data, "as_weights", weights_up_to_one), (bagging, "as_weights", weights_up_to_one)),
     ),
     "labels": Fault(
-        "arrays", "the classes of a tree are swapped when it is loaded",
+        "arrays",
+        "the classes of a tree are swapped when it is loaded",
         ((base.Model, "from_members", classes_swapped),),
     ),
     "clipping": Fault(
-        "arrays", "probabilities go a little beyond 1",
+        "arrays",
+        "probabilities go a little beyond 1",
         ((base, "two_probabilities", not_clipped),),
     ),
     "one row": Fault(
-        "files", "one row alone is compared otherwise than many",
+        "files",
+        "one row alone is compared otherwise than many",
         ((graph, "walk_rows", few_rows_otherwise),),
     ),
     "names": Fault(
-        "arrays", "refusals of numbers do not say which option was meant",
+        "arrays",
+        "refusals of numbers do not say which option was meant",
         tuple((module, "check_number", unnamed) for module in users_of("check_number")),
     ),
-}  # fmt: skip
+}

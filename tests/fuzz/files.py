@@ -115,8 +115,9 @@ def rows_for(rng: Generator, model: Any) -> tuple[np.ndarray, Any]:
         d = next((m.n_features for m in flat(model) if hasattr(m, "n_features")), 3)
     n = int(rng.choice([1, 3, 9, 17]))
     X = rng.normal(size=(n, d if 0 < d <= MOST_COLUMNS else 3)).round(1)
-    cuts = np.concatenate([np.ravel(m.threshold) for m in flat(model) if hasattr(m, "threshold")]
-                          or [np.zeros(1)])  # fmt: skip
+    cuts = np.concatenate(
+        [np.ravel(m.threshold) for m in flat(model) if hasattr(m, "threshold")] or [np.zeros(1)]
+    )
     cuts = cuts[np.isfinite(cuts)]
     known = rng.random(X.shape)
     if len(cuts):

@@ -162,13 +162,13 @@ LEARNERS: dict[str, Callable[[Generator, Problem], Options]] = {
     "linear": lambda rng, p: {"weak": linear(rng), "observation": table(rng)},
     "separators": lambda rng, p: {"weak": separator(rng), "observation": table(rng)},
     "gaussian": lambda rng, p: {
-        "weak": pb.weak.stump(
-            **{k: v for k, v in columns(rng).items() if k != "search"}
-        ),
+        "weak": pb.weak.stump(**{k: v for k, v in columns(rng).items() if k != "search"}),
         "observation": pb.observation.gaussian(sigma(rng, p)),
     },
     "sampled": lambda rng, p: {
-        "weak": stump(rng), "observation": sampled(rng), "rng": int(rng.integers(99)),
+        "weak": stump(rng),
+        "observation": sampled(rng),
+        "rng": int(rng.integers(99)),
     },
     "oracles": lambda rng, p: {
         "weak": pick(rng, pb.weak.oracle(train_cut), pb.weak.from_estimator(Means())),
@@ -184,7 +184,7 @@ LEARNERS: dict[str, Callable[[Generator, Problem], Options]] = {
         ),
         "rng": int(rng.integers(99)),
     },
-}  # fmt: skip
+}
 
 
 def sigma(rng: Generator, problem: Problem) -> Any:

@@ -19,37 +19,189 @@ from fuzz.corpus import Parts, take_apart
 from fuzz.draw import Generator
 
 #: Numbers that are put in the place of others.
-REALS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 1e154, 5e-324,
-         1e-300, 2.0**31, 2.0**63, 1e18)  # fmt: skip
-INTEGERS = (0, 1, -1, 2, -2, 3, 7, 63, 64, 2**15, 2**24, 2**31 - 1, -(2**31), 2**25, 2**30, 2**31,
-            2**62, -(2**63), 2**63 - 1)  # fmt: skip
+REALS = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    np.nan,
+    np.inf,
+    -np.inf,
+    1e308,
+    -1e308,
+    1e154,
+    5e-324,
+    1e-300,
+    2.0**31,
+    2.0**63,
+    1e18,
+)
+INTEGERS = (
+    0,
+    1,
+    -1,
+    2,
+    -2,
+    3,
+    7,
+    63,
+    64,
+    2**15,
+    2**24,
+    2**31 - 1,
+    -(2**31),
+    2**25,
+    2**30,
+    2**31,
+    2**62,
+    -(2**63),
+    2**63 - 1,
+)
 #: What header fields are set to.
 VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 3, -5, 2**31 - 1, 2**31, 2**63, 10**30, 0.0, -0.0, 1.5, 1e308,
-    -1e308, 5e-324, "", "x", "\x00", "\ud800", "a" * 300, [], {}, [1, 2], ["a", "b", "c"],
-    ["a", "a", "a"], [None], {"kind": "sampled"}, {"kind": "gaussian"}, {"kind": 1}, [[[]]],
-    "logistic", "hinge", "squared", "exponential", "probit", "majority", "average", "gini",
-    "squared", "error", "classification", "regression", "fit_adaboost", "fit_cart",
-)  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2,
+    3,
+    -5,
+    2**31 - 1,
+    2**31,
+    2**63,
+    10**30,
+    0.0,
+    -0.0,
+    1.5,
+    1e308,
+    -1e308,
+    5e-324,
+    "",
+    "x",
+    "\x00",
+    "\ud800",
+    "a" * 300,
+    [],
+    {},
+    [1, 2],
+    ["a", "b", "c"],
+    ["a", "a", "a"],
+    [None],
+    {"kind": "sampled"},
+    {"kind": "gaussian"},
+    {"kind": 1},
+    [[[]]],
+    "logistic",
+    "hinge",
+    "squared",
+    "exponential",
+    "probit",
+    "majority",
+    "average",
+    "gini",
+    "squared",
+    "error",
+    "classification",
+    "regression",
+    "fit_adaboost",
+    "fit_cart",
+)
 #: Fields and settings that are worth more tries than others.
-FIELDS = ("n_features", "feature_names", "bias", "stop_reason", "settings", "kind", "loss", "vote",
-          "chosen", "oob_error", "intercept", "version", "format", "columns", "pboost")  # fmt: skip
-SETTINGS = ("observation", "weak", "builder", "growth", "criterion", "task", "smoothing", "rounds",
-            "learning_rate", "fit", "max_depth", "loss", "nodes", "shape", "collect")  # fmt: skip
-DTYPES = ("<f8", "<f4", "<i4", "<i8", "|i1", "|u1", "|b1", ">f8", ">i4", "<U1", "<U3", "|S2",
-          "<c16", "<f2", "<u8", "<M8[s]", "|V4", "<i2")  # fmt: skip
+FIELDS = (
+    "n_features",
+    "feature_names",
+    "bias",
+    "stop_reason",
+    "settings",
+    "kind",
+    "loss",
+    "vote",
+    "chosen",
+    "oob_error",
+    "intercept",
+    "version",
+    "format",
+    "columns",
+    "pboost",
+)
+SETTINGS = (
+    "observation",
+    "weak",
+    "builder",
+    "growth",
+    "criterion",
+    "task",
+    "smoothing",
+    "rounds",
+    "learning_rate",
+    "fit",
+    "max_depth",
+    "loss",
+    "nodes",
+    "shape",
+    "collect",
+)
+DTYPES = (
+    "<f8",
+    "<f4",
+    "<i4",
+    "<i8",
+    "|i1",
+    "|u1",
+    "|b1",
+    ">f8",
+    ">i4",
+    "<U1",
+    "<U3",
+    "|S2",
+    "<c16",
+    "<f2",
+    "<u8",
+    "<M8[s]",
+    "|V4",
+    "<i2",
+)
 #: Shapes that a header claims without having them.
-CLAIMS = (b"(0, 9223372036854775808)", b"(-1,)", b"(9223372036854775807,)",
-          b"(4, 4611686018427387904)",
-          b"()", b"(0,)", b"(1, 1, 1)", b"(2**3,)", b"(3.0,)", b"(None,)", b"(True,)", b"([1],)",
-          b"(0, 0, 9223372036854775807)", b"(1,) * 9", b"(" + b"1, " * 70 + b")")  # fmt: skip
+CLAIMS = (
+    b"(0, 9223372036854775808)",
+    b"(-1,)",
+    b"(9223372036854775807,)",
+    b"(4, 4611686018427387904)",
+    b"()",
+    b"(0,)",
+    b"(1, 1, 1)",
+    b"(2**3,)",
+    b"(3.0,)",
+    b"(None,)",
+    b"(True,)",
+    b"([1],)",
+    b"(0, 0, 9223372036854775807)",
+    b"(1,) * 9",
+    b"(" + b"1, " * 70 + b")",
+)
 
 #: The same, of more than any memory holds, and nested deep.
 LARGE = (b"(10000000000000,)", b"(4, 10000000000000)", b"[" * 9000, b"(" * 9000, b"[" * 60_000)
 
 #: Members that are put in, some of other kinds of models.
-NEW = ("answer", "sigma", "stages", "validation", "labels", "projection_start", "oob_members",
-       "separator_start", "pruning_lam", "extra", "../up", "")  # fmt: skip
+NEW = (
+    "answer",
+    "sigma",
+    "stages",
+    "validation",
+    "labels",
+    "projection_start",
+    "oob_members",
+    "separator_start",
+    "pruning_lam",
+    "extra",
+    "../up",
+    "",
+)
 
 
 @dataclass
@@ -112,8 +264,9 @@ def archive(members: list[tuple[str, bytes]]) -> bytes:
         directory += b"PK\1\2" + struct.pack("<H", 20) + common
         directory += struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, len(body)) + path
         body += b"PK\3\4" + common + path + content
-    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, len(members), len(members), len(directory),
-                      len(body), 0)  # fmt: skip
+    end = struct.pack(
+        "<4s4H2LH", b"PK\5\6", 0, 0, len(members), len(members), len(directory), len(body), 0
+    )
     return bytes(body + directory + end)
 
 
@@ -152,8 +305,14 @@ def step_value(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> No
         place = int(rng.integers(flat.size))
         if flat.dtype.kind == "f":
             with np.errstate(all="ignore"):
-                flat[place] = rng.choice([np.nextafter(flat[place], np.inf), -flat[place],
-                                          flat[place] * 2, flat[place] + 1])  # fmt: skip
+                flat[place] = rng.choice(
+                    [
+                        np.nextafter(flat[place], np.inf),
+                        -flat[place],
+                        flat[place] * 2,
+                        flat[place] + 1,
+                    ]
+                )
         else:
             step = rng.choice([-1, 1])
             info = np.iinfo(flat.dtype)
@@ -182,10 +341,15 @@ def reorder(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
 def reshape(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
     how = int(rng.integers(8))
     forms: tuple[Callable[[], np.ndarray], ...] = (
-        lambda: array[:-1], lambda: np.concatenate([array, array[-1:]]), lambda: array[:0],
-        lambda: array.reshape(-1), lambda: array[None], lambda: array[..., None],
-        lambda: np.concatenate([array, array]), lambda: array.T,
-    )  # fmt: skip
+        lambda: array[:-1],
+        lambda: np.concatenate([array, array[-1:]]),
+        lambda: array[:0],
+        lambda: array.reshape(-1),
+        lambda: array[None],
+        lambda: array[..., None],
+        lambda: np.concatenate([array, array]),
+        lambda: array.T,
+    )
     if array.ndim:
         draft.arrays[name] = np.ascontiguousarray(forms[how]())
 
@@ -292,8 +456,11 @@ def set_entry(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> Non
     if not name:
         return
     value = VALUES[int(rng.integers(len(VALUES)))]
-    entry = {"dtype": array.dtype.str, "shape": list(array.shape),
-             "sha256": hashlib.sha256(npy(array)).hexdigest()}  # fmt: skip
+    entry = {
+        "dtype": array.dtype.str,
+        "shape": list(array.shape),
+        "sha256": hashlib.sha256(npy(array)).hexdigest(),
+    }
     key = ("dtype", "shape", "sha256", "optional", "other")[int(rng.integers(5))]
     draft.entries[name if rng.random() < 0.8 else "unknown"] = {**entry, key: value}
 
@@ -303,9 +470,12 @@ def spoil_text(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> No
     how = int(rng.integers(5))
     at = int(rng.integers(len(text)))
     draft.text = (
-        text[:at], text.replace(b"null", b"NaN"), text[:at] + b"\xff" + text[at:],
-        b"[" * 5000 + text, text[:-1] + b', "version": [1, 0], "kind": 3}',
-    )[how]  # fmt: skip
+        text[:at],
+        text.replace(b"null", b"NaN"),
+        text[:at] + b"\xff" + text[at:],
+        b"[" * 5000 + text,
+        text[:-1] + b', "version": [1, 0], "kind": 3}',
+    )[how]
 
 
 # Members
@@ -386,11 +556,26 @@ def hostile(rng: Generator, parts: Parts) -> tuple[bytes, list[str]]:
 
 #: Edits, those that get far more often.
 EDITS: tuple[Edit, ...] = (
-    *(set_value,) * 8, *(step_value,) * 6, *(fill,) * 2, *(reorder,) * 3, *(reshape,) * 2,
-    *(resize_all,) * 2, *(retype,) * 2, *(swap,) * 3, *(copy_over,) * 3, *(drop,) * 2, claim,
-    garble, *(set_field,) * 6, *(set_setting,) * 5, deepen, set_entry, spoil_text, repeat_member,
+    *(set_value,) * 8,
+    *(step_value,) * 6,
+    *(fill,) * 2,
+    *(reorder,) * 3,
+    *(reshape,) * 2,
+    *(resize_all,) * 2,
+    *(retype,) * 2,
+    *(swap,) * 3,
+    *(copy_over,) * 3,
+    *(drop,) * 2,
+    claim,
+    garble,
+    *(set_field,) * 6,
+    *(set_setting,) * 5,
+    deepen,
+    set_entry,
+    spoil_text,
+    repeat_member,
     *(add_member,) * 2,
-)  # fmt: skip
+)
 
 
 def mutated(rng: Generator, parts: Parts) -> tuple[bytes, list[str]]:

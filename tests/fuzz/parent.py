@@ -67,10 +67,17 @@ class Child:
         self.n_taken, self.is_done = 0, False
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("__main__.py")), "--child",
-                 task.to_json(), str(self.state)],
-                stdout=subprocess.PIPE, stderr=errors, env=environment(),
-            )  # fmt: skip
+                [
+                    sys.executable,
+                    str(Path(__file__).with_name("__main__.py")),
+                    "--child",
+                    task.to_json(),
+                    str(self.state),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment(),
+            )
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         self.at, self.since = (-1, -1), time.monotonic()
@@ -159,9 +166,13 @@ def run(
 
 
 def watched(
-    child: Child, hang: float, result: Result, tell: Callable[[Found], None] | None, folder: str,
+    child: Child,
+    hang: float,
+    result: Result,
+    tell: Callable[[Found], None] | None,
+    folder: str,
     numbers: Iterator[int],
-) -> list[Child]:  # fmt: skip
+) -> list[Child]:
     """Return the child, or the one that goes on after it, or none."""
     trouble = ""
     if child.process.poll() is None:

@@ -139,9 +139,11 @@ def certified(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray
 def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Fit a part, and let it grow on."""
     sizes = {
-        "fit_adaboost": "rounds", "fit_boosted_tree": "nodes", "fit_forest": "members",
+        "fit_adaboost": "rounds",
+        "fit_boosted_tree": "nodes",
+        "fit_forest": "members",
         "fit_stagewise": "steps",
-    }  # fmt: skip
+    }
     name = sizes.get(fit.build.__name__, "")
     whole = fit.options.get(name) or 0
     stops = ("validation", "target_certificate")

@@ -162,11 +162,12 @@ BUILDERS: dict[str, tuple[Callable[[Generator, Problem], Fit], tuple[int, ...]]]
     "probit_tree": (builders.probit_tree, TWO),
     "watched adaboost": (partial(watched, draw=partial(graph, draw=builders.adaboost)), TWO),
     "watched boosted_tree": (
-        partial(watched, draw=partial(graph, draw=builders.boosted_tree)), TWO,
+        partial(watched, draw=partial(graph, draw=builders.boosted_tree)),
+        TWO,
     ),
     "watched many": (partial(watched, draw=many), MANY),
     "watched stagewise": (partial(watched, draw=stagewise), (0, 2)),
-}  # fmt: skip
+}
 
 
 #: Builders that take neither missing values nor categories.

@@ -54,25 +54,41 @@ SIGMA = np.array([0.25, 0.5, 0.125, 0.25, 0.5, 2.0**-31])
 def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0.0, min_leaf=1):
     """Return a stump with every option."""
     return pb.weak.stump(
-        criterion, search, max_bins=max_bins, min_weight=min_weight, min_leaf=min_leaf,
-        missing="learn", level_smoothing=0.0,
-    )  # fmt: skip
+        criterion,
+        search,
+        max_bins=max_bins,
+        min_weight=min_weight,
+        min_leaf=min_leaf,
+        missing="learn",
+        level_smoothing=0.0,
+    )
 
 
 def affine(search="exact", directions=12, terms=2, seed=3):
     """Return an affine weak learner with every option."""
     return pb.weak.affine(
-        "kearns-mansour", search, directions=directions, terms=terms, seed=seed, max_bins=64,
-        min_weight=0.0, min_leaf=1,
-    )  # fmt: skip
+        "kearns-mansour",
+        search,
+        directions=directions,
+        terms=terms,
+        seed=seed,
+        max_bins=64,
+        min_weight=0.0,
+        min_leaf=1,
+    )
 
 
 def separator(search="exact"):
     """Return a separator with every option."""
     return pb.weak.separator(
-        6, smoothing=1e-3, learning_rate=1.0, votes="domain", criterion="kearns-mansour",
-        search=search, max_bins=32,
-    )  # fmt: skip
+        6,
+        smoothing=1e-3,
+        learning_rate=1.0,
+        votes="domain",
+        criterion="kearns-mansour",
+        search=search,
+        max_bins=32,
+    )
 
 
 def linear(dense_gain=1.0):
@@ -123,64 +139,175 @@ STOPPING = {"validation": None, "patience": None}
 VOTING = {"smoothing": 1e-4, "learning_rate": 1.0}
 PRICES = {"prices": None, "groups": None, "comparison_price": None}
 ADABOOST = {
-    "rounds": 12, "weak": stump(), "votes": "domain", "observation": EXACT,
-    **VOTING, **COLUMNS, **SHARED, **STOPPING,
+    "rounds": 12,
+    "weak": stump(),
+    "votes": "domain",
+    "observation": EXACT,
+    **VOTING,
+    **COLUMNS,
+    **SHARED,
+    **STOPPING,
     **PRICES,
-}  # fmt: skip
+}
 TREE = {
-    "nodes": 12, "weak": stump(), "observation": EXACT, "growth": "largest-bound",
-    "target_certificate": None, "max_depth": None, **VOTING, **COLUMNS, **SHARED, **STOPPING,
+    "nodes": 12,
+    "weak": stump(),
+    "observation": EXACT,
+    "growth": "largest-bound",
+    "target_certificate": None,
+    "max_depth": None,
+    **VOTING,
+    **COLUMNS,
+    **SHARED,
+    **STOPPING,
     **PRICES,
-}  # fmt: skip
+}
 MATRYOSHKA = {
-    "shape": (3, 3), "growth": "nested", "nodes": None, "collect": "additive", "join": "sign",
-    "weak": stump(), "observation": EXACT, **VOTING, **COLUMNS, **SHARED, **STOPPING,
+    "shape": (3, 3),
+    "growth": "nested",
+    "nodes": None,
+    "collect": "additive",
+    "join": "sign",
+    "weak": stump(),
+    "observation": EXACT,
+    **VOTING,
+    **COLUMNS,
+    **SHARED,
+    **STOPPING,
     **PRICES,
-}  # fmt: skip
+}
 OBLIQUE = {
-    "separators": 4, "max_depth": 3, "stumps": 5, "growth": "breadth-first", "observation": EXACT,
-    "smoothing": 1e-4, **COLUMNS, **SHARED, **STOPPING,
-}  # fmt: skip
+    "separators": 4,
+    "max_depth": 3,
+    "stumps": 5,
+    "growth": "breadth-first",
+    "observation": EXACT,
+    "smoothing": 1e-4,
+    **COLUMNS,
+    **SHARED,
+    **STOPPING,
+}
 REAL = {"rounds": 8, "weak": stump(), "confidence": None, **VOTING, **COLUMNS, **SHARED}
 TOPDOWN = {
-    "nodes": 10, "impurity": "gini", "growth": "largest-bound", "target_certificate": None,
-    "max_depth": None, "min_weight": 0.0, "min_leaf": 1, "level_smoothing": 2.0,
-    **VOTING, **COLUMNS, "sample_weight": None,
-}  # fmt: skip
+    "nodes": 10,
+    "impurity": "gini",
+    "growth": "largest-bound",
+    "target_certificate": None,
+    "max_depth": None,
+    "min_weight": 0.0,
+    "min_leaf": 1,
+    "level_smoothing": 2.0,
+    **VOTING,
+    **COLUMNS,
+    "sample_weight": None,
+}
 CART = {
-    "task": "classification", "criterion": "gini", "max_depth": 6, "min_leaf": 1, "min_split": 2,
-    "max_leaves": None, "features_per_split": None, "growth": None, "search": "exact",
-    "max_bins": 256, **PRICES, **TREE_COLUMNS, **SHARED,
-}  # fmt: skip
+    "task": "classification",
+    "criterion": "gini",
+    "max_depth": 6,
+    "min_leaf": 1,
+    "min_split": 2,
+    "max_leaves": None,
+    "features_per_split": None,
+    "growth": None,
+    "search": "exact",
+    "max_bins": 256,
+    **PRICES,
+    **TREE_COLUMNS,
+    **SHARED,
+}
 FOREST = {
-    "members": 6, "task": "classification", "features_per_split": "sqrt", "replace": True,
-    "bag": None, "criterion": "gini", "max_depth": None, "min_leaf": 1, "min_split": 2,
-    "max_leaves": None, "search": "exact", "max_bins": 256, **PRICES,
-    **TREE_COLUMNS, **SHARED,
-}  # fmt: skip
-BAGGING = {"members": 5, "task": "classification", "bag": None, "replace": True,
-           "vote": "majority", **SHARED}  # fmt: skip
+    "members": 6,
+    "task": "classification",
+    "features_per_split": "sqrt",
+    "replace": True,
+    "bag": None,
+    "criterion": "gini",
+    "max_depth": None,
+    "min_leaf": 1,
+    "min_split": 2,
+    "max_leaves": None,
+    "search": "exact",
+    "max_bins": 256,
+    **PRICES,
+    **TREE_COLUMNS,
+    **SHARED,
+}
+BAGGING = {
+    "members": 5,
+    "task": "classification",
+    "bag": None,
+    "replace": True,
+    "vote": "majority",
+    **SHARED,
+}
 STAGEWISE = {
-    "loss": "logistic", "task": None, "steps": 6, "learning_rate": 0.5, "max_depth": 3,
-    "max_leaves": None, "min_leaf": 2, "leaf_step": "best", "l2": 0.0, "min_weight": 0.0,
-    "min_gain": 0.0, "features_per_tree": None, "features_per_split": None, "monotone": None,
-    "interactions": None, "max_step": "auto", "start": "constant", "bag": 1.0,
-    "search": "exact", "max_bins": 256, "sums": "auto", "trees": "per-class", "growth": "auto",
-    "tree_comparisons": None, **PRICES, "price_tradeoff": None, **TREE_COLUMNS, **SHARED,
+    "loss": "logistic",
+    "task": None,
+    "steps": 6,
+    "learning_rate": 0.5,
+    "max_depth": 3,
+    "max_leaves": None,
+    "min_leaf": 2,
+    "leaf_step": "best",
+    "l2": 0.0,
+    "min_weight": 0.0,
+    "min_gain": 0.0,
+    "features_per_tree": None,
+    "features_per_split": None,
+    "monotone": None,
+    "interactions": None,
+    "max_step": "auto",
+    "start": "constant",
+    "bag": 1.0,
+    "search": "exact",
+    "max_bins": 256,
+    "sums": "auto",
+    "trees": "per-class",
+    "growth": "auto",
+    "tree_comparisons": None,
+    **PRICES,
+    "price_tradeoff": None,
+    **TREE_COLUMNS,
+    **SHARED,
     **STOPPING,
-}  # fmt: skip
+}
 PROBIT = {"steps": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {
-    "max_depth": 2, "min_leaf": 20, "min_split": 2, "steps": 12, "tol": None, "safeguard": True,
-    "criterion": "gini", "complexity": 0.0, "search": "exact", "max_bins": 256,
-    "missing": "learn", "level_smoothing": 0.0, **COLUMNS, "sample_weight": None,
-}  # fmt: skip
+    "max_depth": 2,
+    "min_leaf": 20,
+    "min_split": 2,
+    "steps": 12,
+    "tol": None,
+    "safeguard": True,
+    "criterion": "gini",
+    "complexity": 0.0,
+    "search": "exact",
+    "max_bins": 256,
+    "missing": "learn",
+    "level_smoothing": 0.0,
+    **COLUMNS,
+    "sample_weight": None,
+}
 SBPMT = {
-    "members": 3, "rounds": 2, "steps": 8, "bag": 0.7, "max_depth": 2, "min_leaf": 20,
-    "min_split": 2, "complexity": 0.0, "tol": None, "safeguard": True, "step": 0.5,
-    "vote": "majority", "one_vs_all": "leaf", "stratify": False, "missing": "learn",
-    **COLUMNS, **SHARED,
-}  # fmt: skip
+    "members": 3,
+    "rounds": 2,
+    "steps": 8,
+    "bag": 0.7,
+    "max_depth": 2,
+    "min_leaf": 20,
+    "min_split": 2,
+    "complexity": 0.0,
+    "tol": None,
+    "safeguard": True,
+    "step": 0.5,
+    "vote": "majority",
+    "one_vs_all": "leaf",
+    "stratify": False,
+    "missing": "learn",
+    **COLUMNS,
+    **SHARED,
+}
 WITHOUT_THREADS = (pb.fit_probitboost, pb.fit_samme)
 
 
@@ -199,8 +326,13 @@ def _continued(build: Any, shared: dict[str, Any], **more: Any) -> Fit:
     start = build(X, TWO, **shared, n_threads=1)
     unused = dict.fromkeys(("rounds", "nodes", "growth", "members", "steps", "validation"))
     options = {
-        **unused, "weak": shared["weak"], "observation": EXACT, **VOTING, **SHARED, **more,
-    }  # fmt: skip
+        **unused,
+        "weak": shared["weak"],
+        "observation": EXACT,
+        **VOTING,
+        **SHARED,
+        **more,
+    }
     return Fit(pb.continue_fit, (start, X, TWO), options)
 
 
@@ -215,16 +347,19 @@ OBSERVATIONS: dict[str, dict[str, Any]] = {
     "uniform": {"observation": pb.observation.uniform()},
     "adatree2": {"observation": pb.observation.adatree2()},
     "adatree2, binned": {
-        "observation": pb.observation.adatree2(), "weak": stump(search="binned"),
+        "observation": pb.observation.adatree2(),
+        "weak": stump(search="binned"),
     },
     "gaussian": {
-        "observation": pb.observation.gaussian(0.25), "weak": stump(search="binned"),
+        "observation": pb.observation.gaussian(0.25),
+        "weak": stump(search="binned"),
         "X": X[:, :5],
     },
     "gaussian by column": {
-        "observation": pb.observation.gaussian(SIGMA), "weak": stump(search="binned")
+        "observation": pb.observation.gaussian(SIGMA),
+        "weak": stump(search="binned"),
     },
-}  # fmt: skip
+}
 LEARNERS = {
     "affine, exact": {"weak": affine()},
     "affine of three columns, binned": {"weak": affine("binned", terms=3)},
@@ -251,7 +386,10 @@ def two_class_fits() -> dict[str, Fit]:
     sorted_columns = pb.sort_columns(X, copy=True, n_threads=1)
     binned = pb.bin_columns(X, max_bins=64, sample_weight=None, n_threads=1)
     chains = {
-        **CRITERIA, **OBSERVATIONS, **LEARNERS, **_sampled(),
+        **CRITERIA,
+        **OBSERVATIONS,
+        **LEARNERS,
+        **_sampled(),
         "sampled by the stopwatch": {"observation": sampled("stopwatch", clock=ticking())},
         "symmetric votes": {"votes": "symmetric"},
         "weights": WEIGHTED,
@@ -262,18 +400,26 @@ def two_class_fits() -> dict[str, Fit]:
         "sorted columns": {"X": sorted_columns},
         "binned columns": {"X": binned, "weak": stump(search="auto")},
         "validation": {"validation": (X[:100], TWO[:100]), "patience": 4},
-    }  # fmt: skip
+    }
     trees = {
-        **CRITERIA, **OBSERVATIONS, **LEARNERS, **_sampled(),
-        **{f"{g}, {c}": {"growth": g, "weak": stump(c, s)}
-           for g in GROWTHS for c, s in (("kearns-mansour", "exact"), ("gini", "binned"))},
-        **{f"{g}, adatree2": {"growth": g, "observation": pb.observation.adatree2()}
-           for g in GROWTHS},
+        **CRITERIA,
+        **OBSERVATIONS,
+        **LEARNERS,
+        **_sampled(),
+        **{
+            f"{g}, {c}": {"growth": g, "weak": stump(c, s)}
+            for g in GROWTHS
+            for c, s in (("kearns-mansour", "exact"), ("gini", "binned"))
+        },
+        **{
+            f"{g}, adatree2": {"growth": g, "observation": pb.observation.adatree2()}
+            for g in GROWTHS
+        },
         "weights": WEIGHTED,
         "depth 4": {"nodes": None, "max_depth": 4},
         "target": {"nodes": None, "target_certificate": 0.4},
         "separators of bins": {"weak": separator("binned"), "nodes": 4},
-    }  # fmt: skip
+    }
     nested = {
         "additive": {},
         "three deep, by sign": {"shape": (2, 2, 2), "collect": "sign"},
@@ -303,28 +449,35 @@ def two_class_fits() -> dict[str, Fit]:
         **_fits(pb.fit_adaboost_real, REAL, TWO, real),
         **_fits(pb.fit_topdown_tree, TOPDOWN, TWO, impurities),
         "continue_fit: chain": _continued(pb.fit_adaboost, ADABOOST, rounds=5),
-        "continue_fit: tree": _continued(pb.fit_boosted_tree, TREE, nodes=5,
-                                         growth="largest-bound"),
-    }  # fmt: skip
+        "continue_fit: tree": _continued(
+            pb.fit_boosted_tree, TREE, nodes=5, growth="largest-bound"
+        ),
+    }
 
 
 def other_fits() -> dict[str, Fit]:
     """Return the fits of trees of any number of classes, ensembles and probit models."""
     regression = {"task": "regression", "criterion": "squared", "y": NUMBERS}
     carts = {
-        "gini": {}, "entropy": {"criterion": "entropy"},
-        "three classes": {"y": THREE}, "three classes, binned": {"y": THREE, "search": "binned"},
+        "gini": {},
+        "entropy": {"criterion": "entropy"},
+        "three classes": {"y": THREE},
+        "three classes, binned": {"y": THREE, "search": "binned"},
         "three classes, entropy": {"y": THREE, "criterion": "entropy", **WEIGHTED},
-        "regression": regression, "regression, binned": {**regression, "search": "binned"},
-        "weights": {**WEIGHTED, "min_leaf": 4}, "best first": {"max_leaves": 9, "max_depth": None},
+        "regression": regression,
+        "regression, binned": {**regression, "search": "binned"},
+        "weights": {**WEIGHTED, "min_leaf": 4},
+        "best first": {"max_leaves": 9, "max_depth": None},
         "columns drawn": {"features_per_split": "sqrt"},
-    }  # fmt: skip
+    }
     pruned = {"folds": 4, "rule": "min", **CART}
     forests = {
-        "exact": {}, "three classes, binned": {"y": THREE, "search": "binned"},
-        "regression": regression, "weights": WEIGHTED,
+        "exact": {},
+        "three classes, binned": {"y": THREE, "search": "binned"},
+        "regression": regression,
+        "weights": WEIGHTED,
         "without replacement": {"replace": False, "bag": 200, "max_depth": 5},
-    }  # fmt: skip
+    }
     tree = {k: v for k, v in CART.items() if k not in ("task", "rng", "sample_weight")}
     chain = {k: v for k, v in ADABOOST.items() if k not in ("rng", "sample_weight")}
     softmax = {"loss": "softmax", "y": THREE}
@@ -336,39 +489,65 @@ def other_fits() -> dict[str, Fit]:
         "softmax": {**softmax, "leaf_step": "newton", "l2": 1.0, "search": "binned"},
         "softmax, exact": softmax,
         "softmax, weights, columns drawn": {
-            **softmax, **WEIGHTED, "search": "binned", "features_per_split": 2, "bag": 0.5,
-            "max_leaves": 5, "max_depth": None,
+            **softmax,
+            **WEIGHTED,
+            "search": "binned",
+            "features_per_split": 2,
+            "bag": 0.5,
+            "max_leaves": 5,
+            "max_depth": None,
         },
-    }  # fmt: skip
+    }
     sums = {
-        "shared trees": {}, "trees of each class": {"one_vs_all": "tree"},
+        "shared trees": {},
+        "trees of each class": {"one_vs_all": "tree"},
         "two classes, mean": {"y": TWO, "vote": "average", "stratify": True},
-    }  # fmt: skip
-    base = partial(pb.fit_cart, **{**tree, "max_depth": 2}, task="classification", rng=0,
-                   n_threads=1)  # fmt: skip
-    rest = partial(pb.fit_one_vs_rest, pb.fit_adaboost, **{**chain, "rounds": 2}, rng=0,
-                   n_threads=1)  # fmt: skip
+    }
+    base = partial(
+        pb.fit_cart, **{**tree, "max_depth": 2}, task="classification", rng=0, n_threads=1
+    )
+    rest = partial(
+        pb.fit_one_vs_rest, pb.fit_adaboost, **{**chain, "rounds": 2}, rng=0, n_threads=1
+    )
     again = {"rounds": 3, "learning_rate": 1.0, "sample_weight": None}
     return {
         **_fits(pb.fit_cart, CART, TWO, carts),
-        **_fits(pb.fit_pruned_cart, pruned, TWO, {"two": {}, "three": {"y": THREE, "rule": "1se"},
-                "regression": regression}),
+        **_fits(
+            pb.fit_pruned_cart,
+            pruned,
+            TWO,
+            {"two": {}, "three": {"y": THREE, "rule": "1se"}, "regression": regression},
+        ),
         **_fits(pb.fit_forest, FOREST, TWO, forests),
         "bagging: trees": Fit(pb.fit_bagging, (pb.fit_cart, X, THREE), {**BAGGING, **tree}),
-        "bagging: regression": Fit(pb.fit_bagging, (pb.fit_cart, X, NUMBERS), {
-            **BAGGING, **tree, "task": "regression", "criterion": "squared", "vote": "average"}),
-        "bagging: chains, subsamples": Fit(pb.fit_bagging, (pb.fit_adaboost, X, TWO), {
-            **BAGGING, **chain, "replace": False, "bag": 250}),
+        "bagging: regression": Fit(
+            pb.fit_bagging,
+            (pb.fit_cart, X, NUMBERS),
+            {**BAGGING, **tree, "task": "regression", "criterion": "squared", "vote": "average"},
+        ),
+        "bagging: chains, subsamples": Fit(
+            pb.fit_bagging,
+            (pb.fit_adaboost, X, TWO),
+            {**BAGGING, **chain, "replace": False, "bag": 250},
+        ),
         "one_vs_rest: chains": Fit(pb.fit_one_vs_rest, (pb.fit_adaboost, X, THREE), ADABOOST),
         "samme: trees": Fit(pb.fit_samme, (X, THREE), {**again, "base": base}),
         "samme: one-vs-rest": Fit(pb.fit_samme, (X, THREE), {**again, "base": rest}),
         **_fits(pb.fit_stagewise, STAGEWISE, TWO, steps),
-        **_fits(pb.fit_probitboost, PROBIT, TWO, {"steps": {}, "weights": WEIGHTED,
-                "no safeguard": {"safeguard": False, "tol": 1e-5}}),
-        **_fits(pb.fit_probit_tree, PROBIT_TREE, TWO, {"two": {}, "three": {"y": THREE},
-                "pruned": {"complexity": 0.01, "search": "binned"}}),
+        **_fits(
+            pb.fit_probitboost,
+            PROBIT,
+            TWO,
+            {"steps": {}, "weights": WEIGHTED, "no safeguard": {"safeguard": False, "tol": 1e-5}},
+        ),
+        **_fits(
+            pb.fit_probit_tree,
+            PROBIT_TREE,
+            TWO,
+            {"two": {}, "three": {"y": THREE}, "pruned": {"complexity": 0.01, "search": "binned"}},
+        ),
         **_fits(pb.fit_sbpmt, SBPMT, THREE, sums),
-    }  # fmt: skip
+    }
 
 
 def all_fits() -> dict[str, Fit]:

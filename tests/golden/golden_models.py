@@ -27,8 +27,12 @@ MODELS = HERE / "models"
 #: The fixed table: rows that no model was trained on, and labels of three kinds.
 ROWS = slice(0, 60)
 X = fits.X[::-1][ROWS] * 0.875 + 0.0625
-TARGETS = {"two": fits.TWO[::-1], "words": fits.WORDS[::-1], "three": fits.THREE[::-1],
-           "numbers": fits.NUMBERS[::-1]}  # fmt: skip
+TARGETS = {
+    "two": fits.TWO[::-1],
+    "words": fits.WORDS[::-1],
+    "three": fits.THREE[::-1],
+    "numbers": fits.NUMBERS[::-1],
+}
 TARGETS = {name: y[ROWS] for name, y in TARGETS.items()}
 WEIGHT = fits.WEIGHT[::-1][ROWS]
 
@@ -41,69 +45,99 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
         return target, partial(every[name].model, 1)
 
     named = {name: fits.X[:, j] for j, name in enumerate(("a", "b", "größe", "d", "e", "f"))}
-    return {
-        "chain": of("adaboost: kearns-mansour, exact"),
-        "chain_words_float32": of("adaboost: float32, words", "words"),
-        "chain_validation": of("adaboost: validation"),
-        "chain_affine": of("adaboost: affine, exact"),
-        "chain_linear": of("adaboost: linear"),
-        "chain_separators": of("adaboost: separators"),
-        "chain_sampled": of("adaboost: sampled to the first rise"),
-        "tree": of("boosted_tree: gini, binned"),
-        "tree_flip": of("boosted_tree: flip"),
-        "tree_adatree2": of("boosted_tree: adatree2"),
-        "tree_gaussian": of("boosted_tree: gaussian by column"),
-        "tree_gaussian_cells": ("two", lambda: pb.fit_boosted_tree(
-            fits.X, fits.TWO, nodes=5, observation=pb.observation.gaussian(np.abs(fits.X) + 0.1))),
-        "tree_votes": ("two", _several_votes),
-        "tree_affine": of("boosted_tree: affine of three columns, binned"),
-        "tree_separators": of("boosted_tree: separators"),
-        "tree_names": ("two", partial(_named_tree, named)),
-        "no_nodes": ("two", lambda: pb.fit_adaboost(np.zeros((8, 6)), np.arange(8) > 2, rounds=3)),
-        "matryoshka": of("matryoshka: additive"),
-        "matryoshka_sign": of("matryoshka: three deep, by sign"),
-        "matryoshka_all": of("matryoshka: all join"),
-        "matryoshka_greedy": of("matryoshka: greedy"),
-        "oblique_tree": of("oblique_tree: breadth first"),
-        "linear": of("adaboost_real: columns"),
-        "topdown_tree": of("topdown_tree: function, look-ahead"),
-        "cart": of("cart: gini"),
-        "cart_three": of("cart: three classes, entropy", "three"),
-        "cart_regression": of("cart: regression", "numbers"),
-        "cart_pruned": of("pruned_cart: three", "three"),
-        "forest": of("forest: exact"),
-        "forest_three": of("forest: three classes, binned", "three"),
-        "forest_regression": of("forest: regression", "numbers"),
-        "stagewise": of("stagewise: logistic"),
-        "stagewise_regression": of("stagewise: squared", "numbers"),
-        "stagewise_softmax": of("stagewise: softmax", "three"),
-        "stagewise_validation": ("two", lambda: pb.fit_stagewise(
-            fits.X, fits.TWO, loss="probit", steps=6, validation=(fits.X[:99], fits.TWO[:99]))),
-        "probit": of("probitboost: steps"),
-        "probit_tree": of("probit_tree: two"),
-        "probit_tree_three": of("probit_tree: three", "three"),
-        "sbpmt": of("sbpmt: shared trees", "three"),
-        "sbpmt_tree": of("sbpmt: trees of each class", "three"),
-        "sbpmt_two": of("sbpmt: two classes, mean"),
-        "one_vs_rest": of("one_vs_rest: chains", "three"),
-        "weighted_vote": of("samme: trees", "three"),
-        "weighted_vote_of_one_vs_rest": of("samme: one-vs-rest", "three"),
-        "bagging": of("bagging: trees", "three"),
-        "bagging_chains": of("bagging: chains, subsamples"),
-        "bagging_regression": of("bagging: regression", "numbers"),
-        "bagging_average": ("three", lambda: pb.fit_bagging(
-            pb.fit_cart, fits.X, fits.THREE, members=3, vote="average", rng=5, max_depth=3)),
-    } | _calibrated() | {"stagewise_held_back": ("numbers", _held_back)}  # fmt: skip
+    return (
+        {
+            "chain": of("adaboost: kearns-mansour, exact"),
+            "chain_words_float32": of("adaboost: float32, words", "words"),
+            "chain_validation": of("adaboost: validation"),
+            "chain_affine": of("adaboost: affine, exact"),
+            "chain_linear": of("adaboost: linear"),
+            "chain_separators": of("adaboost: separators"),
+            "chain_sampled": of("adaboost: sampled to the first rise"),
+            "tree": of("boosted_tree: gini, binned"),
+            "tree_flip": of("boosted_tree: flip"),
+            "tree_adatree2": of("boosted_tree: adatree2"),
+            "tree_gaussian": of("boosted_tree: gaussian by column"),
+            "tree_gaussian_cells": (
+                "two",
+                lambda: pb.fit_boosted_tree(
+                    fits.X,
+                    fits.TWO,
+                    nodes=5,
+                    observation=pb.observation.gaussian(np.abs(fits.X) + 0.1),
+                ),
+            ),
+            "tree_votes": ("two", _several_votes),
+            "tree_affine": of("boosted_tree: affine of three columns, binned"),
+            "tree_separators": of("boosted_tree: separators"),
+            "tree_names": ("two", partial(_named_tree, named)),
+            "no_nodes": (
+                "two",
+                lambda: pb.fit_adaboost(np.zeros((8, 6)), np.arange(8) > 2, rounds=3),
+            ),
+            "matryoshka": of("matryoshka: additive"),
+            "matryoshka_sign": of("matryoshka: three deep, by sign"),
+            "matryoshka_all": of("matryoshka: all join"),
+            "matryoshka_greedy": of("matryoshka: greedy"),
+            "oblique_tree": of("oblique_tree: breadth first"),
+            "linear": of("adaboost_real: columns"),
+            "topdown_tree": of("topdown_tree: function, look-ahead"),
+            "cart": of("cart: gini"),
+            "cart_three": of("cart: three classes, entropy", "three"),
+            "cart_regression": of("cart: regression", "numbers"),
+            "cart_pruned": of("pruned_cart: three", "three"),
+            "forest": of("forest: exact"),
+            "forest_three": of("forest: three classes, binned", "three"),
+            "forest_regression": of("forest: regression", "numbers"),
+            "stagewise": of("stagewise: logistic"),
+            "stagewise_regression": of("stagewise: squared", "numbers"),
+            "stagewise_softmax": of("stagewise: softmax", "three"),
+            "stagewise_validation": (
+                "two",
+                lambda: pb.fit_stagewise(
+                    fits.X,
+                    fits.TWO,
+                    loss="probit",
+                    steps=6,
+                    validation=(fits.X[:99], fits.TWO[:99]),
+                ),
+            ),
+            "probit": of("probitboost: steps"),
+            "probit_tree": of("probit_tree: two"),
+            "probit_tree_three": of("probit_tree: three", "three"),
+            "sbpmt": of("sbpmt: shared trees", "three"),
+            "sbpmt_tree": of("sbpmt: trees of each class", "three"),
+            "sbpmt_two": of("sbpmt: two classes, mean"),
+            "one_vs_rest": of("one_vs_rest: chains", "three"),
+            "weighted_vote": of("samme: trees", "three"),
+            "weighted_vote_of_one_vs_rest": of("samme: one-vs-rest", "three"),
+            "bagging": of("bagging: trees", "three"),
+            "bagging_chains": of("bagging: chains, subsamples"),
+            "bagging_regression": of("bagging: regression", "numbers"),
+            "bagging_average": (
+                "three",
+                lambda: pb.fit_bagging(
+                    pb.fit_cart, fits.X, fits.THREE, members=3, vote="average", rng=5, max_depth=3
+                ),
+            ),
+        }
+        | _calibrated()
+        | {"stagewise_held_back": ("numbers", _held_back)}
+    )
 
 
 def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
     three = partial(pb.fit_cart, fits.X, fits.THREE, max_depth=3)
     return {
-        "calibrated": ("two", lambda: pb.calibrate(
-            pb.fit_adaboost(fits.X, fits.TWO, rounds=5), X, TARGETS["two"])),
-        "calibrated_isotonic": ("three", lambda: pb.calibrate(
-            three(), X, TARGETS["three"], method="isotonic")),
-    }  # fmt: skip
+        "calibrated": (
+            "two",
+            lambda: pb.calibrate(pb.fit_adaboost(fits.X, fits.TWO, rounds=5), X, TARGETS["two"]),
+        ),
+        "calibrated_isotonic": (
+            "three",
+            lambda: pb.calibrate(three(), X, TARGETS["three"], method="isotonic"),
+        ),
+    }
 
 
 def _held_back() -> Any:
@@ -155,8 +189,7 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
         "decision_function": lambda: pb.decision_function(model, X),
         "decision_function of three rows": lambda: pb.decision_function(model, X[:3]),
         "expected": lambda: pb.decision_function(model, X, "expected", **sigma),
-        "sampled": lambda: pb.decision_function(
-            model, X, "sample", rng=7, draws=3, **sigma),
+        "sampled": lambda: pb.decision_function(model, X, "sample", rng=7, draws=3, **sigma),
         "staged_decision_function": lambda: list(pb.staged_decision_function(model, X)),
         "staged_predict": lambda: list(pb.staged_predict(model, X)),
         "staged_predict_proba": lambda: list(pb.staged_predict_proba(model, X)),
@@ -177,8 +210,7 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
         "apply": lambda: pb.apply(model, X),
         "decision_path": lambda: pb.decision_path(model, X),
         "feature_importances": lambda: pb.feature_importances(model, "impurity"),
-        "permutation_importance": lambda: pb.permutation_importance(
-            model, X, y, repeats=2, rng=3),
+        "permutation_importance": lambda: pb.permutation_importance(model, X, y, repeats=2, rng=3),
         "coefficients": lambda: _fields(pb.coefficients(model), "intercept slopes share mean size"),
         "coefficients of rows": lambda: _fields(pb.coefficients(model, X), "share mean size"),
         "prune_path": lambda: _fields(pb.prune_path(model), "lam n_leaves risk"),
@@ -187,7 +219,7 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
         "continue_fit": lambda: pb.decision_function(_continued(model), X),
         "oob": lambda: _fields(getattr(model, "oob", None), "error members prediction"),
         "fields": lambda: _fields(model, "labels n_features bias n_nodes certificate_note"),
-    }  # fmt: skip
+    }
 
 
 def _explained(found: Any) -> dict[str, Any]:

@@ -196,9 +196,14 @@ def is_vectorised(name: str) -> bool:
 
 #: Builders of which every fit is of one machine.
 VECTORISED = (
-    "matryoshka", "oblique_tree", "adaboost_real", "stagewise", "probitboost", "probit_tree",
+    "matryoshka",
+    "oblique_tree",
+    "adaboost_real",
+    "stagewise",
+    "probitboost",
+    "probit_tree",
     "sbpmt",
-)  # fmt: skip
+)
 #: Environments in which NumPy and its BLAS take other paths, as on other processors.
 OTHER_PROCESSORS: tuple[dict[str, str], ...] = (
     {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "{simd}"},

@@ -66,20 +66,55 @@ def test_saved_again_it_has_the_same_arrays(path, tmp_path):
 
 def test_there_is_a_file_of_every_kind_and_every_function_is_asked():
     assert {golden.kind_of(path) for path in FILES} >= {
-        "decision-graph", "linear", "tree", "forest", "stagewise", "probit", "probit-tree",
-        "subagged-probit-trees", "one-vs-rest", "weighted-vote", "bagging",
-    }  # fmt: skip
+        "decision-graph",
+        "linear",
+        "tree",
+        "forest",
+        "stagewise",
+        "probit",
+        "probit-tree",
+        "subagged-probit-trees",
+        "one-vs-rest",
+        "weighted-vote",
+        "bagging",
+    }
     asked = {name for path in FILES for name in golden.expected(path)}
     functions = (
-        "predict", "predict_proba", "decision_function", "staged_decision_function[0]",
-        "staged_predict[0]", "staged_predict_proba[0]", "expected", "sampled", "reach",
-        "reach by class", "cost", "cost in features", "cost in stumps", "certificate",
-        "certificate of rows", "margins", "normalised_margins", "margin_error", "margin_bound",
-        "margin_curve", "describe", "explain.total", "apply", "decision_path[0]",
-        "feature_importances", "permutation_importance", "coefficients.slopes",
-        "coefficients of rows.mean", "prune_path.lam", "prune", "prefix", "continue_fit",
-        "oob.prediction", "fields.labels",
-    )  # fmt: skip
+        "predict",
+        "predict_proba",
+        "decision_function",
+        "staged_decision_function[0]",
+        "staged_predict[0]",
+        "staged_predict_proba[0]",
+        "expected",
+        "sampled",
+        "reach",
+        "reach by class",
+        "cost",
+        "cost in features",
+        "cost in stumps",
+        "certificate",
+        "certificate of rows",
+        "margins",
+        "normalised_margins",
+        "margin_error",
+        "margin_bound",
+        "margin_curve",
+        "describe",
+        "explain.total",
+        "apply",
+        "decision_path[0]",
+        "feature_importances",
+        "permutation_importance",
+        "coefficients.slopes",
+        "coefficients of rows.mean",
+        "prune_path.lam",
+        "prune",
+        "prefix",
+        "continue_fit",
+        "oob.prediction",
+        "fields.labels",
+    )
     assert asked >= set(functions)
 
 

@@ -17,9 +17,18 @@ import hashes
 
 #: Options that do not choose the model.
 LEFT_OUT = {
-    "X", "y", "y_proba", "labels", "fit", "model", "n_threads", "callback", "progress", "options",
+    "X",
+    "y",
+    "y_proba",
+    "labels",
+    "fit",
+    "model",
+    "n_threads",
+    "callback",
+    "progress",
+    "options",
     "state",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +74,17 @@ def test_a_changed_bit_is_another_hash():
     assert hashes.digest(model) != hashes.digest(other)
     bagged = [
         pb.fit_bagging(
-            pb.fit_cart, fits.X, fits.TWO, members=2, rng=0, max_depth=depth, search="exact",
+            pb.fit_cart,
+            fits.X,
+            fits.TWO,
+            members=2,
+            rng=0,
+            max_depth=depth,
+            search="exact",
             max_bins=bins,
         )
         for depth, bins in ((2, 256), (3, 256), (2, 99))
-    ]  # fmt: skip
+    ]
     found = [hashes.digest(model) for model in bagged]
     assert found[0] != found[1]
     assert found[0] == found[2]  # options of members do not count
@@ -77,6 +92,7 @@ def test_a_changed_bit_is_another_hash():
 
 def test_differences_are_said():
     assert hashes.differences({"a": "1", "b": "2"}, {"a": "1", "b": "3", "c": "4"}) == [
-        "changed: b", "changed: c",
-    ]  # fmt: skip
+        "changed: b",
+        "changed: c",
+    ]
     assert hashes.differences({"a": "1", "d": "2"}, {"a": "1"}) == ["new: d"]

@@ -170,8 +170,9 @@ def test_additive_collecting_leaves_the_certificate(observation, learning_rate):
 def begins(model, n_nodes):
     """Return the model of the first nodes as a graph of its own."""
     short = truncated(model, n_nodes)
-    return dataclasses.replace(short, answer=None if model.answer is None
-                               else model.answer[:n_nodes])  # fmt: skip
+    return dataclasses.replace(
+        short, answer=None if model.answer is None else model.answer[:n_nodes]
+    )
 
 
 @both_collects
@@ -224,10 +225,15 @@ def test_threads_do_not_change_a_bit(collect):
     y = X[:, 0] * X[:, 1] + rng.normal(size=len(X)) > 0
     models = [
         pb.fit_matryoshka(
-            X, y, growth="greedy", nodes=12, collect=collect, n_threads=n,
+            X,
+            y,
+            growth="greedy",
+            nodes=12,
+            collect=collect,
+            n_threads=n,
             observation=pb.observation.adatree2(),
         )
         for n in (1, 2)
-    ]  # fmt: skip
+    ]
     assert_identical(*models)
     assert math.isfinite(models[0].record.certificate[-1])

@@ -83,12 +83,21 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
         level_smoothing=pull, min_leaf=least, search=search, max_bins=256 if columns else bins
     )
     common = {"smoothing": smoothing, "learning_rate": rate}
-    given = {**common, "weak": weak, "sample_weight": weight, "categorical": columns or None,
-             "observation": observation(*answers)}  # fmt: skip
+    given = {
+        **common,
+        "weak": weak,
+        "sample_weight": weight,
+        "categorical": columns or None,
+        "observation": observation(*answers),
+    }
     theirs = {
-        **common, "weight": weight, "levels": columns, "level_smoothing": pull, "min_leaf": least,
+        **common,
+        "weight": weight,
+        "levels": columns,
+        "level_smoothing": pull,
+        "min_leaf": least,
         "observation": answers,
-    }  # fmt: skip
+    }
     if kind == 0:
         model = pb.fit_adaboost(X, y, rounds=6, **given)
         nodes = reference.fit(X, y, rounds=6, **theirs)
@@ -139,11 +148,13 @@ FITS = {
 SOFT = {
     "soft chain": partial(pb.fit_adaboost, rounds=12, observation=pb.observation.adatree2()),
     "soft tree": partial(pb.fit_boosted_tree, nodes=11, observation=pb.observation.adatree2()),
-    "soft trees": partial(pb.fit_matryoshka, shape=(4, 4), join="all",
-                          observation=pb.observation.adatree2(0.3)),
-    "flip": partial(pb.fit_matryoshka, shape=(4, 4), join="all",
-                    observation=pb.observation.flip(0.1)),
-}  # fmt: skip
+    "soft trees": partial(
+        pb.fit_matryoshka, shape=(4, 4), join="all", observation=pb.observation.adatree2(0.3)
+    ),
+    "flip": partial(
+        pb.fit_matryoshka, shape=(4, 4), join="all", observation=pb.observation.flip(0.1)
+    ),
+}
 each = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 each_soft = pytest.mark.parametrize("fit", SOFT.values(), ids=SOFT)
 every = pytest.mark.parametrize("fit", [*FITS.values(), *SOFT.values()], ids=[*FITS, *SOFT])
@@ -272,8 +283,11 @@ def test_soft_labels_are_entries(fit):
     share = np.eye(4)[Y] * 0.75
     share[np.arange(len(Y)), (Y + 1) % 4] = 0.25
     found = fit(X, y_proba=share)
-    both = fit(np.repeat(X, 2, axis=0), np.column_stack([Y, (Y + 1) % 4]).ravel(),
-               sample_weight=np.tile([3.0, 1.0], len(Y)))  # fmt: skip
+    both = fit(
+        np.repeat(X, 2, axis=0),
+        np.column_stack([Y, (Y + 1) % 4]).ravel(),
+        sample_weight=np.tile([3.0, 1.0], len(Y)),
+    )
     assert pb.certificate(found) == pytest.approx(pb.certificate(both), rel=1e-9)
     assert pb.certificate(found, X, y_proba=share) == pytest.approx(pb.certificate(found), rel=1e-9)
 
@@ -319,9 +333,12 @@ def test_validation_and_callbacks(fit):
     rows, held = np.arange(200), np.arange(200, 300)
     seen = []
     model = fit(
-        HOLED[rows], Y[rows], validation=(HOLED[held], Y[held]), patience=5,
+        HOLED[rows],
+        Y[rows],
+        validation=(HOLED[held], Y[held]),
+        patience=5,
         callback=lambda step, record: seen.append((step, record)),
-    )  # fmt: skip
+    )
     errors = model.record.validation
     assert errors[model.n_nodes] == errors.min()
     wrong = (pb.predict(model, HOLED[held]) != Y[held]).mean()

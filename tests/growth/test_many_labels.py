@@ -22,9 +22,9 @@ each = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 
 
 def arrays(model):
-    return [
-        of.tobytes() for of in (model.feature, model.threshold, model.vote, model.next)
-    ] + [model.record.certificate.tobytes()]  # fmt: skip
+    return [of.tobytes() for of in (model.feature, model.threshold, model.vote, model.next)] + [
+        model.record.certificate.tobytes()
+    ]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -29,9 +29,11 @@ SHAPES = {
     "greedy, by sign": {"growth": "greedy", "nodes": 12, "collect": "sign"},
     "soft": {"shape": (3, 2), "observation": pb.observation.uniform()},
     "soft, by sign": {
-        "shape": (3, 2), "observation": pb.observation.flip(0.1), "collect": "sign",
+        "shape": (3, 2),
+        "observation": pb.observation.flip(0.1),
+        "collect": "sign",
     },
-}  # fmt: skip
+}
 for _name, _options in SHAPES.items():
     FITS[f"matryoshka, {_name}"] = lambda X, y, w, options=_options: pb.fit_matryoshka(
         X, y, sample_weight=w, **options

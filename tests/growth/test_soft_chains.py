@@ -95,9 +95,7 @@ def test_flip_at_rate_zero_is_exact(votes):
         options = {"rounds": 12, "votes": votes, "smoothing": 1e-4}
         exact = fit(problem, **options)
         assert_same_model(exact, fit(problem, observation="flip", rate=0.0, **options))
-        twin = adaboost.fit_adaboost(
-            problem.X, problem.y, sample_weight=problem.weight, **options
-        )  # fmt: skip
+        twin = adaboost.fit_adaboost(problem.X, problem.y, sample_weight=problem.weight, **options)
         np.testing.assert_array_equal(exact.threshold, twin.threshold)
 
 

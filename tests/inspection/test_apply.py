@@ -29,8 +29,9 @@ def test_sums_of_trees(y, options, n_trees):
     np.testing.assert_array_equal(leaves, pb.apply(model.trees, X))
     np.testing.assert_array_equal(leaves[:, 3], pb.apply(model.trees[3], X))
     # The values of these leaves add up to the decision values.
-    value = np.stack([tree.value[tree.leaf >= 0][leaves[:, t]] for t, tree in
-                      enumerate(model.trees)])  # fmt: skip
+    value = np.stack(
+        [tree.value[tree.leaf >= 0][leaves[:, t]] for t, tree in enumerate(model.trees)]
+    )
     sums = value.sum(axis=0) if n_trees == 5 else value.reshape(5, 3, 80).sum(axis=0).T
     np.testing.assert_allclose(model.bias + sums, pb.decision_function(model, X), atol=1e-12)
 

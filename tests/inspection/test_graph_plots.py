@@ -141,8 +141,11 @@ def test_structure_of_the_svg(kind):
     found = ids(ax)
     n, n_out = model.n_nodes, int((model.next == OUT).sum())
     assert {name: len(found.get(name, [])) for name in ("node", "edge", "out", "vote")} == {
-        "node": n, "edge": 2 * n, "out": n_out, "vote": 2 * n - n_out,
-    }  # fmt: skip
+        "node": n,
+        "edge": 2 * n,
+        "out": n_out,
+        "vote": 2 * n - n_out,
+    }
     # Each edge is one path, each node has a frame and a text for each line.
     assert all(len(list(edge.iter(f"{SVG}path"))) == 1 for edge in found["edge"])
     texts = [len(list(node.iter(f"{SVG}text"))) for node in found["node"]]
@@ -172,8 +175,12 @@ def test_edges_are_as_wide_as_many_rows_take_them(kind):
 
 def test_categories_and_missing_values_are_said():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"colour": rng.choice(["red", "green", "blue"], 200), "size": X[:1, 0]
-                          .repeat(200) + rng.normal(size=200)})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "colour": rng.choice(["red", "green", "blue"], 200),
+            "size": X[:1, 0].repeat(200) + rng.normal(size=200),
+        }
+    )
     frame.loc[::7, "size"] = np.nan
     y = (frame["colour"] == "green") ^ (frame["size"] > 1)
     model = pb.fit_boosted_tree(frame, y, nodes=4)
@@ -192,8 +199,10 @@ def test_several_votes_and_a_bias():
     ax = pb.plot_graph(model)
     assert model.n_votes == 3
     assert {text.partition(" ")[2].partition(":")[0] for text in said(ax, "vote").values()} <= {
-        "ash", "elm", "oak",
-    }  # fmt: skip
+        "ash",
+        "elm",
+        "oak",
+    }
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ash", "elm", "oak"]
     none = pb.fit_boosted_tree(np.zeros((9, 1)), [0] * 3 + [1] * 6, nodes=3)
     assert none.n_nodes == 0
@@ -259,9 +268,18 @@ def test_refusals(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "kind", ["cart", "cart, three", "cart, numbers", "forest", "stagewise", "stagewise, numbers",
-             "tree", "chain"],
-)  # fmt: skip
+    "kind",
+    [
+        "cart",
+        "cart, three",
+        "cart, numbers",
+        "forest",
+        "stagewise",
+        "stagewise, numbers",
+        "tree",
+        "chain",
+    ],
+)
 def test_picture_of_a_tree(kind):
     model = made(kind)
     trees = pb.trees_of(model, X)
@@ -300,8 +318,10 @@ def test_what_leaves_say():
 
 def test_equations_in_leaves():
     tree = made("probit tree")
-    texts = [t.replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ") for t in
-             said(pb.plot_tree(tree, most_terms=5), "out").values()]  # fmt: skip
+    texts = [
+        t.replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
+        for t in said(pb.plot_tree(tree, most_terms=5), "out").values()
+    ]
     assert len(texts) == tree.n_leaves
     for coefficient in tree.coefficient[:, 0]:
         terms = [f"{abs(c):.3g}*x[{j}]" for j, c in enumerate(coefficient[1:]) if c]

@@ -222,9 +222,12 @@ def test_shuffled_rows_of_other_shapes():
     assert (rise[1] > 0.2).all()
     assert not rise[[0, 2]].any()
     flat = pb.fit_adaboost(
-        X[:, 1, 0], y, rounds=1, rng=0,
+        X[:, 1, 0],
+        y,
+        rounds=1,
+        rng=0,
         weak=pb.weak.oracle(lambda X, y, w, r: lambda X, rng: np.where(X > 0, 1, -1)),
-    )  # fmt: skip
+    )
     assert (pb.permutation_importance(flat, X[:, 1, 0], y, rng=0) > 0.2).all()
 
 

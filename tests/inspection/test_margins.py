@@ -97,9 +97,14 @@ def test_which_quantity_of_a_model_the_theorem_is_about(kind):
     else:
         everywhere = np.ones(len(y), dtype=bool)
         model = pb.fit_adaboost_real(
-            X, y, rounds=30, weak=pb.weak.hypothesis(random_walk), rng=0, smoothing=0,
+            X,
+            y,
+            rounds=30,
+            weak=pb.weak.hypothesis(random_walk),
+            rng=0,
+            smoothing=0,
             sample_weight=w,
-        )  # fmt: skip
+        )
         paths = generic_greedy(sign, w, [(everywhere, h(X)) for h in model.hypotheses])
     np.testing.assert_allclose(paths.H, pb.decision_function(model, X), rtol=0, atol=1e-9)
     if kind == "functions":

@@ -41,9 +41,14 @@ def slow_auc(score, is_one, weight):
 
 each_draw = pytest.mark.parametrize(
     ("seed", "n_classes", "ties", "weighted"),
-    [(0, 2, True, True), (1, 2, False, True), (2, 2, True, False), (3, 3, True, True),
-     (4, 4, False, False)],
-)  # fmt: skip
+    [
+        (0, 2, True, True),
+        (1, 2, False, True),
+        (2, 2, True, False),
+        (3, 3, True, True),
+        (4, 4, False, False),
+    ],
+)
 
 
 @each_draw

@@ -27,8 +27,14 @@ def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_step)
         pytest.skip("without curvature")
     X, y = rows_with_holes()
     target = y if loss == "squared" else np.where(y > 0, "b", "a")
-    options = {"loss": loss, "steps": 40, "max_depth": 5, "learning_rate": 0.5, "categorical": [4],
-               "leaf_step": leaf_step}  # fmt: skip
+    options = {
+        "loss": loss,
+        "steps": 40,
+        "max_depth": 5,
+        "learning_rate": 0.5,
+        "categorical": [4],
+        "leaf_step": leaf_step,
+    }
     ways = {0: 1, 1: -1}
     model = pb.fit_stagewise(X, target, monotone=ways, **options)
     free = pb.fit_stagewise(X, target, **options)
@@ -73,8 +79,14 @@ def test_of_one_tree_the_proof_is_exact(missing):
         X, y = rows_with_holes(60 if seed % 2 else 12, seed)
         if missing == "learn" and seed % 3 == 0:
             y = np.round(2 * np.nan_to_num(X[:, 0])) + 5 * (X[:, 2] > 0)
-        tree = pb.fit_cart(X, y, task="regression", max_depth=int(rng.integers(1, 5)),
-                           categorical=[4], missing=missing)  # fmt: skip
+        tree = pb.fit_cart(
+            X,
+            y,
+            task="regression",
+            max_depth=int(rng.integers(1, 5)),
+            categorical=[4],
+            missing=missing,
+        )
         for j, way in product(range(4), (1, -1)):
             proven, seen = pb.is_monotone(tree, j, way), is_monotone_on_grid(tree, j, way)
             assert proven == seen if missing == "learn" else proven <= seen

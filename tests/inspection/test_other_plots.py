@@ -19,8 +19,20 @@ FRAME.loc[::9, "age"] = np.nan
 IS_WARM = np.isin(COLOURS, ["red", "grey"]) ^ (FRAME["size"].to_numpy() > 1)
 SMALL = {"resolution": 8}
 #: A model of each class.
-REGIONS = ["soft tree", "affine", "columns", "cart, three", "forest, numbers", "stagewise",
-           "probit", "probit tree", "sbpmt, three", "rest", "samme", "bagging"]  # fmt: skip
+REGIONS = [
+    "soft tree",
+    "affine",
+    "columns",
+    "cart, three",
+    "forest, numbers",
+    "stagewise",
+    "probit",
+    "probit tree",
+    "sbpmt, three",
+    "rest",
+    "samme",
+    "bagging",
+]
 
 
 def mesh(ax):
@@ -68,8 +80,13 @@ def test_categories_along_an_axis_and_held():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["blue", "green", "grey", "red"]
     assert mesh(ax).shape == (4, 8)
     median = np.nanquantile(FRAME["age"], 0.5, method="lower")
-    rows = pd.DataFrame({"size": [FRAME["size"].min()] * 4, "age": [median] * 4,
-                         "colour": ["blue", "green", "grey", "red"]})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "size": [FRAME["size"].min()] * 4,
+            "age": [median] * 4,
+            "colour": ["blue", "green", "grey", "red"],
+        }
+    )
     low, high = FRAME["size"].min(), FRAME["size"].max()
     rows["size"] = low - 0.05 * (high - low)
     np.testing.assert_array_equal(mesh(ax)[:, 0], pb.predict(model, rows))
@@ -89,9 +106,11 @@ def test_categories_along_an_axis_and_held():
 def test_refusals_of_regions(monkeypatch):
     model = made("cart")
     for features, message in [
-        ((0,), "expected two columns, got 1"), ((0, 0), "different columns"),
-        ((0, 5), "features: expected"), (("a", 1), "expected names"),
-    ]:  # fmt: skip
+        ((0,), "expected two columns, got 1"),
+        ((0, 0), "different columns"),
+        ((0, 5), "features: expected"),
+        (("a", 1), "expected names"),
+    ]:
         with pytest.raises(ValueError, match=message):
             pb.plot_regions(model, X, features=features)
     with pytest.raises(TypeError, match="features: expected a sequence"):

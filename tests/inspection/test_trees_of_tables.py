@@ -72,12 +72,24 @@ def tree():
     levels = (np.array(["blue", "green", "red"]), None, None)
     table = Table(levels, np.array([True, True, False]))
     return Tree(
-        [3, -1, 1, 2, -1, -1, 1, -1, -1], [0.5, 0, 40, 7, 0, 0, most, 0, 0],
+        [3, -1, 1, 2, -1, -1, 1, -1, -1],
+        [0.5, 0, 40, 7, 0, 0, most, 0, 0],
         np.array([[1, 2], LEAF, [3, 6], [4, 5], LEAF, LEAF, [7, 8], LEAF, LEAF]),
-        np.arange(9.0), np.ones(9), np.arange(9, 0, -1), np.arange(9, 0, -1), None, 3,
-        ("colour", "age", "size"), {}, "made by hand", None, [1, 0, 1, 0, 0, 0, 1, 0, 0], [0],
-        [[5, 0, 0, 0]], table=table,
-    )  # fmt: skip
+        np.arange(9.0),
+        np.ones(9),
+        np.arange(9, 0, -1),
+        np.arange(9, 0, -1),
+        None,
+        3,
+        ("colour", "age", "size"),
+        {},
+        "made by hand",
+        None,
+        [1, 0, 1, 0, 0, 0, 1, 0, 0],
+        [0],
+        [[5, 0, 0, 0]],
+        table=table,
+    )
 
 
 def test_words(tree):
@@ -138,9 +150,14 @@ def test_members_are_asked_with_their_own_tables(tree):
     n = len(frame)
     oob = pb.OutOfBag(np.zeros(n), np.full(n, np.nan), np.nan)
     bagging = pb.Bagging(
-        (tree, other), None, 3, tree.feature_names, {"builder": "fit_bagging"}, oob,
+        (tree, other),
+        None,
+        3,
+        tree.feature_names,
+        {"builder": "fit_bagging"},
+        oob,
         table=tree.table,
-    )  # fmt: skip
+    )
     assert bagging.takes_missing
     assert pb.predict(bagging, frame).tolist() == ((one + two) / 2).tolist()
     assert (

@@ -123,8 +123,11 @@ def test_constants():
 def test_residuals_of_any_size(exponent):
     y, f, weight = sample(Absolute(), 2)
     scale = 2.0**exponent
-    for loss, scaled in ((Absolute(), Absolute()), (Quantile(0.7), Quantile(0.7)),
-                         (Huber(0.5), Huber(0.5 * scale))):  # fmt: skip
+    for loss, scaled in (
+        (Absolute(), Absolute()),
+        (Quantile(0.7), Quantile(0.7)),
+        (Huber(0.5), Huber(0.5 * scale)),
+    ):
         count = np.array([20, 21])
         found = scaled.leaf_values(y * scale, f * scale, weight, count)
         np.testing.assert_allclose(found / scale, loss.leaf_values(y, f, weight, count), rtol=1e-9)
@@ -150,8 +153,10 @@ def test_parameters_are_values():
     assert Huber(2.0) != Huber()
     assert LOSSES["huber"] == Huber()
     assert (str(Huber(2)), str(Quantile(0.25)), str(Absolute())) == (
-        "huber(2)", "quantile(0.25)", "absolute"
-    )  # fmt: skip
+        "huber(2)",
+        "quantile(0.25)",
+        "absolute",
+    )
     for loss in OBJECTS:
         assert pickle.loads(pickle.dumps(loss)) == loss
 

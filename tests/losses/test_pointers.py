@@ -153,7 +153,7 @@ def test_what_is_compiled_is_neither_stored_nor_copied(tmp_path):
         (1, {"task": "ranking"}, ValueError, "task: "),
         (1, {"name": ""}, TypeError, "name: expected words"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named(given, options, error, message):
     with pytest.raises(error, match=message):
         compiled(given, **options)

@@ -37,7 +37,13 @@ MODELS = {
     ),
     "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=4, rng=0, max_depth=3),
     "bagging of boosting": lambda: pb.fit_bagging(
-        pb.fit_boosted_tree, X, TWO, members=3, rng=0, nodes=5, weak=STUMP,
+        pb.fit_boosted_tree,
+        X,
+        TWO,
+        members=3,
+        rng=0,
+        nodes=5,
+        weak=STUMP,
         observation=pb.observation.flip(0.1),
     ),
     "bagging of stagewise": lambda: pb.fit_bagging(
@@ -49,7 +55,7 @@ MODELS = {
     "without rows out of bags": lambda: pb.fit_bagging(
         pb.fit_forest, X, Y, members=2, rng=0, bag=90, replace=False
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -137,7 +143,10 @@ def majority(X, y, weight, rng):
         ),
         (
             lambda: pb.fit_one_vs_rest(
-                pb.fit_adaboost_real, X, Y, rounds=1,
+                pb.fit_adaboost_real,
+                X,
+                Y,
+                rounds=1,
                 weak=pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0]),
             ),
             r"model\.models\[0\]: a HypothesisSum cannot be stored",
@@ -150,7 +159,7 @@ def majority(X, y, weight, rng):
         ),
     ],
     ids=["foreign", "oracle", "hypotheses", "option"],
-)  # fmt: skip
+)
 def test_what_cannot_be_stored_says_so(path, fit, message):
     model = fit()
     path.write_bytes(b"old")
@@ -162,8 +171,13 @@ def test_what_cannot_be_stored_says_so(path, fit, message):
 def nested(depth):
     model = MODELS["bagging"]()
     for _ in range(depth - 1):
-        model = pb.models.ensembles.Bagging((model,), *(getattr(model, name) for name in (
-            "labels", "n_features", "feature_names", "settings", "oob")))  # fmt: skip
+        model = pb.models.ensembles.Bagging(
+            (model,),
+            *(
+                getattr(model, name)
+                for name in ("labels", "n_features", "feature_names", "settings", "oob")
+            ),
+        )
     return model
 
 

@@ -134,9 +134,11 @@ def test_many_members(path):
 def test_messages_are_short(path):
     said = members(path, "tree")
     for fields in (  # each is wrong
-        {"stop_reason": ["x" * 9] * 9000}, {"n_features": 10**4000},
-        {"settings": "x" * 99_999}, {"feature_names": ["x" * 99] * 999},
-    ):  # fmt: skip
+        {"stop_reason": ["x" * 9] * 9000},
+        {"n_features": 10**4000},
+        {"settings": "x" * 99_999},
+        {"feature_names": ["x" * 99] * 999},
+    ):
         zip_up(path, forge(said, **fields))
         with pytest.raises(pb.ModelFileError) as raised:
             pb.load(path)

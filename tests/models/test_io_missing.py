@@ -25,8 +25,9 @@ SETS = Subsets(4, [2, 0], [[5, 0, 0, 0], [0, 0, 0, 1 << 62]])
 
 
 def with_sets(**changes):
-    return tree(feature=[4, 1, 5], threshold=[0.5, 0.1, 0.5], missing=[1, 0, 0], inputs=SETS,
-                **changes)  # fmt: skip
+    return tree(
+        feature=[4, 1, 5], threshold=[0.5, 0.1, 0.5], missing=[1, 0, 0], inputs=SETS, **changes
+    )
 
 
 @pytest.fixture
@@ -75,8 +76,10 @@ def test_sets_round_trip_with_a_column_of_sides(path):
     pb.save(model, path)
     columns = header_of(members_of(path))["columns"]
     assert [columns[name]["dtype"] for name in ("missing", "subset", "subset_column")] == [
-        "|u1", "<u8", "<i4",
-    ]  # fmt: skip
+        "|u1",
+        "<u8",
+        "<i4",
+    ]
     assert not any("optional" in entry for entry in columns.values())
     loaded = pb.load(path)
     assert_same(model, loaded)

@@ -49,11 +49,19 @@ def graph(rng, kind, n, *, sets=False, both=False):
         missing = np.where(rng.random(n) < 0.5, rng.random(n), missing)
         missing[0] = 0.5  # of two equal exits the first
     return pb.DecisionGraph(
-        feature=feature, threshold=threshold, next=next_, vote=rng.normal(size=(n, 2)),
-        labels=np.array([0, 1]), n_features=D, feature_names=None, bias=0.25, settings={},
+        feature=feature,
+        threshold=threshold,
+        next=next_,
+        vote=rng.normal(size=(n, 2)),
+        labels=np.array([0, 1]),
+        n_features=D,
+        feature_names=None,
+        bias=0.25,
+        settings={},
         record=TrainingRecord(np.linspace(1, 0.1, n + 1), np.ones(n + 1), "made up"),
-        missing=missing, inputs=inputs,
-    )  # fmt: skip
+        missing=missing,
+        inputs=inputs,
+    )
 
 
 def rows(rng, n, *, share=0.2, dtype=np.float64, order="C"):

@@ -19,9 +19,11 @@ ALWAYS, MODELS, FEW = ("exit by price", "exit, never"), 1, 2
 CHEAP = [name for name in FUNCTIONS if name not in {*PLOTS, "distill"}]
 #: Models for which a few functions are called that take long.
 SLOW = {
-    "adaboost": ["plot_graph", "plot_steps"], "cart": ["plot_tree", "distill"],
-    "forest": ["plot_regions"], "probitboost": ["plot_coefficients"],
-}  # fmt: skip
+    "adaboost": ["plot_graph", "plot_steps"],
+    "cart": ["plot_tree", "distill"],
+    "forest": ["plot_regions"],
+    "probitboost": ["plot_coefficients"],
+}
 
 
 def from_place(items, place):
@@ -71,8 +73,10 @@ HELD_OUT = {
     "fit_forest": lambda X: pb.fit_forest(X, Y, members=3, rng=0).oob.prediction,
 }
 COLUMNS = {
-    "frame": lambda X: X, "sorted": pb.sort_columns, "binned": partial(pb.bin_columns, values=True)
-}  # fmt: skip
+    "frame": lambda X: X,
+    "sorted": pb.sort_columns,
+    "binned": partial(pb.bin_columns, values=True),
+}
 
 
 @pytest.mark.parametrize("name", VALIDATED)

@@ -64,7 +64,7 @@ FITS = {
     "forest": lambda X, y: pb.fit_forest(X, y, members=2, max_depth=2, rng=1),
     "sum": lambda X, y: pb.fit_stagewise(X, y, steps=6, max_depth=2),
     "bagging": lambda X, y: pb.fit_bagging(pb.fit_boosted_tree, X, y, members=2, nodes=3),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -89,14 +89,17 @@ def test_models_of_many_labels_are_paid_for_once(labels):
         assert found.tolist() == [sum(ledger_of(model, row).values()) for row in X]
 
 
-@pytest.mark.parametrize("make", [
-    lambda X, y: pb.fit_adaboost(X, y, rounds=3, weak=weak.linear()),
-    lambda X, y: pb.fit_boosted_tree(X, y, nodes=5, weak=weak.linear()),
-    lambda X, y: pb.fit_adaboost_real(X, y, rounds=3),
-    lambda X, y: pb.fit_probit_tree(X, y),
-    lambda X, y: pb.fit_boosted_tree(np.where(X > 1, np.nan, X), y, nodes=9),
-    lambda X, y: pb.fit_cart(np.round(X), y, categorical=[0, 1], max_depth=4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda X, y: pb.fit_adaboost(X, y, rounds=3, weak=weak.linear()),
+        lambda X, y: pb.fit_boosted_tree(X, y, nodes=5, weak=weak.linear()),
+        lambda X, y: pb.fit_adaboost_real(X, y, rounds=3),
+        lambda X, y: pb.fit_probit_tree(X, y),
+        lambda X, y: pb.fit_boosted_tree(np.where(X > 1, np.nan, X), y, nodes=9),
+        lambda X, y: pb.fit_cart(np.round(X), y, categorical=[0, 1], max_depth=4),
+    ],
+)
 def test_columns_of_price_one_are_counted(make):
     X, y = data()
     X = np.round(X)

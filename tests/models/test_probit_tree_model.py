@@ -24,8 +24,11 @@ def test_probabilities_of_values():
     share = probabilities(np.array([[9.0, 10.0, -1.0], [-50.0, -60.0, -50.5], [1e300, 0, 2e300]]))
     np.testing.assert_array_equal(share.argmax(axis=1), [1, 0, 2])
     assert share[0, 1] == np.nextafter(share[0, 0], 1)
-    np.testing.assert_allclose(share[1, 2], np.exp(log_probability(np.array([-50.5]))[0]
-                               - log_probability(np.array([-50.0]))[0]), rtol=1e-9)  # fmt: skip
+    np.testing.assert_allclose(
+        share[1, 2],
+        np.exp(log_probability(np.array([-50.5]))[0] - log_probability(np.array([-50.0]))[0]),
+        rtol=1e-9,
+    )
 
 
 def test_stored_and_restored(tmp_path):
@@ -75,10 +78,11 @@ def test_evaluation_of_many_trees():
     first = np.cumsum([0, *(part.n_leaves for part in parts)])
     leaf = np.concatenate([k + part.leaf for k, part in zip(first, parts, strict=False)])
     together = Equations(
-        join_trees(parts, {}, None), leaf.astype(np.int32),
+        join_trees(parts, {}, None),
+        leaf.astype(np.int32),
         np.concatenate([tree.coefficient for tree in trees]),
         np.concatenate([tree.taken for tree in trees]),
-    )  # fmt: skip
+    )
     found = values_of(trees[0], together, X, (4, 3), lambda values: values)
     assert len(found) == 300
     for t, tree in enumerate(trees):

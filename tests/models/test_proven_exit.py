@@ -209,10 +209,17 @@ def test_exits_of_a_calibrated_model():
         )
 
 
-@pytest.mark.parametrize("fit", [
-    pb.fit_adaboost, pb.fit_boosted_tree, pb.fit_matryoshka, pb.fit_oblique_tree,
-    pb.fit_adaboost_real, partial(pb.fit_samme, base=pb.fit_cart),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fit",
+    [
+        pb.fit_adaboost,
+        pb.fit_boosted_tree,
+        pb.fit_matryoshka,
+        pb.fit_oblique_tree,
+        pb.fit_adaboost_real,
+        partial(pb.fit_samme, base=pb.fit_cart),
+    ],
+)
 def test_models_without_nodes_cost_nothing(fit):
     model = fit(np.zeros((6, 2)), [0, 1] * 3)
     assert model.n_nodes == 0

@@ -14,10 +14,29 @@ from pboost.models.base import KINDS, Model
 from pboost.models.listed import public_names
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-FUNCTIONS = {"predict", "predict_proba", "decision_function", "staged_decision_function",
-             "evaluation_cost", "prefix", "describe"}  # fmt: skip
-INTERNALS = {"check_whole", "goes_with", "validate", "parts", "from_parts", "grown", "called",
-             "node_exits", "leave", "file_kind", "is_no_graph", "values_at_end"}  # fmt: skip
+FUNCTIONS = {
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "staged_decision_function",
+    "evaluation_cost",
+    "prefix",
+    "describe",
+}
+INTERNALS = {
+    "check_whole",
+    "goes_with",
+    "validate",
+    "parts",
+    "from_parts",
+    "grown",
+    "called",
+    "node_exits",
+    "leave",
+    "file_kind",
+    "is_no_graph",
+    "values_at_end",
+}
 X = np.random.default_rng(0).normal(size=(60, 2))
 
 
@@ -75,8 +94,9 @@ def test_pages_show_these_names():
         (line,) = (line for line in page.splitlines() if ":members:" in line)
         shown = set(line.partition(":members: ")[2].split(", "))
         assert FUNCTIONS <= shown <= set(public_names(cls))
-    record = template.render(fullname="pboost.TreeSum", module="pboost", objname="TreeSum",
-                             **conf.autosummary_context)  # fmt: skip
+    record = template.render(
+        fullname="pboost.TreeSum", module="pboost", objname="TreeSum", **conf.autosummary_context
+    )
     assert "   :members:\n" in record
     (left_out,) = (line for line in record.splitlines() if "exclude" in line)
     assert "check_whole" in left_out

@@ -181,9 +181,14 @@ def test_published_options():
     X, y = problem(200)
     options = pb.sbpmt_published()
     assert options == {
-        "min_split": 20, "min_leaf": 7, "complexity": 0.01, "tol": 1e-5, "safeguard": False,
-        "vote": "majority", "one_vs_all": "tree",
-    }  # fmt: skip
+        "min_split": 20,
+        "min_leaf": 7,
+        "complexity": 0.01,
+        "tol": 1e-5,
+        "safeguard": False,
+        "vote": "majority",
+        "one_vs_all": "tree",
+    }
     model = pb.fit_sbpmt(X, y, members=2, rng=0, **options)
     assert options.items() <= model.settings.items()
     assert 0 < np.median(model.taken[model.taken > 0]) < 50
@@ -255,9 +260,13 @@ def test_model_refuses_arrays_that_do_not_fit():
     X, y = problem(60)
     model = pb.fit_sbpmt(X, y, **FAST, rng=0)
     for name, value in {
-        "coefficient": model.coefficient[:-1], "taken": model.taken[:-1], "alpha": -model.alpha,
-        "start": model.start + 1, "error": model.error[:-1], "class_rows": model.class_rows[:, 1:],
+        "coefficient": model.coefficient[:-1],
+        "taken": model.taken[:-1],
+        "alpha": -model.alpha,
+        "start": model.start + 1,
+        "error": model.error[:-1],
+        "class_rows": model.class_rows[:, 1:],
         "vote": "mean",
-    }.items():  # fmt: skip
+    }.items():
         with pytest.raises(ValueError, match=f"^{name}: expected"):
             replace(model, **{name: value})

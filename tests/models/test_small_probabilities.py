@@ -22,9 +22,10 @@ MODELS = {
     "probitboost": lambda: pb.fit_probitboost(X, Y, steps=2),
     "probit tree": lambda: pb.fit_probit_tree(X, Y, max_depth=1, min_leaf=8, steps=2),
     "platt": lambda: pb.calibrate(pb.fit_adaboost(X, Y, rounds=2), X + 0.5, Y),
-    "isotonic": lambda: pb.calibrate(pb.fit_adaboost(X, Y, rounds=2), X + 0.5, Y,
-                                     method="isotonic"),
-}  # fmt: skip
+    "isotonic": lambda: pb.calibrate(
+        pb.fit_adaboost(X, Y, rounds=2), X + 0.5, Y, method="isotonic"
+    ),
+}
 SCORE = np.linspace(0.0, 37.0, 1001)
 
 

@@ -18,9 +18,14 @@ uncertain = pytest.mark.parametrize("observation", ["flip", "uniform", "adatree2
 
 def fit(shape, observation="adatree2", collect="sign", **options):
     return library(
-        pb.fit_matryoshka, PROBLEM, shape=shape, observation=observation, rate=0.1,
-        collect=collect, **options,
-    )  # fmt: skip
+        pb.fit_matryoshka,
+        PROBLEM,
+        shape=shape,
+        observation=observation,
+        rate=0.1,
+        collect=collect,
+        **options,
+    )
 
 
 def staged(model):
@@ -100,8 +105,10 @@ def test_stages_survive_files_pickles_and_copies(tmp_path):
     model = fit((3, 4))
     pb.save(model, tmp_path / "model.npz")
     for other in (
-        pb.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)
-    ):  # fmt: skip
+        pb.load(tmp_path / "model.npz"),
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+    ):
         assert_identical(model, other)
         assert other.record.stages.dtype == np.int32
         assert not other.record.stages.flags.writeable

@@ -23,11 +23,17 @@ def made(X, next_, rng, bias=None, vote=None):
     feature = rng.integers(0, d, n_nodes)
     record = TrainingRecord(np.ones(n_nodes + 1), np.ones(n_nodes + 1), "made up")
     return pb.DecisionGraph(
-        feature=feature, threshold=X[rng.integers(0, n, n_nodes), feature], next=next_,
-        vote=rng.normal(size=(n_nodes, 2)) if vote is None else vote, labels=np.array([-1, 1]),
-        n_features=d, feature_names=None, bias=float(rng.normal()) if bias is None else bias,
-        settings={}, record=record,
-    )  # fmt: skip
+        feature=feature,
+        threshold=X[rng.integers(0, n, n_nodes), feature],
+        next=next_,
+        vote=rng.normal(size=(n_nodes, 2)) if vote is None else vote,
+        labels=np.array([-1, 1]),
+        n_features=d,
+        feature_names=None,
+        bias=float(rng.normal()) if bias is None else bias,
+        settings={},
+        record=record,
+    )
 
 
 def path(n_nodes):
@@ -80,9 +86,12 @@ def test_layouts_of_the_rows(form, dtype):
     X = rng.normal(size=(700, 4)).astype(dtype)
     model = made(X.astype(np.float64), random_topology(rng, 100, 0.0), rng)
     forms = {
-        "C": X, "F": np.asfortranarray(X), "reversed rows": X[::-1].copy()[::-1],
-        "reversed columns": X[:, ::-1].copy()[:, ::-1], "strided": np.repeat(X, 3, axis=1)[:, ::3],
-    }  # fmt: skip
+        "C": X,
+        "F": np.asfortranarray(X),
+        "reversed rows": X[::-1].copy()[::-1],
+        "reversed columns": X[:, ::-1].copy()[:, ::-1],
+        "strided": np.repeat(X, 3, axis=1)[:, ::3],
+    }
     assert bits(model, forms[form])[0] == bits(model, X)[1]
     assert tree_of(model)
 
@@ -203,6 +212,8 @@ def test_arrays_of_different_sizes_are_refused():
     for work, size in ((n - 1, 2 * n + 1), (n, 2 * n)):
         with pytest.raises(ValueError, match=r"^lay_out: "):
             tree_walk.lay_out(
-                *arrays, np.empty((3, work), np.int32), np.empty(16 * size, np.uint8),
+                *arrays,
+                np.empty((3, work), np.int32),
+                np.empty(16 * size, np.uint8),
                 np.empty(size),
-            )  # fmt: skip
+            )

@@ -192,12 +192,16 @@ def stagewise(loss, steps, **options):
     return partial(pb.fit_stagewise, loss=loss, steps=steps, max_depth=2, **options)
 
 
-@pytest.mark.parametrize(("vote", "fits"), [
-    ("average", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
-    ("average", [stagewise("logistic", 1), partial(pb.fit_boosted_tree, nodes=4)]),
-    ("average", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
-    ("majority", [stagewise("logistic", 1), forest_of(1), partial(pb.fit_adaboost, rounds=1)]),
-], ids=["forests", "probabilities", "no probabilities", "answers"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("vote", "fits"),
+    [
+        ("average", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
+        ("average", [stagewise("logistic", 1), partial(pb.fit_boosted_tree, nodes=4)]),
+        ("average", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
+        ("majority", [stagewise("logistic", 1), forest_of(1), partial(pb.fit_adaboost, rounds=1)]),
+    ],
+    ids=["forests", "probabilities", "no probabilities", "answers"],
+)
 def test_members_of_several_kinds(vote, fits):
     assert_rebuilt(uneven(vote, fits), exported.PLAIN, exported.PLAIN)
 
@@ -243,20 +247,41 @@ class Foreign:
         return np.zeros(len(X), dtype=bool)
 
 
-@pytest.mark.parametrize(("fit", "said"), [
-    (lambda X, y: pb.fit_bagging(partial(pb.fit_adaboost, rounds=5), X, y, members=2, rng=0),
-     r"models\[0\] is a sum of 5 trees, whose probabilities, which are averaged, .* export_c"),
-    (lambda X, y: pb.fit_bagging(forest_of(2), X, y, members=2, rng=0, vote="majority"),
-     r"models\[0\] is a sum of 2 trees, whose answer, which is counted, is not one"),
-    (lambda X, y: pb.fit_samme(X, y, base=partial(pb.fit_adaboost, rounds=2), rounds=2),
-     r"models\[0\] is a sum of 2 trees, whose answer is not one"),
-    (lambda X, y: pb.fit_bagging(lambda X, y, sample_weight: Foreign(), X, y, members=1, rng=0),
-     r"whose models\[0\] is a Foreign of another package"),
-    (lambda X, y: pb.fit_one_vs_rest(pb.fit_probitboost, X, y, steps=2),
-     r"OneVsRest, whose models\[0\] is none: a ProbitModel, which is one linear function"),
-    (lambda X, y: replace(pb.fit_samme(X, y, base=pb.fit_cart, rounds=1), models=(), alpha=[]),
-     "which has no members"),
-], ids=["probabilities", "answers", "samme", "foreign", "probit", "none"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fit", "said"),
+    [
+        (
+            lambda X, y: pb.fit_bagging(partial(pb.fit_adaboost, rounds=5), X, y, members=2, rng=0),
+            r"models\[0\] is a sum of 5 trees, whose probabilities, which are averaged, .* "
+            r"export_c",
+        ),
+        (
+            lambda X, y: pb.fit_bagging(forest_of(2), X, y, members=2, rng=0, vote="majority"),
+            r"models\[0\] is a sum of 2 trees, whose answer, which is counted, is not one",
+        ),
+        (
+            lambda X, y: pb.fit_samme(X, y, base=partial(pb.fit_adaboost, rounds=2), rounds=2),
+            r"models\[0\] is a sum of 2 trees, whose answer is not one",
+        ),
+        (
+            lambda X, y: pb.fit_bagging(
+                lambda X, y, sample_weight: Foreign(), X, y, members=1, rng=0
+            ),
+            r"whose models\[0\] is a Foreign of another package",
+        ),
+        (
+            lambda X, y: pb.fit_one_vs_rest(pb.fit_probitboost, X, y, steps=2),
+            r"OneVsRest, whose models\[0\] is none: a ProbitModel, which is one linear function",
+        ),
+        (
+            lambda X, y: replace(
+                pb.fit_samme(X, y, base=pb.fit_cart, rounds=1), models=(), alpha=[]
+            ),
+            "which has no members",
+        ),
+    ],
+    ids=["probabilities", "answers", "samme", "foreign", "probit", "none"],
+)
 def test_models_of_models_that_are_no_sums_are_refused(fit, said):
     with pytest.raises(TypeError, match=f"model: expected a sum of trees, got .*{said}"):
         pb.trees_of(fit(exported.PLAIN, exported.TWO))
@@ -284,9 +309,19 @@ def test_members_of_other_levels_are_refused():
 
 
 WEIGHTED = [
-    "chain", "tree", "matryoshka, soft", "votes", "gaussian", "forest", "softmax", "both ways",
-    "nothing to learn", "rest of chains", "samme", "bags of trees",
-]  # fmt: skip
+    "chain",
+    "tree",
+    "matryoshka, soft",
+    "votes",
+    "gaussian",
+    "forest",
+    "softmax",
+    "both ways",
+    "nothing to learn",
+    "rest of chains",
+    "samme",
+    "bags of trees",
+]
 
 
 @pytest.mark.parametrize("kind", WEIGHTED)
@@ -334,13 +369,19 @@ def test_weights_of_training():
 # What is refused
 
 
-@pytest.mark.parametrize(("kind", "said"), [
-    ("affine", "got a DecisionGraph, whose nodes compare sums of columns.*weak=stump"),
-    ("separators", "whose nodes compare sums"), ("linear", "whose nodes compare sums"),
-    ("columns", "got a LinearModel, which is one linear function: see coefficients"),
-    ("probit", "got a ProbitModel, .*coefficients"), ("probit tree", "leaves are linear functions"),
-    ("sbpmt", "got a SubaggedProbitTrees, whose leaves"), ("bagging of chains", r"model\[i\]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("affine", "got a DecisionGraph, whose nodes compare sums of columns.*weak=stump"),
+        ("separators", "whose nodes compare sums"),
+        ("linear", "whose nodes compare sums"),
+        ("columns", "got a LinearModel, which is one linear function: see coefficients"),
+        ("probit", "got a ProbitModel, .*coefficients"),
+        ("probit tree", "leaves are linear functions"),
+        ("sbpmt", "got a SubaggedProbitTrees, whose leaves"),
+        ("bagging of chains", r"model\[i\]"),
+    ],
+)
 def test_other_models_are_refused(kind, said):
     with pytest.raises(TypeError, match=f"model: expected a sum of trees.*{said}"):
         pb.trees_of(inspected.made(kind))
@@ -374,22 +415,27 @@ def test_options_are_checked():
         pb.trees_of(made("chain"), exported.X[:, :2])
 
 
-@pytest.mark.parametrize(("field", "change", "said"), [
-    ("children", lambda a: a[::-1], "children"),
-    ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "must be the child of one"),
-    ("missing", lambda a: a + 1, "missing: expected the child"),
-    ("threshold", lambda a: a + 1, "threshold: expected 0"),
-    ("threshold", lambda a: a * np.nan, "threshold: expected finite"),
-    ("feature", lambda a: a + 9, "feature"),
-    ("value", lambda a: a[:, :0], "value: expected shape"),
-    ("bias", lambda a: a[:0], "shape .*, 0"), ("bias", lambda a: a + np.inf, "bias"),
-    ("link", str.upper, "link: expected one of"),
-    ("aggregation", str.upper, "aggregation: expected one of"),
-    ("comparison", lambda a: "<", "comparison: expected one of"),
-    ("root", lambda a: a[:-1], "root"),
-    ("sets", lambda a: a | np.uint64(1 << 63), "levels below 255"),
-    ("target", lambda a: [0], "no target of one"),
-], ids=lambda v: v if isinstance(v, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("field", "change", "said"),
+    [
+        ("children", lambda a: a[::-1], "children"),
+        ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "must be the child of one"),
+        ("missing", lambda a: a + 1, "missing: expected the child"),
+        ("threshold", lambda a: a + 1, "threshold: expected 0"),
+        ("threshold", lambda a: a * np.nan, "threshold: expected finite"),
+        ("feature", lambda a: a + 9, "feature"),
+        ("value", lambda a: a[:, :0], "value: expected shape"),
+        ("bias", lambda a: a[:0], "shape .*, 0"),
+        ("bias", lambda a: a + np.inf, "bias"),
+        ("link", str.upper, "link: expected one of"),
+        ("aggregation", str.upper, "aggregation: expected one of"),
+        ("comparison", lambda a: "<", "comparison: expected one of"),
+        ("root", lambda a: a[:-1], "root"),
+        ("sets", lambda a: a | np.uint64(1 << 63), "levels below 255"),
+        ("target", lambda a: [0], "no target of one"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
 def test_damaged_records_are_refused(field, change, said):
     trees = pb.trees_of(made("cart, numbers"))
     with pytest.raises(ValueError, match=said):

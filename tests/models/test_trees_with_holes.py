@@ -59,10 +59,16 @@ def test_trees_on_ranks_and_deep_trees(depth, holes):
         feature[:-1:2] = rng.integers(0, d, depth)
         children[:-1:2, 0], children[:-1:2, 1] = np.arange(1, n, 2), np.arange(2, n, 2)
         deep = replace(
-            trees[0], feature=feature, threshold=np.where(feature < 0, 0.0, 1.0), children=children,
-            value=rng.dirichlet([1, 1], n), impurity=np.ones(n), weight=np.ones(n),
-            n_rows=np.ones(n), missing=np.where(feature < 0, 0, rng.random(n) < 0.8),
-        )  # fmt: skip
+            trees[0],
+            feature=feature,
+            threshold=np.where(feature < 0, 0.0, 1.0),
+            children=children,
+            value=rng.dirichlet([1, 1], n),
+            impurity=np.ones(n),
+            weight=np.ones(n),
+            n_rows=np.ones(n),
+            missing=np.where(feature < 0, 0, rng.random(n) < 0.8),
+        )
         assert deep.depth == depth
         assert np.array_equal(deep.nodes_of(X)[:, None], leaves_of(deep, X))
 

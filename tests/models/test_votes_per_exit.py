@@ -52,8 +52,10 @@ def test_values_are_those_of_graphs_of_one_vote(models, rows):
 def test_stages_are_those_of_graphs_of_one_vote(models):
     model, singles = models
     stages = list(pb.staged_decision_function(model, X))
-    expected = [stacked(s) for s in zip(*(pb.staged_decision_function(one, X) for one in singles),
-                                        strict=True)]  # fmt: skip
+    expected = [
+        stacked(s)
+        for s in zip(*(pb.staged_decision_function(one, X) for one in singles), strict=True)
+    ]
     assert len(stages) == len(expected) == model.n_nodes
     for found, right in zip(stages, expected, strict=True):
         assert found.tobytes() == right.tobytes()
@@ -183,8 +185,20 @@ def test_kernels_refuse_arrays_that_do_not_fit(models):
     score = np.empty(3 * J)
 
     def walk_with(vote, score, several):
-        walk.walk(X[:3], model.feature, model.threshold, model.next, vote, False, 0.0, 3, 0, 3,
-                  score, several=several)  # fmt: skip
+        walk.walk(
+            X[:3],
+            model.feature,
+            model.threshold,
+            model.next,
+            vote,
+            False,
+            0.0,
+            3,
+            0,
+            3,
+            score,
+            several=several,
+        )
 
     walk_with(vote, score, (model.bias, None))
     for wrong in (

@@ -16,10 +16,17 @@ def random_graph(rng, X, n_nodes, p_join=0.3):
     threshold = X[rng.integers(0, n, n_nodes), feature] if n else rng.normal(size=n_nodes)
     record = pb.TrainingRecord(np.ones(n_nodes + 1), np.ones(n_nodes + 1), "made up")
     return pb.DecisionGraph(
-        feature=feature, threshold=threshold, next=random_topology(rng, n_nodes, p_join),
-        vote=rng.normal(size=(n_nodes, 2)), labels=np.array([-1, 1]), n_features=d,
-        feature_names=None, bias=float(rng.normal()), settings={}, record=record,
-    )  # fmt: skip
+        feature=feature,
+        threshold=threshold,
+        next=random_topology(rng, n_nodes, p_join),
+        vote=rng.normal(size=(n_nodes, 2)),
+        labels=np.array([-1, 1]),
+        n_features=d,
+        feature_names=None,
+        bias=float(rng.normal()),
+        settings={},
+        record=record,
+    )
 
 
 def twin_of(model, X):
@@ -59,8 +66,9 @@ def test_score_does_not_depend_on_the_block():
     X = rng.normal(size=(30_001, 3))
     model = random_graph(rng, X, 40)
     whole = pb.decision_function(model, X)
-    rows = np.concatenate([pb.decision_function(model, X[i : i + 997])
-                           for i in range(0, len(X), 997)])  # fmt: skip
+    rows = np.concatenate(
+        [pb.decision_function(model, X[i : i + 997]) for i in range(0, len(X), 997)]
+    )
     assert whole.tobytes() == rows.tobytes()
 
 
@@ -97,9 +105,12 @@ def test_layouts_of_the_rows(layout):
     X = rng.integers(0, 5, (300, 4)).astype(float)
     model = random_graph(rng, X, 20)
     forms = {
-        "F": np.asfortranarray(X), "strided": np.repeat(X, 3, axis=1)[:, ::3],
-        "reversed": X[::-1].copy()[::-1], "float32": X.astype(np.float32),
-        "int": X.astype(np.int64), "list": X.tolist(),
-    }  # fmt: skip
+        "F": np.asfortranarray(X),
+        "strided": np.repeat(X, 3, axis=1)[:, ::3],
+        "reversed": X[::-1].copy()[::-1],
+        "float32": X.astype(np.float32),
+        "int": X.astype(np.int64),
+        "list": X.tolist(),
+    }
     expected = pb.decision_function(model, X)
     assert pb.decision_function(model, forms[layout]).tobytes() == expected.tobytes()

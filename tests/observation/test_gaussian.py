@@ -130,9 +130,7 @@ def test_the_limit_of_no_noise_is_the_binned_search(kind):
         for fit, size in ((pb.fit_boosted_tree, {"nodes": 9}), (pb.fit_adaboost, {"rounds": 9})):
             # A tree of exact answers is judged by sample weights: only Kearns-Mansour is the same.
             exact = library(fit, problem, max_bins=32, **size)
-            limit = library(
-                fit, problem, max_bins=32, observation="gaussian", sigma=sigma, **size
-            )  # fmt: skip
+            limit = library(fit, problem, max_bins=32, observation="gaussian", sigma=sigma, **size)
             assert_same_model(exact, limit, votes=1e-9)
 
 
@@ -238,11 +236,14 @@ def test_sorted_columns_give_the_model_of_the_matrix(kind):
     for weight in (None, problem.weight * (np.arange(300) % 5 > 0)):
         of_matrix, of_columns = (
             pb.fit_boosted_tree(
-                X, problem.y, nodes=9, sample_weight=weight,
+                X,
+                problem.y,
+                nodes=9,
+                sample_weight=weight,
                 observation=pb.observation.gaussian(sigma),
             )
             for X in (problem.X, pb.sort_columns(problem.X))
-        )  # fmt: skip
+        )
         assert_identical(of_matrix, of_columns)
         assert np.array_equal(of_matrix.sigma, of_columns.sigma, equal_nan=True)
 
@@ -295,9 +296,11 @@ def test_rows_without_weight_take_their_sigma_with_them():
     wild = np.where(keep[:, None], sigma, 1e3)
     options = {"observation": "gaussian", "nodes": 9, "max_bins": 32}
     some = library(
-        pb.fit_boosted_tree, Problem(problem.X, problem.y, keep.astype(float)), sigma=wild,
+        pb.fit_boosted_tree,
+        Problem(problem.X, problem.y, keep.astype(float)),
+        sigma=wild,
         **options,
-    )  # fmt: skip
+    )
     rest = Problem(problem.X[keep], problem.y[keep], None)
     assert_same_model(some, library(pb.fit_boosted_tree, rest, sigma=sigma[keep], **options))
 

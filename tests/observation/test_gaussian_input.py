@@ -34,11 +34,23 @@ def gaussian_tree(sigma, **options):
 @pytest.mark.parametrize(
     "sigma",
     [
-        -1, np.nan, np.inf, -np.inf, [0.1, -1.0, 1], [[0.1, np.inf]], "0.3", None, ["a"], True,
-        0.1j, {"sigma": 1}, np.ones((2, 2, 2)), [[1.0], [1.0, 2.0]],
+        -1,
+        np.nan,
+        np.inf,
+        -np.inf,
+        [0.1, -1.0, 1],
+        [[0.1, np.inf]],
+        "0.3",
+        None,
+        ["a"],
+        True,
+        0.1j,
+        {"sigma": 1},
+        np.ones((2, 2, 2)),
+        [[1.0], [1.0, 2.0]],
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_sigma_that_is_no_standard_deviation(sigma):
     with pytest.raises(REFUSED, match="sigma: expected"):
         pb.observation.gaussian(sigma)

@@ -82,8 +82,11 @@ def check_answers(X, sigma, data, observer, weights, cut, threshold):
     answers = observer.ask(cut, weights, lambda: None)
     found = answers.above()
     np.testing.assert_allclose(np.where(found < 0, 1 + found, found), above, atol=1e-13)
-    expected = [[(data.weight * q)[:k].sum(), (data.weight * q)[k:].sum()]
-                for q in (1 - above, above) for k in [data.n_negative]]  # fmt: skip
+    expected = [
+        [(data.weight * q)[:k].sum(), (data.weight * q)[k:].sum()]
+        for q in (1 - above, above)
+        for k in [data.n_negative]
+    ]
     np.testing.assert_allclose(answers.masses, expected, rtol=1e-12, atol=1e-14)
 
 
@@ -94,8 +97,10 @@ def test_missing_rows_do_not_share_in_levels_of_error():
     _, other, _ = searched(X, y, w, np.full(3, 0.2))
     found, expected = observer.find(weights), other.find(weights)
     assert (found.feature, found.cut_bin, found.side) == (
-        expected.feature, expected.cut_bin, expected.side
-    )  # fmt: skip
+        expected.feature,
+        expected.cut_bin,
+        expected.side,
+    )
     np.testing.assert_array_equal(observer.search.above(found), other.search.above(expected))
 
 
@@ -146,9 +151,7 @@ def test_models_of_tables(kind, size, tmp_path):
     if kind != "cell":
         np.testing.assert_array_equal(model.sigma, [0.3, 0, 0.3 if kind == "number" else 0.1])
     pb.save(model, tmp_path / "model")
-    again = pb.decision_function(
-        pb.load(tmp_path / "model"), X, route="expected", sigma=given
-    )  # fmt: skip
+    again = pb.decision_function(pb.load(tmp_path / "model"), X, route="expected", sigma=given)
     np.testing.assert_array_equal(again, score)
     # Errors of what has no value are not read.
     other = np.where(np.isnan(cells), 0.7, cells)

@@ -105,11 +105,24 @@ def test_growths_of_trees_are_refused_for_matryoshki(growth):
 @pytest.mark.parametrize(
     "shape",
     [
-        (), [], (0,), (2, 0), (0, 2), (-1, 2), (2.5, 2), (2, np.nan), ("2", "2"), (None, 2),
-        8, "88", ((2, 2),), (True, 2), (2, 2**40),
+        (),
+        [],
+        (0,),
+        (2, 0),
+        (0, 2),
+        (-1, 2),
+        (2.5, 2),
+        (2, np.nan),
+        ("2", "2"),
+        (None, 2),
+        8,
+        "88",
+        ((2, 2),),
+        (True, 2),
+        (2, 2**40),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_shape(shape):
     with pytest.raises(REFUSED, match="shape"):
         FITS["matryoshka"](shape=shape)

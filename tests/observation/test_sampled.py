@@ -22,9 +22,7 @@ def check(fit, twin, problem, options, sizes, stop, estimator, seed, case=""):
     """Fit the library's model and the twin's, and compare them node by node."""
     of = observation(options["observation"], options["rate"])
     draws = sampled.Sampling(seed, stop, estimator, max_draws=30)
-    expected = twin(
-        *problem[:2], sample_weight=problem.weight, sampling=draws, **options, **sizes
-    )  # fmt: skip
+    expected = twin(*problem[:2], sample_weight=problem.weight, sampling=draws, **options, **sizes)
     if "join_" in sizes:
         sizes = {**sizes, "join": sizes["join_"]}
         del sizes["join_"]
@@ -33,8 +31,11 @@ def check(fit, twin, problem, options, sizes, stop, estimator, seed, case=""):
     made = pb.observation.sampled(stop, estimator, of=of, **most)
     model = library(
         lambda X, y, **others: fit(X, y, **(others | {"observation": made})),
-        problem, rng=seed, **rest, **sizes,
-    )  # fmt: skip
+        problem,
+        rng=seed,
+        **rest,
+        **sizes,
+    )
     assert_equals_soft_twin(model, expected, (case, options, stop, estimator))
     return model, draws
 
@@ -48,9 +49,16 @@ def test_chains(of, stop, estimator, votes):
         options = draw_options(rng) | {"observation": of, "votes": votes, "rate": 0.25}
         sizes = {"rounds": 6}
         check(
-            pb.fit_adaboost, fit_soft_chain, random_problem(rng), options, sizes, stop, estimator,
-            case, case,
-        )  # fmt: skip
+            pb.fit_adaboost,
+            fit_soft_chain,
+            random_problem(rng),
+            options,
+            sizes,
+            stop,
+            estimator,
+            case,
+            case,
+        )
 
 
 @pytest.mark.parametrize(("stop", "estimator"), RULES)
@@ -62,9 +70,16 @@ def test_soft_trees(stop, estimator, growth):
         sizes = {"nodes": 6, "growth": growth}
         problem = noisy(case, n=50)
         check(
-            pb.fit_boosted_tree, fit_soft_tree, problem, options, sizes, stop, estimator,
-            int(rng.integers(100)), case,
-        )  # fmt: skip
+            pb.fit_boosted_tree,
+            fit_soft_tree,
+            problem,
+            options,
+            sizes,
+            stop,
+            estimator,
+            int(rng.integers(100)),
+            case,
+        )
 
 
 @pytest.mark.parametrize(("stop", "estimator"), RULES)
@@ -76,9 +91,16 @@ def test_matryoshki(stop, estimator, collect, join):
         sizes = {"shape": (3, 2), "collect": collect, "join_": join}
         options["learning_rate"] = 1.0
         check(
-            pb.fit_matryoshka, fit_matryoshka, noisy(case, n=50), options, sizes, stop, estimator,
-            case, case,
-        )  # fmt: skip
+            pb.fit_matryoshka,
+            fit_matryoshka,
+            noisy(case, n=50),
+            options,
+            sizes,
+            stop,
+            estimator,
+            case,
+            case,
+        )
 
 
 def test_rows_of_weight_zero_and_the_order_of_classes_do_not_shift_the_streams():
@@ -87,9 +109,7 @@ def test_rows_of_weight_zero_and_the_order_of_classes_do_not_shift_the_streams()
     options = {"observation": "flip", "rate": 0.2}
     for order in (np.arange(60), np.argsort(y), np.argsort(-y)):
         problem = Problem(X[order], y[order], weight[order])
-        check(
-            pb.fit_adaboost, fit_soft_chain, problem, options, {"rounds": 4}, 5, "map", 0
-        )  # fmt: skip
+        check(pb.fit_adaboost, fit_soft_chain, problem, options, {"rounds": 4}, 5, "map", 0)
 
 
 # The kernel
@@ -117,9 +137,19 @@ def test_kernel_draws_the_public_streams():
 def test_kernel_checks_sizes():
     n = 5
     good = [
-        np.full(n, 0.5), np.arange(n, dtype=np.int32), 2, 1, 0, 0, 3, 0, n,
-        np.ones(n, np.int64), np.zeros(n, np.uint16), np.empty((3, 2), np.int64),
-    ]  # fmt: skip
+        np.full(n, 0.5),
+        np.arange(n, dtype=np.int32),
+        2,
+        1,
+        0,
+        0,
+        3,
+        0,
+        n,
+        np.ones(n, np.int64),
+        np.zeros(n, np.uint16),
+        np.empty((3, 2), np.int64),
+    ]
     sampling.draw(*good)
     for place, wrong in ((0, np.ones(4)), (8, 6), (9, np.ones(4, np.int64)), (6, 4), (5, -1)):
         with pytest.raises(ValueError, match="sizes"):
@@ -131,9 +161,19 @@ def test_certain_answers():
     above = np.array([0.0, 1, 0, 1, 1, 0])
     count, mass = np.zeros(n, np.uint16), np.empty((500, 2), np.int64)
     sampling.draw(
-        above, np.arange(n, dtype=np.int32), 3, 9, 0, 0, 500, 0, n, np.ones(n, np.int64), count,
+        above,
+        np.arange(n, dtype=np.int32),
+        3,
+        9,
+        0,
+        0,
+        500,
+        0,
+        n,
+        np.ones(n, np.int64),
+        count,
         mass,
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(count, 500 * above)
     assert (mass == [1, 2]).all()
 
@@ -239,9 +279,7 @@ def test_threads_and_seeds(stop):
 
 def test_sampled_models_approach_the_known_probabilities():
     problem = noisy(7, n=100)
-    known = pb.fit_adaboost(
-        problem.X, problem.y, rounds=1, observation=pb.observation.flip(0.2)
-    )  # fmt: skip
+    known = pb.fit_adaboost(problem.X, problem.y, rounds=1, observation=pb.observation.flip(0.2))
     gaps = []
     for draws in (3, 30, 3000):
         made = pb.observation.sampled(draws, of=pb.observation.flip(0.2))

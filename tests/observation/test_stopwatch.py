@@ -26,8 +26,9 @@ def fit(problem, clock, *, observation_="flip", rate=0.0, estimator="map", max_d
     )
     return library(
         lambda X, y, **others: pb.fit_adaboost(X, y, **(others | {"observation": made})),
-        problem, **options,
-    )  # fmt: skip
+        problem,
+        **options,
+    )
 
 
 @pytest.mark.parametrize("of", ["exact", "flip", "adatree2"])
@@ -39,13 +40,22 @@ def test_random_problems(of, estimator, zeros):
         options = draw_options(rng) | {"rate": 0.25, "rounds": 5}
         problem = noisy(case, n=40) if case % 2 else random_problem(rng)
         twin, _ = fit_stopwatch_chain(
-            *problem[:2], sample_weight=problem.weight, seed=case, clock=ticking(case, zeros),
-            estimator=estimator, observation=of, **options,
-        )  # fmt: skip
-        model = fit(
-            problem, ticking(case, zeros), observation_=of, estimator=estimator, rng=case,
+            *problem[:2],
+            sample_weight=problem.weight,
+            seed=case,
+            clock=ticking(case, zeros),
+            estimator=estimator,
+            observation=of,
             **options,
-        )  # fmt: skip
+        )
+        model = fit(
+            problem,
+            ticking(case, zeros),
+            observation_=of,
+            estimator=estimator,
+            rng=case,
+            **options,
+        )
         assert_equals_soft_twin(model, twin, (case, options))
 
 
@@ -57,9 +67,14 @@ def test_the_faster_way_is_taken():
         ticks = itertools.cycle([0.0, 1.0, seconds])
         times = itertools.accumulate(ticks)
         twin, drawn = fit_stopwatch_chain(
-            *problem[:2], sample_weight=problem.weight, seed=0, clock=times.__next__, rounds=6,
-            observation="flip", rate=0.2,
-        )  # fmt: skip
+            *problem[:2],
+            sample_weight=problem.weight,
+            seed=0,
+            clock=times.__next__,
+            rounds=6,
+            observation="flip",
+            rate=0.2,
+        )
         times = itertools.accumulate(itertools.cycle([0.0, 1.0, seconds]))
         model = fit(problem, times.__next__, rate=0.2, rounds=6, rng=0)
         assert_equals_soft_twin(model, twin, seconds)

@@ -56,9 +56,19 @@ def test_leaves_equal_the_twin(n_classes):
     coefficient = np.full((3, models, 1 + d), np.nan)
     taken, means = np.zeros((3, models), dtype=np.int32), np.full((3, d), np.nan)
     probit_boost.boost_leaves(
-        X, rows, starts, label.astype(np.int32), weight, n_classes, 9, 0.0, True, coefficient,
-        taken, means=means,
-    )  # fmt: skip
+        X,
+        rows,
+        starts,
+        label.astype(np.int32),
+        weight,
+        n_classes,
+        9,
+        0.0,
+        True,
+        coefficient,
+        taken,
+        means=means,
+    )
     values = np.empty((n, models))
     probit_tree.leaf_values(X, rows, starts, coefficient, taken, 0, n, np.empty(d), values, means)
     for leaf, here in enumerate(groups):

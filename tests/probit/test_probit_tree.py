@@ -45,9 +45,13 @@ def test_random_trees(classes):
     for case in range(6):
         X, y, weight = problem(case, classes=classes)
         options = {
-            "max_depth": case % 4, "min_leaf": 5, "steps": 5, "sample_weight": weight,
-            "complexity": 0.02 * (case % 3), "safeguard": case % 2 == 0,
-        }  # fmt: skip
+            "max_depth": case % 4,
+            "min_leaf": 5,
+            "steps": 5,
+            "sample_weight": weight,
+            "complexity": 0.02 * (case % 3),
+            "safeguard": case % 2 == 0,
+        }
         twin = fit_probit_tree(X, y, n_classes=classes, **options)
         model = pb.fit_probit_tree(X, y, **options)
         assert_equals_twin(model, twin, X, case)
@@ -299,5 +303,6 @@ def test_threads_end_with_the_caller():
     found = np.zeros((1, 1, 3)), np.zeros((1, 1), dtype=np.int32), None, 0, 1
     options = 2, 10_000, 0.0, False
     with pytest.raises(InterruptedError):
-        boost_leaves(X, rows, starts, label, np.ones(100_000), *options, *found,
-                     np.ones(1, dtype=np.int32))  # fmt: skip
+        boost_leaves(
+            X, rows, starts, label, np.ones(100_000), *options, *found, np.ones(1, dtype=np.int32)
+        )

@@ -38,10 +38,18 @@ def leaves(X, groups, label, weight, n_classes, steps, tol=0.0, safeguard=False)
     coefficient = np.full((len(groups), models, 1 + X.shape[1]), np.nan)
     taken = np.full((len(groups), models), -9, dtype=np.int32)
     probit_boost.boost_leaves(
-        X, np.concatenate(groups).astype(np.int32),
-        np.cumsum([0, *map(len, groups)]).astype(np.int32), label.astype(np.int32), weight,
-        n_classes, steps, tol, safeguard, coefficient, taken,
-    )  # fmt: skip
+        X,
+        np.concatenate(groups).astype(np.int32),
+        np.cumsum([0, *map(len, groups)]).astype(np.int32),
+        label.astype(np.int32),
+        weight,
+        n_classes,
+        steps,
+        tol,
+        safeguard,
+        coefficient,
+        taken,
+    )
     return coefficient, taken
 
 
@@ -92,9 +100,21 @@ def test_ranges_of_leaves():
     found, taken = np.zeros((3, 1, 5)), np.zeros((3, 1), dtype=np.int32)
     for first, last in [(2, 3), (0, 2)]:
         probit_boost.boost_leaves(
-            X, rows, starts, y.astype(np.int32), weight, 2, 9, 0.0, False, found, taken, None,
-            first, last,
-        )  # fmt: skip
+            X,
+            rows,
+            starts,
+            y.astype(np.int32),
+            weight,
+            2,
+            9,
+            0.0,
+            False,
+            found,
+            taken,
+            None,
+            first,
+            last,
+        )
     np.testing.assert_array_equal(found, whole)
     with pytest.raises(ValueError, match="different sizes"):
         probit_boost.boost_leaves(

@@ -74,7 +74,7 @@ FITS = {
         "sum quantile": partial(sums, loss=pb.losses.Quantile(0.8)),
     },
     "counts": {"sum": partial(sums, loss="poisson")},
-}  # fmt: skip
+}
 CASES = [(target, name) for target, fits in FITS.items() for name in fits]
 
 
@@ -119,8 +119,9 @@ class Changed:
         ):
             assert_same_rounds(
                 fit(one, cut(self.y), sample_weight=cut(weight)),
-                fit(other, cut(self.other_y), sample_weight=cut(new)), X[self.kept],
-            )  # fmt: skip
+                fit(other, cut(self.other_y), sample_weight=cut(new)),
+                X[self.kept],
+            )
 
 
 @pytest.mark.parametrize(("target", "name"), CASES)
@@ -174,8 +175,15 @@ def test_nor_do_those_of_partitions(fit, target):
     Changed(target).assert_same(fit, parts, parts, cut)
 
 
-SOFT = [("two", "adaboost"), ("two", "sum"), ("two", "sum exact"), ("three", "adaboost"),
-        ("three", "boosted tree"), ("three", "sum"), ("three", "sum one tree")]  # fmt: skip
+SOFT = [
+    ("two", "adaboost"),
+    ("two", "sum"),
+    ("two", "sum exact"),
+    ("three", "adaboost"),
+    ("three", "boosted tree"),
+    ("three", "sum"),
+    ("three", "sum one tree"),
+]
 
 
 @pytest.mark.parametrize(("target", "name"), SOFT)
@@ -194,11 +202,15 @@ def test_nor_do_those_of_soft_labels(target, name):
 
 
 ESTIMATORS = [
-    (sk.StagewiseClassifier, "two"), (sk.StagewiseClassifier, "three"),
-    (sk.StagewiseRegressor, "numbers"), (sk.ProbabilisticAdaBoostClassifier, "two"),
-    (sk.ProbabilisticAdaBoostClassifier, "three"), (sk.SoftTreeClassifier, "two"),
-    (sk.MatryoshkaClassifier, "two"), (sk.ObliqueTreeClassifier, "two"),
-]  # fmt: skip
+    (sk.StagewiseClassifier, "two"),
+    (sk.StagewiseClassifier, "three"),
+    (sk.StagewiseRegressor, "numbers"),
+    (sk.ProbabilisticAdaBoostClassifier, "two"),
+    (sk.ProbabilisticAdaBoostClassifier, "three"),
+    (sk.SoftTreeClassifier, "two"),
+    (sk.MatryoshkaClassifier, "two"),
+    (sk.ObliqueTreeClassifier, "two"),
+]
 
 
 @pytest.mark.parametrize(("estimator", "target"), ESTIMATORS)
@@ -244,9 +256,14 @@ def test_one_heavy_row_held_out_does_not_spoil_the_bins():
     weight[held_rows(SCORE, False)[0]] = 1e6
     for given, found in zip((None, weight), losses, strict=True):
         pb.fit_stagewise(
-            X, SCORE, sample_weight=given, steps=30, validation=SHARE, rng=SEED,
+            X,
+            SCORE,
+            sample_weight=given,
+            steps=30,
+            validation=SHARE,
+            rng=SEED,
             callback=lambda _, record, found=found: found.append(record.training_loss),
-        )  # fmt: skip
+        )
     assert losses[0] == losses[1]
     assert losses[1][-1] < 0.2 * losses[1][0]
 
@@ -271,11 +288,17 @@ def frame(seed, held):
     The second one has, in the rows held out, categories and missing values that others have not.
     """
     rng = np.random.default_rng(seed)
-    known = pd.DataFrame({
-        "a": X[:, 0], "b": np.where(rng.random(N) < 0.2, np.nan, X[:, 1]), "c": X[:, 2],
-        "d": pd.Series([f"level {k}" for k in rng.integers(0, 4, N)]).astype("category"),
-        "e": pd.Categorical.from_codes(rng.integers(0, 3, N), ["low", "mid", "top"], ordered=True),
-    })  # fmt: skip
+    known = pd.DataFrame(
+        {
+            "a": X[:, 0],
+            "b": np.where(rng.random(N) < 0.2, np.nan, X[:, 1]),
+            "c": X[:, 2],
+            "d": pd.Series([f"level {k}" for k in rng.integers(0, 4, N)]).astype("category"),
+            "e": pd.Categorical.from_codes(
+                rng.integers(0, 3, N), ["low", "mid", "top"], ordered=True
+            ),
+        }
+    )
     other = with_new_levels(known, "d", held)
     other.loc[held[::2], ["a", "e"]] = None
     other.loc[held[1::2], ["b", "c"]] = 1e9
@@ -290,9 +313,19 @@ def with_new_levels(known, column, rows):
     return other
 
 
-OF_FRAMES = ("adaboost", "adaboost affine", "adaboost binned", "adaboost linear", "boosted tree",
-             "boosted tree separators", "oblique tree", "matryoshka", "sum", "sum exact",
-             "sum one tree")  # fmt: skip
+OF_FRAMES = (
+    "adaboost",
+    "adaboost affine",
+    "adaboost binned",
+    "adaboost linear",
+    "boosted tree",
+    "boosted tree separators",
+    "oblique tree",
+    "matryoshka",
+    "sum",
+    "sum exact",
+    "sum one tree",
+)
 
 
 @pytest.mark.parametrize(("target", "name"), [case for case in CASES if case[1] in OF_FRAMES])

@@ -214,8 +214,9 @@ def test_additive_collecting_leaves_the_certificate(growth, learning_rate, weak,
     """What a model's first nodes certify is what was certified when they were all of it."""
     builder = nested((3, 2)) if growth == "nested" else "greedy"
     problem = overlapping(205)
-    fitted = Fitted(builder, weak, kind, problem, n=2 if growth == "nested" else 8,
-                    learning_rate=learning_rate)  # fmt: skip
+    fitted = Fitted(
+        builder, weak, kind, problem, n=2 if growth == "nested" else 8, learning_rate=learning_rate
+    )
     joined = len({target for target in fitted.model.next.flat if target >= 0})
     if growth == "nested":
         assert joined < (fitted.model.next >= 0).sum()  # something was collected
@@ -241,8 +242,9 @@ def test_the_bound_of_trees(weak, kind):
 @pairs
 def test_the_nested_bound(shape, weak, kind):
     """Under its condition: every exit of largest bound could be split."""
-    fitted = Fitted(nested(shape[:-1]), weak, kind, overlapping(207, n=300), n=shape[-1],
-                    smoothing=0.0)  # fmt: skip
+    fitted = Fitted(
+        nested(shape[:-1]), weak, kind, overlapping(207, n=300), n=shape[-1], smoothing=0.0
+    )
     if fitted.model.n_nodes == np.prod(shape):
         bound = nested_bound(shape, fitted.shrinks().max())
         assert fitted.certificate <= bound * (1 + 1e-9)
@@ -273,7 +275,7 @@ def test_sampled_answers_approach_those_that_are_drawn(builder, estimator):
             made = pb.observation.sampled(draws, estimator, of=of)
             model = BUILDERS[builder](
                 problem.X, problem.y, 2, observation=made, rng=seed, **options
-            )  # fmt: skip
+            )
             gap = max(gap, abs(model.record.certificate[1] - known.record.certificate[1]))
         gaps.append(gap)
     np.testing.assert_array_equal(model.feature, known.feature)

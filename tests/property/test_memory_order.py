@@ -19,11 +19,16 @@ PLACES = {
     "columns": np.asfortranarray,
     "a part": lambda rows: np.hstack([rows, rows])[:, :4],
     "frame": pd.DataFrame,
-}  # fmt: skip
-FITS = {**ordered.FITS, "real columns, zero": (
-    lambda X, y, **more: pb.fit_adaboost_real(X, y, rounds=4, weak=pb.weak.feature("zero"), **more),
-    "two",
-)}  # fmt: skip
+}
+FITS = {
+    **ordered.FITS,
+    "real columns, zero": (
+        lambda X, y, **more: pb.fit_adaboost_real(
+            X, y, rounds=4, weak=pb.weak.feature("zero"), **more
+        ),
+        "two",
+    ),
+}
 
 
 def said(fit, rows, y, **more):

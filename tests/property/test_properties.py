@@ -258,8 +258,14 @@ def test_layout_and_dtype_do_not_matter(builder, max_bins, data):
     model = fit(builder, X, y, max_bins, sample_weight=weight)
     strided = np.full((2 * len(X), 3 * X.shape[1]), np.nan)
     strided[::2, ::3] = X
-    forms = [np.asfortranarray(X), strided[::2, ::3], X[::-1].copy()[::-1], X.astype(np.float32),
-             X.astype(">f8"), X.tolist()]  # fmt: skip
+    forms = [
+        np.asfortranarray(X),
+        strided[::2, ::3],
+        X[::-1].copy()[::-1],
+        X.astype(np.float32),
+        X.astype(">f8"),
+        X.tolist(),
+    ]
     for form in forms:
         assert_identical(model, fit(builder, form, y, max_bins, sample_weight=weight))
         assert decision(model, form).tobytes() == decision(model, X).tobytes()

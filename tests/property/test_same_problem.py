@@ -46,7 +46,8 @@ FITS = {
     "adaboost held out": (partial(chain, validation=0.3, **drawn), "two"),
     "adaboost_real": (partial(pb.fit_adaboost_real, rounds=4), "two"),
     "adaboost_real of columns": (
-        partial(pb.fit_adaboost_real, rounds=4, weak=weak.feature()), "two"
+        partial(pb.fit_adaboost_real, rounds=4, weak=weak.feature()),
+        "two",
     ),
     "boosted_tree": (tree, "two"),
     "boosted_tree of three": (tree, "three"),
@@ -59,7 +60,8 @@ FITS = {
     "pruned_cart": (partial(pb.fit_pruned_cart, folds=4, **drawn), "two"),
     "forest": (partial(pb.fit_forest, members=3, **drawn), "three"),
     "forest of all rows": (
-        partial(pb.fit_forest, members=2, replace=False, features_per_split=None, **drawn), "two"
+        partial(pb.fit_forest, members=2, replace=False, features_per_split=None, **drawn),
+        "two",
     ),
     "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, members=3, nodes=3, **drawn), "two"),
     **{
@@ -86,7 +88,7 @@ FITS = {
     "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, **drawn), "two"),
     "within": (partial(pb.fit_within, comparisons=3, **drawn), "two"),
     "cart min_leaf": (partial(pb.fit_cart, min_leaf=9), "two"),
-}  # fmt: skip
+}
 
 
 def scores(model, rows):
@@ -136,26 +138,48 @@ VALUES = "What adds features up or compares them with an error depends on the va
 NOISE = "``weak.linear``, which looks for directions with more noise where fewer rows arrive"
 DIFFERENCES = {
     ("units", IN_UNIT): (
-        "stagewise l2", "stagewise min_weight", "stagewise min_gain", "probitboost tol",
+        "stagewise l2",
+        "stagewise min_weight",
+        "stagewise min_gain",
+        "probitboost tol",
     ),
     ("order", DRAWN): (
-        "adaboost held out", "pruned_cart", "forest", "bagging", "stagewise bag", "sbpmt", "within",
+        "adaboost held out",
+        "pruned_cart",
+        "forest",
+        "bagging",
+        "stagewise bag",
+        "sbpmt",
+        "within",
     ),
     ("copies", DRAWN): ("pruned_cart", "forest", "bagging", "sbpmt", "within"),
     ("copies", COUNTED): (
-        "adaboost held out", "stagewise bag", "probit_tree", "cart min_leaf",
+        "adaboost held out",
+        "stagewise bag",
+        "probit_tree",
+        "cart min_leaf",
     ),
     ("copies", MULTIPLES): (
-        "stagewise logistic", "stagewise exponential", "stagewise probit", "stagewise squared",
-        "stagewise softmax", "stagewise one tree",
+        "stagewise logistic",
+        "stagewise exponential",
+        "stagewise probit",
+        "stagewise squared",
+        "stagewise softmax",
+        "stagewise one tree",
     ),
     ("copies", NOISE): ("adaboost linear",),
     ("recoded", BETWEEN): ("forest", "bagging"),
     ("recoded", VALUES): (
-        "adaboost gaussian", "adaboost affine", "adaboost linear", "adaboost_real of columns",
-        "probitboost", "probitboost tol", "probit_tree", "sbpmt",
+        "adaboost gaussian",
+        "adaboost affine",
+        "adaboost linear",
+        "adaboost_real of columns",
+        "probitboost",
+        "probitboost tol",
+        "probit_tree",
+        "sbpmt",
     ),
-}  # fmt: skip
+}
 PAGE = Path(__file__).parents[2] / "docs" / "user" / "guide" / "data.rst"
 
 

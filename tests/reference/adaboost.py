@@ -61,9 +61,19 @@ def only_bias(w, y, smoothing, learning_rate):
 
 
 def fit_adaboost(
-    X, y, *, rounds, criterion="kearns-mansour", votes="domain", smoothing=1e-4,
-    learning_rate=1.0, sample_weight=None, max_bins=None, min_weight=0.0, min_leaf=1,
-):  # fmt: skip
+    X,
+    y,
+    *,
+    rounds,
+    criterion="kearns-mansour",
+    votes="domain",
+    smoothing=1e-4,
+    learning_rate=1.0,
+    sample_weight=None,
+    max_bins=None,
+    min_weight=0.0,
+    min_leaf=1,
+):
     """Boost stumps; `y` holds -1 and +1. `max_bins` None: exact search, else binned."""
     X = np.asarray(X, dtype=np.float64)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -100,6 +110,10 @@ def fit_adaboost(
     if not feature:
         bias, certificate[0] = only_bias(w, y, smoothing, learning_rate)
     return Chain(
-        np.array(feature, dtype=int), np.array(threshold, dtype=float),
-        np.array(vote, dtype=float).reshape(-1, 2), np.array(certificate), bias, reason,
-    )  # fmt: skip
+        np.array(feature, dtype=int),
+        np.array(threshold, dtype=float),
+        np.array(vote, dtype=float).reshape(-1, 2),
+        np.array(certificate),
+        bias,
+        reason,
+    )

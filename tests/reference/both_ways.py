@@ -31,8 +31,11 @@ def scored(above, known, y, w, reach, criterion, *, min_weight=0.0, min_leaf=1):
     score = LONG(0)
     for share, side in ((1 - p, ~above), (p, above)):
         plus, minus = ((w * share)[y == label].sum() for label in (1, -1))
-        if (w[side & known].sum() <= 0 or plus + minus < min_weight * w.sum()
-                or (side & known).sum() < max(min_leaf, 1)):  # fmt: skip
+        if (
+            w[side & known].sum() <= 0
+            or plus + minus < min_weight * w.sum()
+            or (side & known).sum() < max(min_leaf, 1)
+        ):
             return None
         score += impurity(criterion, plus, minus)
     return score, float(q)

@@ -74,8 +74,17 @@ def cost_of(prices, paid, feature):
 
 
 def best_cut(
-    X, y, weight, criterion, n_classes, min_leaf=1, edges=None, columns=None, prices=None, paid=(),
-):  # fmt: skip
+    X,
+    y,
+    weight,
+    criterion,
+    n_classes,
+    min_leaf=1,
+    edges=None,
+    columns=None,
+    prices=None,
+    paid=(),
+):
     """Return (risk after, feature, threshold) of the best cut, the first of those equally good.
 
     Where columns have prices it is the cut that lowers the risk most for what it costs rows that
@@ -108,9 +117,19 @@ def is_pure(y):
 
 
 def fit_cart(
-    X, y, *, criterion, n_classes=0, sample_weight=None, max_depth=np.inf, min_leaf=1,
-    min_split=2, max_leaves=None, edges=None, prices=None,
-):  # fmt: skip
+    X,
+    y,
+    *,
+    criterion,
+    n_classes=0,
+    sample_weight=None,
+    max_depth=np.inf,
+    min_leaf=1,
+    min_split=2,
+    max_leaves=None,
+    edges=None,
+    prices=None,
+):
     """Grow a tree; `y` holds codes 0, 1, … or numbers. Returns its nodes in preorder."""
     X, y = np.asarray(X, float), np.asarray(y)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -155,9 +174,11 @@ def in_preorder(tree, split):
         leaf, _, cut = tree[path]
         if path in split:
             leaf = leaf._replace(
-                feature=cut[1], threshold=cut[2],
-                first=place[(*path, 0)], second=place[(*path, 1)],
-            )  # fmt: skip
+                feature=cut[1],
+                threshold=cut[2],
+                first=place[(*path, 0)],
+                second=place[(*path, 1)],
+            )
         nodes.append(leaf)
     return nodes
 

@@ -176,10 +176,21 @@ def key(exit_, growth, D, y, rule, observation):
 
 
 def fit(
-    X, y, *, rounds=1, nodes=1, growth="largest-bound", max_depth=math.inf, smoothing=1e-4,
-    learning_rate=1.0, weight=None, levels=(), level_smoothing=0.0, min_leaf=1,
+    X,
+    y,
+    *,
+    rounds=1,
+    nodes=1,
+    growth="largest-bound",
+    max_depth=math.inf,
+    smoothing=1e-4,
+    learning_rate=1.0,
+    weight=None,
+    levels=(),
+    level_smoothing=0.0,
+    min_leaf=1,
     observation=("exact",),
-):  # fmt: skip
+):
     """Return the nodes; `y` are the numbers of labels, of which each occurs."""
     n, J = len(y), int(y.max()) + 1
     weight = np.ones(n) if weight is None else np.asarray(weight, float)

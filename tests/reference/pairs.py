@@ -56,8 +56,9 @@ def ratio(codes, sums, mass, chance, least):
         rows = range(len(sums))
         parts = [
             [k for k in rows if (k in above[i]) == one and (k in above[j]) == other]
-            for one in (False, True) for other in (False, True)
-        ]  # fmt: skip
+            for one in (False, True)
+            for other in (False, True)
+        ]
         floor = max(alone[i], alone[j], least * Fraction(chance))
         most = max(most, gain(parts, sums, mass) / floor if floor else Fraction(0))
     return most

@@ -51,8 +51,10 @@ class Pooled(Grown):
             self.known |= found
             level = [
                 ((*path, side), at[found[path][1] == side])
-                for path, at in level if found[path] is not None for side in (0, 1)
-            ]  # fmt: skip
+                for path, at in level
+                if found[path] is not None
+                for side in (0, 1)
+            ]
 
     def cut_together(self, level, bounds):
         found = dict.fromkeys(path for path, _ in level)
@@ -88,8 +90,10 @@ class Pooled(Grown):
         return Cut((gain, 1.0), j, above, missing, candidate.bin), is_above
 
     def is_below(self, candidate, rows):
-        here, hole = self.columns.codes[candidate.feature, rows], self.columns.hole(
-            candidate.feature)  # fmt: skip
+        here, hole = (
+            self.columns.codes[candidate.feature, rows],
+            self.columns.hole(candidate.feature),
+        )
         return is_among(here, candidate.below) | ((here == hole) & (candidate.side == 0))
 
     def gain_of(self, candidate, rows):

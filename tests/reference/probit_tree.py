@@ -62,9 +62,19 @@ def risk_of(node):
 
 
 def fit_probit_tree(
-    X, y, *, n_classes, max_depth=6, min_leaf=20, min_split=2, steps=100, tol=None, safeguard=True,
-    complexity=0.0, sample_weight=None,
-):  # fmt: skip
+    X,
+    y,
+    *,
+    n_classes,
+    max_depth=6,
+    min_leaf=20,
+    min_split=2,
+    steps=100,
+    tol=None,
+    safeguard=True,
+    complexity=0.0,
+    sample_weight=None,
+):
     """Return the nodes, which of them are leaves, and for each of these its equations.
 
     An equation is (intercept, slopes, steps); steps -1 where all rows are of the class, -2 where
@@ -73,9 +83,15 @@ def fit_probit_tree(
     X, y = np.asarray(X, float), np.asarray(y)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
     nodes = fit_cart(
-        X, y, criterion="gini", n_classes=n_classes, sample_weight=weight, max_depth=max_depth,
-        min_leaf=min_leaf, min_split=min_split,
-    )  # fmt: skip
+        X,
+        y,
+        criterion="gini",
+        n_classes=n_classes,
+        sample_weight=weight,
+        max_depth=max_depth,
+        min_leaf=min_leaf,
+        min_split=min_split,
+    )
     if complexity > 0:
         cut = undone(nodes, complexity)
         nodes = [n._replace(feature=-1) if i in cut else n for i, n in enumerate(nodes)]

@@ -75,8 +75,11 @@ class Leaf:
             scale, flat = scale_of(2.0 * weight.max(), len(weight)), float(len(weight))
             weight = rounded(weight * scale)
         total, name = weight.sum(), self.loss.name
-        wanted = weight[self.y > 0].sum() if name == "hinge" else (
-            total * (0.5 if name == "absolute" else self.loss.quantile))  # fmt: skip
+        wanted = (
+            weight[self.y > 0].sum()
+            if name == "hinge"
+            else (total * (0.5 if name == "absolute" else self.loss.quantile))
+        )
         flat += FLAT * total
         l2 = self.l2 * (0.5 * scale if name == "absolute" else scale)
         below = 0.0

@@ -127,8 +127,9 @@ def derivatives(loss, u, y):
     if loss == "squared":
         return -u, np.ones(len(u)), 0.5 * u * u
     ratio, excess, value = np.empty((3, len(u)))
-    for function, out in zip((probit.ratios, probit.excesses, probit.losses),
-                             (ratio, excess, value), strict=True):  # fmt: skip
+    for function, out in zip(
+        (probit.ratios, probit.excesses, probit.losses), (ratio, excess, value), strict=True
+    ):
         function(np.ascontiguousarray(u), out)
     return ratio, excess * ratio, value
 

@@ -57,11 +57,33 @@ class Grown:
     """A tree: rows that are listed, gradients and curvatures as integers."""
 
     def __init__(
-        self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits, number=0,
-        min_weight=0.0, min_gain=0.0, per_tree=None, per_split=None, key=0,
-        direction=None, most=math.inf, max_leaves=None, groups=None, prices=None, paid=None,
-        weight=None, reported=1.0, comparisons=None, mass=None,
-    ):  # fmt: skip
+        self,
+        columns,
+        gradient,
+        curvature,
+        rows,
+        depth,
+        min_leaf,
+        l2,
+        smoothing,
+        bits,
+        number=0,
+        min_weight=0.0,
+        min_gain=0.0,
+        per_tree=None,
+        per_split=None,
+        key=0,
+        direction=None,
+        most=math.inf,
+        max_leaves=None,
+        groups=None,
+        prices=None,
+        paid=None,
+        weight=None,
+        reported=1.0,
+        comparisons=None,
+        mass=None,
+    ):
         self.prices, self.paid, self.tradeoff = prices, paid, getattr(prices, "tradeoff", None)
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
         self.depth, self.weight, self.reported = depth, weight, reported
@@ -362,9 +384,15 @@ class Grown:
         parts = [rows[~is_above], rows[is_above]]
         of_parts = self.bounds_of(parts, cut, bounds)
         return Node(
-            j, above, missing, cut.bin, self.h[rows].sum(), rows, bounds,
+            j,
+            above,
+            missing,
+            cut.bin,
+            self.h[rows].sum(),
+            rows,
+            bounds,
             *(self.grow(parts[side], (*path, side), of_parts[side]) for side in (0, 1)),
-        )  # fmt: skip
+        )
 
 
 def bits_of(gradient, sums, n):
@@ -422,9 +450,25 @@ class Fit(NamedTuple):
 
 
 def fit(
-    columns, y, loss, weight, *, bias, steps, rate, depth, min_leaf=1, l2=0.0, smoothing=0.0,
-    most=math.inf, solved=True, listed=None, sums="auto", grower=Grown, **held,
-):  # fmt: skip
+    columns,
+    y,
+    loss,
+    weight,
+    *,
+    bias,
+    steps,
+    rate,
+    depth,
+    min_leaf=1,
+    l2=0.0,
+    smoothing=0.0,
+    most=math.inf,
+    solved=True,
+    listed=None,
+    sums="auto",
+    grower=Grown,
+    **held,
+):
     """Return the trees, and the decision values of all rows; `listed` are those of each tree."""
     f, limit = np.full(len(y), bias), loss.limit
     unit = scale_of(2.0 * weight.max(), (weight > 0).sum())

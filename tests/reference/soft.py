@@ -67,10 +67,24 @@ def exit_probabilities(table, above, y):
 
 class Setting:
     def __init__(
-        self, X, y, *, observation="exact", rate=0.0, criterion="kearns-mansour", votes="domain",
-        smoothing=1e-4, learning_rate=1.0, sample_weight=None, max_bins=None,
-        min_weight=0.0, min_leaf=1, sampling=None, sigma=None, learner=None,
-    ):  # fmt: skip
+        self,
+        X,
+        y,
+        *,
+        observation="exact",
+        rate=0.0,
+        criterion="kearns-mansour",
+        votes="domain",
+        smoothing=1e-4,
+        learning_rate=1.0,
+        sample_weight=None,
+        max_bins=None,
+        min_weight=0.0,
+        min_leaf=1,
+        sampling=None,
+        sigma=None,
+        learner=None,
+    ):
         self.sampling, self.learner = sampling, learner
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         keep = weight > 0
@@ -137,11 +151,15 @@ class Nodes:
         if not self.feature:
             bias, self.certificate[0] = only_bias(setting.D, setting.y, *setting.rates)
         return Graph(
-            np.array(self.feature, dtype=int), np.array(self.threshold),
-            np.array(self.next, dtype=int).reshape(-1, 2), np.array(self.vote).reshape(-1, 2),
-            np.array(self.answer).reshape(-1, 2, 2), np.array(self.certificate),
-            np.array(self.cost), bias,
-        )  # fmt: skip
+            np.array(self.feature, dtype=int),
+            np.array(self.threshold),
+            np.array(self.next, dtype=int).reshape(-1, 2),
+            np.array(self.vote).reshape(-1, 2),
+            np.array(self.answer).reshape(-1, 2, 2),
+            np.array(self.certificate),
+            np.array(self.cost),
+            bias,
+        )
 
 
 def exit_key(setting, growth, exit_):

@@ -54,9 +54,24 @@ def total(terms):
 
 
 def fit(
-    columns, label, n_classes, weight, *, bias, steps, rate, depth, min_leaf=1, l2=0.0,
-    smoothing=0.0, most=math.inf, solved=True, listed=None, sums="auto", **held,
-):  # fmt: skip
+    columns,
+    label,
+    n_classes,
+    weight,
+    *,
+    bias,
+    steps,
+    rate,
+    depth,
+    min_leaf=1,
+    l2=0.0,
+    smoothing=0.0,
+    most=math.inf,
+    solved=True,
+    listed=None,
+    sums="auto",
+    **held,
+):
     """Return the trees, class after class in each round, and the scores (J, n) of all rows."""
     logistic = LOSSES["logistic"]
     limit, of_shares = logistic.limit, SimpleNamespace(name="shares")

@@ -77,9 +77,13 @@ def fit_stagewise(
     for _ in range(steps):
         target, of_target = response(loss, y, f, weight, loss.limit)
         nodes = fit_cart(
-            X, target, criterion="squared", sample_weight=of_target, max_depth=max_depth,
+            X,
+            target,
+            criterion="squared",
+            sample_weight=of_target,
+            max_depth=max_depth,
             min_leaf=min_leaf,
-        )  # fmt: skip
+        )
         leaf = np.array([leaf_of(nodes, x) for x in X])
         value = np.zeros(len(nodes))
         for at in np.unique(leaf):

@@ -194,9 +194,17 @@ def every_set_cut(j, x):
 
 
 def best_cut(
-    X, y, weight, criterion, n_classes, min_leaf=1, edges=None, levels=(), smoothing=0.0,
+    X,
+    y,
+    weight,
+    criterion,
+    n_classes,
+    min_leaf=1,
+    edges=None,
+    levels=(),
+    smoothing=0.0,
     every=False,
-):  # fmt: skip
+):
     """Return the best cut, the first of those equally good; None if there is none."""
     found = []
     for j in range(X.shape[1]):
@@ -229,9 +237,19 @@ class Node(NamedTuple):
 
 
 def fit_tree(
-    X, y, *, criterion, n_classes=0, sample_weight=None, max_depth=np.inf, min_leaf=1, min_split=2,
-    edges=None, levels=(), smoothing=0.0,
-):  # fmt: skip
+    X,
+    y,
+    *,
+    criterion,
+    n_classes=0,
+    sample_weight=None,
+    max_depth=np.inf,
+    min_leaf=1,
+    min_split=2,
+    edges=None,
+    levels=(),
+    smoothing=0.0,
+):
     """Grow a tree; returns its nodes in preorder. `levels`: columns of these, and their numbers."""
     X, y = np.asarray(X, float), np.asarray(y)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)

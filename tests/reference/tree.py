@@ -39,10 +39,20 @@ def next_exit(open_exits, growth):
 
 
 def fit_tree(
-    X, y, *, nodes=None, criterion="kearns-mansour", growth="largest-bound", max_depth=None,
-    smoothing=1e-4, learning_rate=1.0, sample_weight=None, max_bins=None,
-    min_weight=0.0, min_leaf=1,
-):  # fmt: skip
+    X,
+    y,
+    *,
+    nodes=None,
+    criterion="kearns-mansour",
+    growth="largest-bound",
+    max_depth=None,
+    smoothing=1e-4,
+    learning_rate=1.0,
+    sample_weight=None,
+    max_bins=None,
+    min_weight=0.0,
+    min_leaf=1,
+):
     """Grow a boosted tree; `y` holds -1 and +1. `max_bins` None: exact search, else binned.
 
     Splits are judged by the mass D of the rows at a node, votes by the boosted weights w.
@@ -62,9 +72,14 @@ def fit_tree(
         if depth >= max_depth or 0 in class_masses(D, y, rows):
             return
         stump = best_stump(
-            X[rows], y[rows], D[rows], criterion,
-            edges=edges, min_weight=min_weight, min_leaf=min_leaf,
-        )  # fmt: skip
+            X[rows],
+            y[rows],
+            D[rows],
+            criterion,
+            edges=edges,
+            min_weight=min_weight,
+            min_leaf=min_leaf,
+        )
         if stump is not None:
             open_exits.append(Exit(parent, depth, rows, math.fsum(w[rows]), stump))
 
@@ -93,7 +108,11 @@ def fit_tree(
     if not feature:
         bias, certificate[0] = only_bias(w, y, smoothing, learning_rate)
     return Tree(
-        np.array(feature, dtype=int), np.array(threshold, dtype=float),
-        np.array(next_, dtype=int).reshape(-1, 2), np.array(vote, dtype=float).reshape(-1, 2),
-        np.array(certificate), np.array(cost), bias,
-    )  # fmt: skip
+        np.array(feature, dtype=int),
+        np.array(threshold, dtype=float),
+        np.array(next_, dtype=int).reshape(-1, 2),
+        np.array(vote, dtype=float).reshape(-1, 2),
+        np.array(certificate),
+        np.array(cost),
+        bias,
+    )

@@ -30,10 +30,27 @@ class Grown(twin.Grown):
     """A tree: gradients and curvatures of the classes, (J, n), as integers."""
 
     def __init__(
-        self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits, number=0,
-        min_weight=0.0, min_gain=0.0, per_tree=None, per_split=None, key=0, max_leaves=None,
-        groups=None, comparisons=None, mass=None,
-    ):  # fmt: skip
+        self,
+        columns,
+        gradient,
+        curvature,
+        rows,
+        depth,
+        min_leaf,
+        l2,
+        smoothing,
+        bits,
+        number=0,
+        min_weight=0.0,
+        min_gain=0.0,
+        per_tree=None,
+        per_split=None,
+        key=0,
+        max_leaves=None,
+        groups=None,
+        comparisons=None,
+        mass=None,
+    ):
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
         self.depth, most = depth, [np.abs(gradient).max(axis=1), curvature.max(axis=1)]
         self.of_g = [twin.power_below(*part) for part in zip(most[0], bits.T[0], strict=True)]
@@ -62,9 +79,12 @@ class Grown(twin.Grown):
     def sums(self, rows):
         """Return the sums of each class."""
         return list(
-            zip(self.g[:, rows].sum(axis=1).astype(float),
-                self.h[:, rows].sum(axis=1).astype(float), strict=True)
-        )  # fmt: skip
+            zip(
+                self.g[:, rows].sum(axis=1).astype(float),
+                self.h[:, rows].sum(axis=1).astype(float),
+                strict=True,
+            )
+        )
 
     def mass(self, rows):
         """Return the curvature of rows in the coarsest unit of a class."""
@@ -172,9 +192,15 @@ class Grown(twin.Grown):
             if missing:
                 above |= frozenset(range(self.columns.n_bins[j])) - here
         return twin.Node(
-            j, above, missing, cut.bin, self.mass(rows), rows, None,
+            j,
+            above,
+            missing,
+            cut.bin,
+            self.mass(rows),
+            rows,
+            None,
             *(self.grow(parts[side], (*path, side), None) for side in (0, 1)),
-        )  # fmt: skip
+        )
 
     def of_class(self, k):
         """Return what the step of a leaf asks of a tree of class k."""
@@ -191,9 +217,24 @@ class OfClass:
 
 
 def fit(
-    columns, label, n_classes, weight, *, bias, steps, rate, depth, min_leaf=1, l2=0.0,
-    smoothing=0.0, most=math.inf, solved=True, listed=None, sums="auto", **held,
-):  # fmt: skip
+    columns,
+    label,
+    n_classes,
+    weight,
+    *,
+    bias,
+    steps,
+    rate,
+    depth,
+    min_leaf=1,
+    l2=0.0,
+    smoothing=0.0,
+    most=math.inf,
+    solved=True,
+    listed=None,
+    sums="auto",
+    **held,
+):
     """Return the trees, what their nodes add, (n_nodes, J), and the scores (J, n) of all rows."""
     limit = LOSSES["logistic"].limit
     f = np.repeat(np.asarray(bias)[:, None], len(label), axis=1)
@@ -213,8 +254,19 @@ def fit(
         h = np.maximum(size * (1.0 - size), size * (1.0 / limit))
         n_used = (weight > 0).sum()
         bits = np.array([twin.bits_of(weight * g, sums, n_used) for g in residual])
-        grown = Grown(columns, weight * residual, weight * h, rows, depth, min_leaf, l2, smoothing,
-                      bits, t + 1, **held)  # fmt: skip
+        grown = Grown(
+            columns,
+            weight * residual,
+            weight * h,
+            rows,
+            depth,
+            min_leaf,
+            l2,
+            smoothing,
+            bits,
+            t + 1,
+            **held,
+        )
         nodes = twin.preorder(grown.root)
         values = np.zeros((len(nodes), n_classes))
         of_shares = softmax.SimpleNamespace(name="shares")

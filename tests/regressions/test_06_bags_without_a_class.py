@@ -129,9 +129,13 @@ def test_three_classes(name):
 def test_bag_of_one_of_three_classes():
     for bag in (1, 2):
         bagging = pb.fit_bagging(
-            partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=1), X, THREE, members=20, bag=bag,
+            partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=1),
+            X,
+            THREE,
+            members=20,
+            bag=bag,
             rng=0,
-        )  # fmt: skip
+        )
         assert sum(map(is_constant, bagging.models)) >= (20 if bag == 1 else 3)
         assert set(pb.predict(bagging, X)) <= set(THREE)
         assert np.allclose(pb.predict_proba(bagging, X).sum(axis=1), 1)
@@ -185,9 +189,16 @@ def test_files_of_constant_members(tmp_path):
     """Also where the first member, or each, is one: the options are named all the same."""
     for bag, one in ((None, 20), (2, 3)):
         bagging = pb.fit_bagging(
-            pb.fit_adaboost, X, np.arange(N) == 5, members=one, bag=bag, rng=0, rounds=2,
-            weak=weak.stump(), validation=(X, np.arange(N) == 5),
-        )  # fmt: skip
+            pb.fit_adaboost,
+            X,
+            np.arange(N) == 5,
+            members=one,
+            bag=bag,
+            rng=0,
+            rounds=2,
+            weak=weak.stump(),
+            validation=(X, np.arange(N) == 5),
+        )
         assert any(map(is_constant, bagging.models))
         pb.save(bagging, tmp_path / "model.npz")
         again = pb.load(tmp_path / "model.npz")
@@ -205,9 +216,14 @@ def test_rows_that_are_no_numbers():
         return lambda rows, rng: np.array([1 if "ab" in row else -1 for row in rows])
 
     bagging = pb.fit_bagging(
-        pb.fit_boosted_tree, words, np.arange(40) == 0, members=12, rng=0, nodes=1,
+        pb.fit_boosted_tree,
+        words,
+        np.arange(40) == 0,
+        members=12,
+        rng=0,
+        nodes=1,
         weak=weak.oracle(train),
-    )  # fmt: skip
+    )
     assert any(map(is_constant, bagging.models))
     assert pb.predict(bagging, words).dtype == bool
 

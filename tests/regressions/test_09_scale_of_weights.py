@@ -118,7 +118,7 @@ FITS = {
     "sbpmt of three": three(pb.fit_sbpmt, members=2, rounds=2, rng=0),
     **{f"stagewise {loss}": stagewise(loss) for loss in ("squared", "logistic", "exponential")},
     "stagewise hinge": stagewise("hinge"),
-}  # fmt: skip
+}
 
 CHAIN = pb.fit_adaboost(X[:20], TWO[:20], rounds=5)
 THREES = pb.fit_forest(X[:20], THREE[:20], members=3, rng=0)

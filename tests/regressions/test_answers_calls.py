@@ -75,14 +75,21 @@ CALLS = {
 }
 #: What no argument takes.
 NEVER = {
-    "ragged": [[1], [1, 2]], "object": object(), "complex": 1j, "dict of arrays": {"a": X},
-    "negative": -1.5, "large array": np.full((300, 300), -2.0),
-}  # fmt: skip
+    "ragged": [[1], [1, 2]],
+    "object": object(),
+    "complex": 1j,
+    "dict of arrays": {"a": X},
+    "negative": -1.5,
+    "large array": np.full((300, 300), -2.0),
+}
 #: Arguments that these calls do not look at.
 UNASKED = {("decision_function", "rng"), ("margin_curve", "folds"), ("margin_curve", "rng")}
 #: Any number is a margin to look at.
-MARGINS = {("margin_error", "theta"), ("margin_curve", "thetas"),
-           ("logistic_margin_curve", "thetas")}  # fmt: skip
+MARGINS = {
+    ("margin_error", "theta"),
+    ("margin_curve", "thetas"),
+    ("logistic_margin_curve", "thetas"),
+}
 #: What some take all the same: keys of a dict are names, sizes broadcast.
 FREE = {
     ("one_hot", "columns"): "dict of arrays",

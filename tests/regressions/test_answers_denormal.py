@@ -20,9 +20,11 @@ COLUMNS = {
 }
 WEAK = {
     **{f"feature, {c}": pb.weak.feature(center=c) for c in ("zero", "midrange", "mean")},
-    "stump": pb.weak.stump(), "affine": pb.weak.affine(seed=0), "linear": pb.weak.linear(),
+    "stump": pb.weak.stump(),
+    "affine": pb.weak.affine(seed=0),
+    "linear": pb.weak.linear(),
     "separator": pb.weak.separator(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("weak", WEAK.values(), ids=WEAK)

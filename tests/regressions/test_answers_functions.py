@@ -31,14 +31,18 @@ KINDS = {
     "probit tree": (lambda: pb.fit_probit_tree(X, Y, max_depth=1, steps=5), "depth", "apply"),
     "forest": (lambda: pb.fit_forest(X, Y, members=3, rng=0), r"model\[:k\]", "apply"),
     "sbpmt": (
-        lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0), r"model\[:k\]", r"model\[",
+        lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0),
+        r"model\[:k\]",
+        r"model\[",
     ),
     "rest": (lambda: STUMPS(X, ZONE), r"model\.models", r"model\.models"),
     "samme": (lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2), r"model\.models", r"model\.mo"),
     "bagging": (
-        lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0), r"model\.models", r"model\.m",
+        lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0),
+        r"model\.models",
+        r"model\.m",
     ),
-}  # fmt: skip
+}
 
 
 # Infinity
@@ -193,10 +197,12 @@ def test_part_of_subagged_trees(probits, cut, tmp_path):
 def test_members_by_number(forest, probits):
     bagging = pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0)
     for model, members in (
-        (forest, None), (probits, None), (bagging, bagging.models),
+        (forest, None),
+        (probits, None),
+        (bagging, bagging.models),
         (rest := STUMPS(X, ZONE), rest.models),
         (samme := pb.fit_samme(X, ZONE, base=STUMPS, rounds=2), samme.models),
-    ):  # fmt: skip
+    ):
         n = len(list(model))
         for i in (0, n - 1, -1, -n, np.int8(1), np.uint64(0), np.int64(-1)):
             one = model[i]
@@ -246,16 +252,21 @@ def test_an_oblique_tree_says_who_made_it(tmp_path):
 )
 def test_every_model_says_who_made_it(name):
     own = {
-        "fit_adaboost": {"rounds": 2}, "fit_adaboost_real": {"rounds": 2},
-        "fit_boosted_tree": {"nodes": 2}, "fit_topdown_tree": {"nodes": 2},
-        "fit_oblique_tree": {"stumps": 2}, "fit_forest": {"members": 2},
-        "fit_bagging": {"fit": pb.fit_cart, "members": 2}, "fit_one_vs_rest": {"fit": pb.fit_cart},
-        "fit_within": {"comparisons": 2}, "fit_samme": {"base": pb.fit_cart, "rounds": 2},
+        "fit_adaboost": {"rounds": 2},
+        "fit_adaboost_real": {"rounds": 2},
+        "fit_boosted_tree": {"nodes": 2},
+        "fit_topdown_tree": {"nodes": 2},
+        "fit_oblique_tree": {"stumps": 2},
+        "fit_forest": {"members": 2},
+        "fit_bagging": {"fit": pb.fit_cart, "members": 2},
+        "fit_one_vs_rest": {"fit": pb.fit_cart},
+        "fit_within": {"comparisons": 2},
+        "fit_samme": {"base": pb.fit_cart, "rounds": 2},
         "fit_probitboost": {"steps": 2},
         "fit_stagewise": {"loss": "logistic", "steps": 2},
         "fit_probit_tree": {"max_depth": 1, "steps": 2},
         "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
-    }  # fmt: skip
+    }
     model = getattr(pb, name)(X=X, y=Y, **own.get(name, {}))
     assert model.settings["builder"] == name
     assert name in repr(model)

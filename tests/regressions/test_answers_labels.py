@@ -61,10 +61,13 @@ def test_missing_in_columns_of_frames(fit):
     polars = pytest.importorskip("polars")
     numbers = [None if row == 7 else row % 2 for row in range(40)]
     for given in (
-        pd.Series(with_label(None)), pd.Series(with_label(pd.NA), dtype="string"),
-        pd.Series(numbers, dtype="Int64"), pd.Series(with_label(None), dtype="category"),
-        polars.Series(with_label(None)), polars.Series(numbers),
-    ):  # fmt: skip
+        pd.Series(with_label(None)),
+        pd.Series(with_label(pd.NA), dtype="string"),
+        pd.Series(numbers, dtype="Int64"),
+        pd.Series(with_label(None), dtype="category"),
+        polars.Series(with_label(None)),
+        polars.Series(numbers),
+    ):
         with pytest.raises(ValueError, match=r"^y: missing label in row 7$"):
             fit(given)
 

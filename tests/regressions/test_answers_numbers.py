@@ -40,11 +40,15 @@ def with_cell(value, dtype):
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [
-        (BIG + 1, np.int64), (-BIG - 1, np.int64), (2**63 - 1, np.int64), (2**64 - 1, np.uint64),
-        (BIG + 1, object), (-(10**30), object),
+        (BIG + 1, np.int64),
+        (-BIG - 1, np.int64),
+        (2**63 - 1, np.int64),
+        (2**64 - 1, np.uint64),
+        (BIG + 1, object),
+        (-(10**30), object),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_integers_that_are_no_floats(fit, value, dtype):
     with pytest.raises(ValueError, match=INEXACT.format(abs(value))):
         fit(with_cell(value, dtype))

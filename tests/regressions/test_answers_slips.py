@@ -45,19 +45,44 @@ BUILDERS = {
 REFUSED = (TypeError, ValueError, NotImplementedError)
 #: Values that an option or other takes: a few are right in some place.
 SLIPS = {
-    "None": None, "text": "3", "fraction": 2.5, "nan": np.nan, "inf": np.inf, "negative": -1,
-    "large": 10**30, "huge": 10**400, "flag": True, "list": [1, 2], "tuple": (1, 2, 3, 4),
-    "array": np.array([1, 2]), "matrix": np.ones((300, 300)), "ragged": [[1], [1, 2]], "dict": {},
-    "object": object(), "bytes": b"x", "complex": 1j, "class": dict, "function": len,
-}  # fmt: skip
+    "None": None,
+    "text": "3",
+    "fraction": 2.5,
+    "nan": np.nan,
+    "inf": np.inf,
+    "negative": -1,
+    "large": 10**30,
+    "huge": 10**400,
+    "flag": True,
+    "list": [1, 2],
+    "tuple": (1, 2, 3, 4),
+    "array": np.array([1, 2]),
+    "matrix": np.ones((300, 300)),
+    "ragged": [[1], [1, 2]],
+    "dict": {},
+    "object": object(),
+    "bytes": b"x",
+    "complex": 1j,
+    "class": dict,
+    "function": len,
+}
 #: What options take besides: numbers that have no other bound, columns by their positions.
-ALSO_RIGHT = {"max_step": ("inf", "fraction", "large"), "tol": ("fraction", "large"),
-             "complexity": ("fraction", "large"), "level_smoothing": ("fraction", "large"),
-             "l2": ("fraction", "large"), "categorical": ("list", "array"),
-             "prices": ("dict",)}  # fmt: skip
+ALSO_RIGHT = {
+    "max_step": ("inf", "fraction", "large"),
+    "tol": ("fraction", "large"),
+    "complexity": ("fraction", "large"),
+    "level_smoothing": ("fraction", "large"),
+    "l2": ("fraction", "large"),
+    "categorical": ("list", "array"),
+    "prices": ("dict",),
+}
 #: What `fit_stagewise` takes besides.
-OF_STAGEWISE = {"min_weight": ("fraction", "large"), "min_gain": ("fraction", "large"),
-                "monotone": ("dict",), "interactions": ("ragged", "dict")}  # fmt: skip
+OF_STAGEWISE = {
+    "min_weight": ("fraction", "large"),
+    "min_gain": ("fraction", "large"),
+    "monotone": ("dict",),
+    "interactions": ("ragged", "dict"),
+}
 NONE_IS_RIGHT = ("bag", "features_per_split", "max_depth", "max_step", "tol")
 
 
@@ -125,18 +150,47 @@ def test_wrong_options(builder, option):
 def test_wrong_data(builder):
     one_of = {
         "y": [
-            Y[:, None], Y[:-1], None, "text", 3, {}, [[1], [1, 2]] * 15, np.zeros(30), object(),
-            Y + 0j, [[0, 1]] * 30,
+            Y[:, None],
+            Y[:-1],
+            None,
+            "text",
+            3,
+            {},
+            [[1], [1, 2]] * 15,
+            np.zeros(30),
+            object(),
+            Y + 0j,
+            [[0, 1]] * 30,
         ],
         "X": [
-            X[:, 0], X[:, :, None], None, "text", 3, [], {"a": 1}, [[1, 2], [3]], X.astype(str),
-            X + 0j, np.empty((30, 0)), np.full_like(X, np.inf), object(), len,
+            X[:, 0],
+            X[:, :, None],
+            None,
+            "text",
+            3,
+            [],
+            {"a": 1},
+            [[1, 2], [3]],
+            X.astype(str),
+            X + 0j,
+            np.empty((30, 0)),
+            np.full_like(X, np.inf),
+            object(),
+            len,
         ],
         "sample_weight": [
-            np.ones(3), -np.ones(30), np.full(30, np.nan), np.zeros(30), np.ones((30, 1)), "a",
-            ["1"] * 30, [[1], [1, 2]] * 15, {}, {1.0},
+            np.ones(3),
+            -np.ones(30),
+            np.full(30, np.nan),
+            np.zeros(30),
+            np.ones((30, 1)),
+            "a",
+            ["1"] * 30,
+            [[1], [1, 2]] * 15,
+            {},
+            {1.0},
         ],
-    }  # fmt: skip
+    }
     for argument, wrong in one_of.items():
         for value in wrong:
             said = refusal(builder, **{argument: value})
@@ -288,13 +342,38 @@ def test_seeds():
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("1", 1), (" 1", 1), ("1 ", 1), ("+1", 1), ("01", 1), ("1,8", 1), ("1\n", 1), ("3", 3),
-        *[(value, 8) for value in (
-            "²", "٣", "0", "-1", "abc", "", " ", "1.0", "1e0", "0x1", "+", "+-1", "1 2", ",1", "8",
-            "9" * 5000, "9" * 18,
-        )],
+        ("1", 1),
+        (" 1", 1),
+        ("1 ", 1),
+        ("+1", 1),
+        ("01", 1),
+        ("1,8", 1),
+        ("1\n", 1),
+        ("3", 3),
+        *[
+            (value, 8)
+            for value in (
+                "²",
+                "٣",
+                "0",
+                "-1",
+                "abc",
+                "",
+                " ",
+                "1.0",
+                "1e0",
+                "0x1",
+                "+",
+                "+-1",
+                "1 2",
+                ",1",
+                "8",
+                "9" * 5000,
+                "9" * 18,
+            )
+        ],
     ],
-)  # fmt: skip
+)
 def test_threads_of_the_environment(monkeypatch, name, value, expected):
     monkeypatch.delenv("PBOOST_NUM_THREADS", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

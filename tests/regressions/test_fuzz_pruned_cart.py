@@ -21,11 +21,16 @@ def test_binned_search_is_pruned_as_the_exact_one(task, as_list):
     # Of two values there is one cut, whatever the search.
     exact, binned = (
         pb.fit_pruned_cart(
-            X.tolist() if as_list else X, y, task=task, search=search, folds=4, rng=1,
+            X.tolist() if as_list else X,
+            y,
+            task=task,
+            search=search,
+            folds=4,
+            rng=1,
             sample_weight=weight,
         )
         for search in ("exact", "binned")
-    )  # fmt: skip
+    )
     assert exact.n_leaves > 1
     np.testing.assert_array_equal(exact.feature, binned.feature)
     np.testing.assert_allclose(exact.pruning.error, binned.pruning.error, rtol=1e-9)

@@ -35,9 +35,13 @@ def test_weights_on_the_way_to_an_exit(seed, written):
     X = rng.normal(size=(160, 3))
     y = X[:, 0] + 0.3 * rng.normal(size=160) > 0
     pb.fit_boosted_tree(
-        X, y, nodes=34, sample_weight=np.exp(4 * rng.normal(size=160)),
-        observation=pb.observation.flip(0.01), weak=pb.weak.stump(search="binned", min_leaf=10),
-    )  # fmt: skip
+        X,
+        y,
+        nodes=34,
+        sample_weight=np.exp(4 * rng.normal(size=160)),
+        observation=pb.observation.flip(0.01),
+        weak=pb.weak.stump(search="binned", min_leaf=10),
+    )
     assert len(written) > 10
     assert max(written) <= 0.5
 

@@ -18,17 +18,25 @@ LIMIT = 60
 
 #: Builders that take columns in place of X, and those that do not.
 OF_COLUMNS = [
-    partial(pb.fit_adaboost, rounds=2), partial(pb.fit_boosted_tree, nodes=2),
-    partial(pb.fit_matryoshka, shape=(2, 2)), pb.fit_cart, partial(pb.fit_forest, members=2),
-]  # fmt: skip
+    partial(pb.fit_adaboost, rounds=2),
+    partial(pb.fit_boosted_tree, nodes=2),
+    partial(pb.fit_matryoshka, shape=(2, 2)),
+    pb.fit_cart,
+    partial(pb.fit_forest, members=2),
+]
 OF_SORTED = [
-    partial(pb.fit_adaboost_real, rounds=2), partial(pb.fit_topdown_tree, nodes=2),
-    pb.fit_pruned_cart, pb.fit_probit_tree,
-]  # fmt: skip
+    partial(pb.fit_adaboost_real, rounds=2),
+    partial(pb.fit_topdown_tree, nodes=2),
+    pb.fit_pruned_cart,
+    pb.fit_probit_tree,
+]
 OTHERS = [
-    pb.fit_oblique_tree, pb.fit_probitboost, pb.fit_sbpmt,
-    partial(pb.fit_bagging, pb.fit_cart), partial(pb.fit_stagewise, loss="probit"),
-]  # fmt: skip
+    pb.fit_oblique_tree,
+    pb.fit_probitboost,
+    pb.fit_sbpmt,
+    partial(pb.fit_bagging, pb.fit_cart),
+    partial(pb.fit_stagewise, loss="probit"),
+]
 
 
 @pytest.fixture

@@ -32,8 +32,16 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))
 SIGNAL = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.5 * RNG.normal(size=150)
 Y = np.digitize(SIGNAL, [0.0, 1.0])
-FEW = {"rounds": 5, "steps": 4, "members": 4, "nodes": 5, "stumps": 5, "folds": 2,
-       "random_state": 0, "comparisons": 5}  # fmt: skip
+FEW = {
+    "rounds": 5,
+    "steps": 4,
+    "members": 4,
+    "nodes": 5,
+    "stumps": 5,
+    "folds": 2,
+    "random_state": 0,
+    "comparisons": 5,
+}
 #: What is grown on rows that are drawn, or on which exits are set, costs others somewhat else.
 NEAR = ("Forest", "SBPMT", "Budget")
 
@@ -105,8 +113,9 @@ def test_the_best_within_a_budget():
         best_within(0.5)(found)
 
 
-@pytest.mark.parametrize("make", [least_cost, lambda **names: best_within(3, **names)],
-                         ids=["least", "within"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make", [least_cost, lambda **names: best_within(3, **names)], ids=["least", "within"]
+)
 def test_wrong_names(make):
     found = results([[0.7, 0.9]], [1, 5])
     with pytest.raises(ValueError, match="names of scorers, 'score', 'cost', got 'accuracy'"):
@@ -127,9 +136,13 @@ def test_bad_numbers():
 def test_searches():
     scoring = {"score": "accuracy", "cost": cost_scorer}
     search = GridSearchCV(
-        ProbabilisticAdaBoostClassifier(), {"rounds": [1, 5, 25]}, cv=3,
-        scoring=scoring, refit=best_within(10), error_score="raise",
-    )  # fmt: skip
+        ProbabilisticAdaBoostClassifier(),
+        {"rounds": [1, 5, 25]},
+        cv=3,
+        scoring=scoring,
+        refit=best_within(10),
+        error_score="raise",
+    )
     search = pickle.loads(pickle.dumps(search)).fit(X, Y)
     assert search.best_params_["rounds"] in (1, 5)
     assert search.cv_results_["mean_test_cost"].tolist() == [-1, -5, -25]

@@ -22,8 +22,10 @@ Z = np.digitize(X[:, 0], [-0.5, 0.5])
 P = np.column_stack([Y == "no", Y == "yes"]) * 0.8 + 0.1
 SOFTMAX = {"loss": "softmax", "steps": 12}
 CLASSIFIERS = {
-    **{f"stagewise, {loss}": estimators.StagewiseClassifier(loss=loss, steps=4)
-       for loss in ("logistic", "exponential", "hinge", "probit", "softmax")},
+    **{
+        f"stagewise, {loss}": estimators.StagewiseClassifier(loss=loss, steps=4)
+        for loss in ("logistic", "exponential", "hinge", "probit", "softmax")
+    },
     "stagewise, own softmax": estimators.StagewiseClassifier(loss=pb.losses.Softmax(), steps=4),
     "stagewise, one tree": estimators.StagewiseClassifier(trees="one", **SOFTMAX),
     "adaboost": estimators.ProbabilisticAdaBoostClassifier(rounds=4),
@@ -36,7 +38,7 @@ CLASSIFIERS = {
     "oblique tree": estimators.ObliqueTreeClassifier(max_depth=1, stumps=2),
     "probit tree": estimators.ProbitTreeClassifier(steps=3),
     "sbpmt": estimators.SBPMTClassifier(members=2, rounds=2, steps=3, random_state=0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -98,9 +100,11 @@ def test_displays():
 
 
 OF_CLASS = {
-    "adatree2": "adatree2", "uniform": "uniform", "adatree2()": pb.observation.adatree2(0.5),
+    "adatree2": "adatree2",
+    "uniform": "uniform",
+    "adatree2()": pb.observation.adatree2(0.5),
     "sampled": pb.observation.sampled(of=pb.observation.uniform()),
-}  # fmt: skip
+}
 GRAPHS = {
     "adaboost": estimators.ProbabilisticAdaBoostClassifier(rounds=3),
     "soft tree": estimators.SoftTreeClassifier(nodes=3),

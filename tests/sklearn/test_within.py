@@ -84,9 +84,13 @@ def test_cross_validation_of_frames():
     frame = pandas.DataFrame(X, columns=["a", "b", "c"]).mask(RNG.random(X.shape) < 0.1)
     frame["kind"] = RNG.choice(["u", "v"], size=len(X))
     found = cross_validate(
-        BudgetClassifier(comparisons=4, folds=2, random_state=0), frame, TARGETS["two"], cv=2,
-        scoring={"accuracy": "accuracy", "cost": cost_scorer}, error_score="raise",
-    )  # fmt: skip
+        BudgetClassifier(comparisons=4, folds=2, random_state=0),
+        frame,
+        TARGETS["two"],
+        cv=2,
+        scoring={"accuracy": "accuracy", "cost": cost_scorer},
+        error_score="raise",
+    )
     assert (found["test_cost"] >= -5).all()
 
 
@@ -100,25 +104,39 @@ def test_cross_validation_of_frames():
         (lambda: BudgetClassifier().fit(X, np.ones(240)), ValueError, "got one class, 1.0"),
         (
             lambda: BudgetClassifier(comparisons=[2, 5]).fit(X, TARGETS["two"]),
-            TypeError, r"comparisons: expected one budget, got .* pboost.fit_within fits",
+            TypeError,
+            r"comparisons: expected one budget, got .* pboost.fit_within fits",
         ),
         (
             lambda: BudgetRegressor(comparisons=5, price=2, prices=[1, 1, 1]).fit(X, SIGNAL),
-            ValueError, "price: expected without comparisons, worst and bytes",
+            ValueError,
+            "price: expected without comparisons, worst and bytes",
         ),
         (
             lambda: BudgetClassifier(comparisons=0.5).fit(X, TARGETS["two"]),
-            ValueError, "comparisons: expected a number in .1",
+            ValueError,
+            "comparisons: expected a number in .1",
         ),
         (
             lambda: BudgetClassifier().fit(X, TARGETS["two"], sample_weight=np.ones(240)),
-            TypeError, "sample_weight",
+            TypeError,
+            "sample_weight",
         ),
         (lambda: BudgetClassifier(class_weight="balanced"), TypeError, "class_weight"),
     ],
-    ids=["predict", "curve", "cost", "columns", "class", "list", "price", "least", "weight",
-         "class_weight"],
-)  # fmt: skip
+    ids=[
+        "predict",
+        "curve",
+        "cost",
+        "columns",
+        "class",
+        "list",
+        "price",
+        "least",
+        "weight",
+        "class_weight",
+    ],
+)
 def test_bad_input(call, error, said):
     with pytest.raises(error, match=said):
         call()

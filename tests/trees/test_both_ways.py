@@ -107,9 +107,14 @@ def test_sets_of_levels_are_the_best(task):
         target = np.eye(2)[y] if is_class else np.c_[numbers, numbers**2]
         twin = grown(X, target, weights, gini if is_class else squares, depth=1, levels=(0,))
         tree = pb.fit_cart(
-            X, y if is_class else numbers, task=task, sample_weight=w, max_depth=1,
-            missing="both", categorical=[0],
-        )  # fmt: skip
+            X,
+            y if is_class else numbers,
+            task=task,
+            sample_weight=w,
+            max_depth=1,
+            missing="both",
+            categorical=[0],
+        )
         if tree.n_nodes > 1 and twin[2] == 0 == tree.column[0]:
             after = [(tree.weight * tree.impurity)[1:].sum()]
             risk = gini if is_class else squares
@@ -234,8 +239,9 @@ def test_models_are_stored_and_told(tmp_path):
 def test_forests():
     X, y, _ = rows_with_holes(4, 200, 3)
     forest = pb.fit_forest(X, y, members=6, missing="both", rng=3)
-    assert np.array_equal(forest.share, pb.fit_forest(X, y, members=6, missing="both", rng=3,
-                                                      n_threads=2).share)  # fmt: skip
+    assert np.array_equal(
+        forest.share, pb.fit_forest(X, y, members=6, missing="both", rng=3, n_threads=2).share
+    )
     found = pb.predict_proba(forest, X, route="expected")
     each = [pb.predict_proba(tree, X, route="expected") for tree in forest]
     assert np.allclose(found, np.mean(each, axis=0))

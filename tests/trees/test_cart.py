@@ -47,11 +47,25 @@ def test_random_classes(n_classes, criterion, max_bins):
         edges = None
         if max_bins is not None:
             edges = edges_of(X, weight, max_bins)
-        twin = fit_cart(X, y, criterion=criterion, n_classes=n_classes, sample_weight=weight,
-                        edges=edges, **options)  # fmt: skip
+        twin = fit_cart(
+            X,
+            y,
+            criterion=criterion,
+            n_classes=n_classes,
+            sample_weight=weight,
+            edges=edges,
+            **options,
+        )
         search = {"search": "exact"} if max_bins is None else {"search": "binned"}
-        tree = pb.fit_cart(X, y, criterion=criterion, sample_weight=weight,
-                           max_bins=max_bins or 256, **search, **options)  # fmt: skip
+        tree = pb.fit_cart(
+            X,
+            y,
+            criterion=criterion,
+            sample_weight=weight,
+            max_bins=max_bins or 256,
+            **search,
+            **options,
+        )
         assert_equals_twin(tree, twin, case)
 
 
@@ -63,8 +77,15 @@ def test_random_numbers(max_bins):
         edges = None if max_bins is None else edges_of(X, weight, max_bins)
         twin = fit_cart(X, y, criterion="squared", sample_weight=weight, edges=edges, **options)
         search = "exact" if max_bins is None else "binned"
-        tree = pb.fit_cart(X, y, task="regression", sample_weight=weight, search=search,
-                           max_bins=max_bins or 256, **options)  # fmt: skip
+        tree = pb.fit_cart(
+            X,
+            y,
+            task="regression",
+            sample_weight=weight,
+            search=search,
+            max_bins=max_bins or 256,
+            **options,
+        )
         assert_equals_twin(tree, twin, case)
 
 
@@ -120,11 +141,24 @@ def test_best_first(n_classes, search):
         y = targets(rng, X, n_classes) + (rng.normal(size=60) if not n_classes else 0)
         criterion = "entropy" if n_classes else "squared"
         edges = bin_edges(X, weight, 256) if search == "binned" else None
-        twin = fit_cart(X, y, criterion=criterion, n_classes=n_classes, sample_weight=weight,
-                        max_leaves=9, edges=edges)  # fmt: skip
-        tree = pb.fit_cart(X, y, task="classification" if n_classes else "regression",
-                           criterion=criterion, sample_weight=weight, max_leaves=9,
-                           search=search)  # fmt: skip
+        twin = fit_cart(
+            X,
+            y,
+            criterion=criterion,
+            n_classes=n_classes,
+            sample_weight=weight,
+            max_leaves=9,
+            edges=edges,
+        )
+        tree = pb.fit_cart(
+            X,
+            y,
+            task="classification" if n_classes else "regression",
+            criterion=criterion,
+            sample_weight=weight,
+            max_leaves=9,
+            search=search,
+        )
         assert tree.settings["growth"] == "best-first"
         assert_equals_twin(tree, twin, case)
         full = pb.fit_cart(X, y, task=tree.task, growth="best-first", search=search)
@@ -148,9 +182,11 @@ def test_weights_are_copies():
                 np.testing.assert_array_equal(getattr(weighted, name), getattr(copied, name))
             for name in ("value", "weight", "impurity"):
                 np.testing.assert_allclose(
-                    getattr(weighted, name)[:, ..., None], getattr(copied, name)[:, ..., None],
-                    rtol=1e-12, atol=1e-14,
-                )  # fmt: skip
+                    getattr(weighted, name)[:, ..., None],
+                    getattr(copied, name)[:, ..., None],
+                    rtol=1e-12,
+                    atol=1e-14,
+                )
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6, 1e12])

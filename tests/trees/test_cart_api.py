@@ -258,9 +258,18 @@ def test_bad_options(options, message):
 
 @pytest.mark.parametrize(
     ("features_per_split", "d", "expected"),
-    [("sqrt", 20, 4), ("log2", 20, 4), ("sqrt", 1, 1), ("log2", 1, 1), (0.5, 7, 3), (0.01, 7, 1),
-     (1.0, 7, 7), (3, 7, 3), (None, 7, 7)],
-)  # fmt: skip
+    [
+        ("sqrt", 20, 4),
+        ("log2", 20, 4),
+        ("sqrt", 1, 1),
+        ("log2", 1, 1),
+        (0.5, 7, 3),
+        (0.01, 7, 1),
+        (1.0, 7, 7),
+        (3, 7, 3),
+        (None, 7, 7),
+    ],
+)
 def test_number_of_columns(features_per_split, d, expected):
     assert pb.trees.cart.resolve_features(features_per_split, d) == expected
 

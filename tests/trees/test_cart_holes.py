@@ -36,9 +36,17 @@ def check(seed, n_classes, criterion, max_bins, *, smoothing=0.0, n_threads=1, *
     own = limits(criterion, X.shape[1], depth=depth, level_smoothing=smoothing, **options)
     tree = fit_tree(of, weight, own, {}, 0, n_threads)
     twin = fit_twin(
-        X, y, criterion=criterion, n_classes=n_classes, sample_weight=weight, max_depth=depth,
-        edges=edges_of(of.columns, levels), levels=levels, smoothing=smoothing, **options,
-    )  # fmt: skip
+        X,
+        y,
+        criterion=criterion,
+        n_classes=n_classes,
+        sample_weight=weight,
+        max_depth=depth,
+        edges=edges_of(of.columns, levels),
+        levels=levels,
+        smoothing=smoothing,
+        **options,
+    )
     expected = [(n.feature, n.threshold, n.missing, n.subset, n.n_rows) for n in twin]
     assert asked_of(tree) == expected, seed
     np.testing.assert_allclose(tree.weight, [n.weight for n in twin], rtol=1e-9)
@@ -83,13 +91,15 @@ def test_the_best_of_all_sets(n_classes, criterion, max_bins):
     """Beginnings of the order are as good as any set of levels; 120 cases each, 1200 in all."""
     for case in range(120):
         rng = np.random.default_rng([93, case, n_classes, len(criterion)])
-        X, y, weight, levels = draw(rng, n_classes, n=int(rng.integers(6, 60)), numbers=0,
-                                    categories=1)  # fmt: skip
+        X, y, weight, levels = draw(
+            rng, n_classes, n=int(rng.integers(6, 60)), numbers=0, categories=1
+        )
         of = problem(X, y, weight, levels, n_classes, max_bins)
         tree = fit_tree(of, weight, limits(criterion, 1, depth=1), {}, 0, 1)
         w = np.ones(len(y)) if weight is None else weight
-        best = best_cut(X[w > 0], y[w > 0], w[w > 0], criterion, n_classes, levels=levels,
-                        every=True)  # fmt: skip
+        best = best_cut(
+            X[w > 0], y[w > 0], w[w > 0], criterion, n_classes, levels=levels, every=True
+        )
         if tree.n_nodes == 1:
             assert best is None or len(np.unique(y[w > 0])) == 1
             continue
@@ -154,8 +164,9 @@ def test_options():
 
 
 @pytest.mark.parametrize("n_classes", [3, 5, 10])
-@pytest.mark.parametrize(("criterion", "hits", "share"), [("gini", 0.95, 0.996),
-                                                          ("entropy", 0.9, 0.992)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("criterion", "hits", "share"), [("gini", 0.95, 0.996), ("entropy", 0.9, 0.992)]
+)
 def test_sets_of_more_classes_are_nearly_the_best(n_classes, criterion, hits, share):
     """Beginnings along the first component, and single levels, against all sets of levels."""
     found = []

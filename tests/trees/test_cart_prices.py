@@ -11,8 +11,16 @@ import pboost as pb
 from pboost import threads
 from pboost.data.prices import read_prices
 
-TASKS = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns-mansour"), (3, "gini"),
-         (4, "entropy"), (3, "error"), (0, "squared")]  # fmt: skip
+TASKS = [
+    (2, "gini"),
+    (2, "entropy"),
+    (2, "error"),
+    (2, "kearns-mansour"),
+    (3, "gini"),
+    (4, "entropy"),
+    (3, "error"),
+    (0, "squared"),
+]
 SAID = {"prices": [1.0, 20.0, 3.0, 0.0, 7.5], "groups": {"blood": [1, 2]}, "comparison_price": 0.4}
 BOUGHT, COSTS = ["a", "blood", "blood", "d", "e"], {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}
 
@@ -78,8 +86,14 @@ def test_prices_that_are_nothing_are_no_prices(n_classes, criterion, search):
     y = targets(rng, X, n_classes)
     X[rng.random((200, 6)) < 0.1] = np.nan
     X[:, 5] = rng.integers(0, 12, 200)
-    options = {"categorical": [5], "search": search, "features_per_split": 3, "rng": 1,
-               "max_leaves": 20, **of_task(n_classes, criterion)}  # fmt: skip
+    options = {
+        "categorical": [5],
+        "search": search,
+        "features_per_split": 3,
+        "rng": 1,
+        "max_leaves": 20,
+        **of_task(n_classes, criterion),
+    }
     plain = pb.fit_cart(X, y, **options)
     for said in ({"prices": [0] * 6}, {"prices": [0] * 6, "comparison_price": 7.0}):
         assert_identical(plain, pb.fit_cart(X, y, **options, **said))
@@ -175,18 +189,22 @@ def test_pruning_takes_prices():
     assert tree.settings["prices"] == [1, 1, 1, 1, 1000]
 
 
-@pytest.mark.parametrize(("said", "error", "words"), [
-    ({"prices": [1, 2]}, ValueError, "prices: expected 5 numbers, one for each column, got 2"),
-    ({"prices": [1, 2, 3, 4, -1]}, ValueError, r"prices\[4\]"),
-    ({"prices": [1, 2, 3, 4, float("nan")]}, ValueError, r"prices\[4\]"),
-    ({"prices": "cheap"}, TypeError, "prices: expected a number for each column"),
-    ({"prices": {7: 1.0}}, ValueError, "prices"),
-    ({"groups": [[0, 1]]}, ValueError, "groups: expected None without prices"),
-    ({"comparison_price": 1.0}, ValueError, "comparison_price: expected None without prices"),
-    ({"prices": [1] * 5, "comparison_price": 0.0}, ValueError, "comparison_price"),
-    ({"prices": [1] * 5, "groups": [[0, 1], [1, 2]]}, ValueError, "each column in one group"),
-    ({"prices": [1] * 5, "missing": "both"}, NotImplementedError, 'missing="both"'),
-], ids=range(10))  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "error", "words"),
+    [
+        ({"prices": [1, 2]}, ValueError, "prices: expected 5 numbers, one for each column, got 2"),
+        ({"prices": [1, 2, 3, 4, -1]}, ValueError, r"prices\[4\]"),
+        ({"prices": [1, 2, 3, 4, float("nan")]}, ValueError, r"prices\[4\]"),
+        ({"prices": "cheap"}, TypeError, "prices: expected a number for each column"),
+        ({"prices": {7: 1.0}}, ValueError, "prices"),
+        ({"groups": [[0, 1]]}, ValueError, "groups: expected None without prices"),
+        ({"comparison_price": 1.0}, ValueError, "comparison_price: expected None without prices"),
+        ({"prices": [1] * 5, "comparison_price": 0.0}, ValueError, "comparison_price"),
+        ({"prices": [1] * 5, "groups": [[0, 1], [1, 2]]}, ValueError, "each column in one group"),
+        ({"prices": [1] * 5, "missing": "both"}, NotImplementedError, 'missing="both"'),
+    ],
+    ids=range(10),
+)
 @pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_forest])
 def test_what_cannot_be_paid_is_refused(said, error, words, fit):
     X, y = noisy(n=40)

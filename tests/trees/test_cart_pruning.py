@@ -39,8 +39,13 @@ def test_every_subtree_is_the_best(n_classes, criterion):
     for case in range(25):
         X, y, weight = problem([61, case], n_classes)
         nodes = fit_cart(X, y, criterion=criterion, n_classes=n_classes, sample_weight=weight)
-        tree = pb.fit_cart(X, y, task="classification" if n_classes else "regression",
-                           criterion=criterion, sample_weight=weight)  # fmt: skip
+        tree = pb.fit_cart(
+            X,
+            y,
+            task="classification" if n_classes else "regression",
+            criterion=criterion,
+            sample_weight=weight,
+        )
         path = pb.prune_path(tree)
         assert path.lam[0] == 0.0
         assert path.n_leaves[-1] == 1
@@ -63,8 +68,9 @@ def test_path_of_given_rows(n_classes):
     rng = np.random.default_rng(62)
     X, weight = rng.normal(size=(300, 3)), rng.uniform(0.5, 1, 300)
     y = targets(rng, X, n_classes)
-    tree = pb.fit_cart(X, y, task="classification" if n_classes else "regression",
-                       sample_weight=weight, min_leaf=3)  # fmt: skip
+    tree = pb.fit_cart(
+        X, y, task="classification" if n_classes else "regression", sample_weight=weight, min_leaf=3
+    )
     for criterion in (None, "error") if n_classes else (None, "squared"):
         known = pb.prune_path(tree, criterion=criterion)
         given = pb.prune_path(tree, X, y, sample_weight=weight, criterion=criterion)

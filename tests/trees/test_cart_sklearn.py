@@ -18,16 +18,21 @@ def problem(n_classes, seed=0, n=400, d=4):
     rng = np.random.default_rng([71, n_classes, seed])
     X = distinct_matrix(rng, n, d)
     score = X[:, 0] + X[:, 1] / 2 + rng.normal(scale=n / 10, size=n)
-    y = np.round(score) if not n_classes else np.digitize(
-        score, np.quantile(score, np.arange(1, n_classes) / n_classes)
-    )  # fmt: skip
+    y = (
+        np.round(score)
+        if not n_classes
+        else np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+    )
     return X, y, rng.uniform(0.5, 2, n)
 
 
 def fits(X, y, weight, n_classes, criterion, **options):
     task = "classification" if n_classes else "regression"
-    names = {"max_leaves": "max_leaf_nodes", "min_leaf": "min_samples_leaf",
-             "min_split": "min_samples_split"}  # fmt: skip
+    names = {
+        "max_leaves": "max_leaf_nodes",
+        "min_leaf": "min_samples_leaf",
+        "min_split": "min_samples_split",
+    }
     theirs = {names.get(name, name): value for name, value in options.items()}
     peer = (DecisionTreeClassifier if n_classes else DecisionTreeRegressor)(
         criterion=criterion if n_classes else "squared_error", random_state=0, **theirs
@@ -109,9 +114,10 @@ def test_pruning_path(n_classes, criterion, min_leaf):
     tree, peer = fits(X, y, weight, n_classes, criterion, min_leaf=min_leaf)
     path = pb.prune_path(tree)
     model = (DecisionTreeClassifier if n_classes else DecisionTreeRegressor)(
-        criterion=criterion if n_classes else "squared_error", random_state=0,
+        criterion=criterion if n_classes else "squared_error",
+        random_state=0,
         min_samples_leaf=min_leaf,
-    )  # fmt: skip
+    )
     theirs = model.cost_complexity_pruning_path(X, y, sample_weight=weight)
     # It also splits pure nodes whose impurity rounds to more than 0: their prices are 0, or nearly.
     lam, risks = theirs.ccp_alphas * weight.sum(), theirs.impurities * weight.sum()

@@ -37,9 +37,11 @@ def both(table, n_parts, path, **options):
     for name in ("n_processes", "callback"):
         options.setdefault(name, None)
     parted = pb.shards.fit_forest(
-        [columns.select(of) for of in rows], [y[of] for of in rows],
-        sample_weight=None if weight is None else [weight[of] for of in rows], **options,
-    )  # fmt: skip
+        [columns.select(of) for of in rows],
+        [y[of] for of in rows],
+        sample_weight=None if weight is None else [weight[of] for of in rows],
+        **options,
+    )
     return contents(whole, path), contents(parted, path)
 
 
@@ -76,10 +78,14 @@ def test_processes_give_the_bytes_also_where_one_is_killed(tmp_path):
             os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
 
     parted = pb.shards.fit_forest(
-        [columns.select(rows) for rows in parts], [y[rows] for rows in parts],
-        sample_weight=[weight[rows] for rows in parts], members=4, rng=0, n_processes=2,
+        [columns.select(rows) for rows in parts],
+        [y[rows] for rows in parts],
+        sample_weight=[weight[rows] for rows in parts],
+        members=4,
+        rng=0,
+        n_processes=2,
         callback=kill,
-    )  # fmt: skip
+    )
     assert contents(parted, tmp_path) == contents(whole, tmp_path)
 
 
@@ -87,9 +93,12 @@ def test_a_callback_is_told_of_members_and_may_stop():
     columns, y, _ = TABLES["numbers"]
     told = []
     forest = pb.shards.fit_forest(
-        [columns], [y], members=9, rng=0,
+        [columns],
+        [y],
+        members=9,
+        rng=0,
         callback=lambda step, record: told.append(record.oob_error) or step == 3,
-    )  # fmt: skip
+    )
     assert len(forest) == len(told) == 3
     assert told[-1] == forest.oob.error
 
@@ -123,10 +132,14 @@ def test_targets_of_rows_of_weight_0_have_no_effect():
     parts = pb.shards.bin_columns([X[:20], X[20:]])
     one, other = (
         pb.shards.fit_forest(
-            parts, [of[:20], of[20:]], task="regression", members=3, rng=0,
+            parts,
+            [of[:20], of[20:]],
+            task="regression",
+            members=3,
+            rng=0,
             sample_weight=[weight[:20], weight[20:]],
         )
         for of in (y, large)
-    )  # fmt: skip
+    )
     assert len(np.unique(pb.predict(one, X))) > 5
     np.testing.assert_array_equal(pb.predict(one, X), pb.predict(other, X))

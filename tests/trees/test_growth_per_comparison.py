@@ -141,9 +141,9 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
         ({"tree_comparisons": 0.5}, ValueError, r"tree_comparisons: expected a number in \[1"),
         ({"tree_comparisons": ()}, ValueError, "tree_comparisons: expected a number, or those"),
         ({"tree_comparisons": "4"}, TypeError, "tree_comparisons"),
-        ({"search": "exact"}, NotImplementedError, "growth: expected \"free\" with search"),
+        ({"search": "exact"}, NotImplementedError, 'growth: expected "free" with search'),
     ],
-)  # fmt: skip
+)
 def test_errors(options, kind, message):
     X, z = data(100)
     with pytest.raises(kind, match=message):

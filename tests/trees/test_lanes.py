@@ -149,12 +149,19 @@ def one_hot_table(seed, n=1500):
 
 
 OPTIONS = [
-    {}, {"max_leaves": 20, "max_depth": None}, {"min_leaf": 25}, {"min_weight": 5.0, "l2": 0.5},
-    {"features_per_tree": 0.5, "features_per_split": 0.5, "rng": 1}, {"sums": "wide"},
-    {"monotone": {0: 1, 1: -1, 3: 1}}, {"interactions": [[0, 1], [1, 2, 3]]},
-    {"bag": 0.5, "rng": 2}, {"min_gain": 0.5, "leaf_step": "newton"}, {"loss": "softmax"},
+    {},
+    {"max_leaves": 20, "max_depth": None},
+    {"min_leaf": 25},
+    {"min_weight": 5.0, "l2": 0.5},
+    {"features_per_tree": 0.5, "features_per_split": 0.5, "rng": 1},
+    {"sums": "wide"},
+    {"monotone": {0: 1, 1: -1, 3: 1}},
+    {"interactions": [[0, 1], [1, 2, 3]]},
+    {"bag": 0.5, "rng": 2},
+    {"min_gain": 0.5, "leaf_step": "newton"},
+    {"loss": "softmax"},
     {"loss": "squared"},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

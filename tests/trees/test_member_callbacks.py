@@ -41,9 +41,12 @@ def tree_for_each(X, y, **options):
 
 
 FITS = {
-    "forest": forest, "bagging": bagging, "sbpmt": sbpmt, "regressions": regressions,
+    "forest": forest,
+    "bagging": bagging,
+    "sbpmt": sbpmt,
+    "regressions": regressions,
     "tree for each": tree_for_each,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=[1, 2])
@@ -166,9 +169,20 @@ def test_members_end_once_they_are_told(builder, monkeypatch):
 def test_boosting_ends_once_it_is_told(rounds, monkeypatch):
     X, y = problem(60)
     task = probit_problem(
-        X, y, None, 1, max_depth=1, min_leaf=5, min_split=2, steps=3, tol=None, safeguard=True,
-        criterion="gini", complexity=0.0, search="exact",
-    )  # fmt: skip
+        X,
+        y,
+        None,
+        1,
+        max_depth=1,
+        min_leaf=5,
+        min_split=2,
+        steps=3,
+        tol=None,
+        safeguard=True,
+        criterion="gini",
+        complexity=0.0,
+        search="exact",
+    )
     arguments = (task, [task.problem], task.weights, rounds, 0.5)
     assert 1 <= len(boost(*arguments).trees) <= rounds
     monkeypatch.setattr(threads._here, "stop", np.ones(1, dtype=np.int32))
@@ -189,7 +203,14 @@ def test_ctrl_c_ends_all_threads_of_sbpmt(n_threads):
     threading.Timer(0.3, send).start()
     with pytest.raises(KeyboardInterrupt):
         pb.fit_sbpmt(
-            X, y, members=8, rounds=1, steps=3_000_000, max_depth=0, tol=None, safeguard=False,
+            X,
+            y,
+            members=8,
+            rounds=1,
+            steps=3_000_000,
+            max_depth=0,
+            tol=None,
+            safeguard=False,
             n_threads=n_threads,
-        )  # fmt: skip
+        )
     assert time.monotonic() - sent[0] < 5

@@ -64,8 +64,11 @@ def test_forest_goes_on(tmp_path, columns, options):
         assert content(longer, tmp_path) == at_once
     steps = pb.continue_fit(
         pb.continue_fit(first, X, y, members=2, sample_weight=weight),
-        X, y, members=3, sample_weight=weight,
-    )  # fmt: skip
+        X,
+        y,
+        members=3,
+        sample_weight=weight,
+    )
     assert content(steps, tmp_path) == at_once
     assert len(first) == 6
 
@@ -93,9 +96,13 @@ def test_sum_with_validation_goes_on(tmp_path, patience, given, bag):
     X, y, _ = problem(3)
     other = problem(4)
     common = {
-        "loss": "logistic", "rng": 2, "patience": patience, "bag": bag,
-        "learning_rate": 1.0, "validation": (other[0], other[1] > 0) if given else 0.3,
-    }  # fmt: skip
+        "loss": "logistic",
+        "rng": 2,
+        "patience": patience,
+        "bag": bag,
+        "learning_rate": 1.0,
+        "validation": (other[0], other[1] > 0) if given else 0.3,
+    }
     first = pb.fit_stagewise(X, y > 0, steps=9, **common)
     more = {"validation": common["validation"]} if given else {}
     longer = pb.continue_fit(stored(first, tmp_path), X, y > 0, steps=6, **more)
@@ -327,15 +334,25 @@ def test_what_is_no_fit_is_refused():
 @pytest.mark.parametrize(
     "state",
     [
-        {}, {"bit_generator": "PCG64"}, {"bit_generator": ["PCG64"]},
+        {},
+        {"bit_generator": "PCG64"},
+        {"bit_generator": ["PCG64"]},
         {"bit_generator": "MT19937", "state": {"key": [0] * 624, "pos": 10**6}},
-        {"bit_generator": "PCG64", "state": {"state": 2**200, "inc": 1}, "has_uint32": 0,
-         "uinteger": 0},
-        {"bit_generator": "PCG64", "state": {"state": "1", "inc": 1}, "has_uint32": 0,
-         "uinteger": 0},
+        {
+            "bit_generator": "PCG64",
+            "state": {"state": 2**200, "inc": 1},
+            "has_uint32": 0,
+            "uinteger": 0,
+        },
+        {
+            "bit_generator": "PCG64",
+            "state": {"state": "1", "inc": 1},
+            "has_uint32": 0,
+            "uinteger": 0,
+        },
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_wrong_states_of_files_are_refused(tmp_path, state):
     X, y, _ = problem(16)
     forest = pb.fit_forest(X, y > 0, members=3, rng=0)

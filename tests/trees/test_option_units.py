@@ -68,10 +68,12 @@ def newton_gain(loss, y, above, f=0.0):
 SIGNS = np.repeat([-1.0, 1.0, -1.0, 1.0], [6, 1, 2, 6])
 COUNTS = np.repeat([0.0, 1.0, 2.0, 5.0], [6, 1, 2, 6])
 CASES = {
-    "squared": (SIGNS, "regression"), "logistic": (SIGNS, "classification"),
-    "exponential": (SIGNS, "classification"), "probit": (SIGNS, "classification"),
+    "squared": (SIGNS, "regression"),
+    "logistic": (SIGNS, "classification"),
+    "exponential": (SIGNS, "classification"),
+    "probit": (SIGNS, "classification"),
     "poisson": (COUNTS, "regression"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("search", ["free", "pooled", "best first"])
@@ -131,9 +133,13 @@ def test_reported_losses_of_numbers_are_mean_squared_errors(search):
     X, weight = r.normal(size=(90, 2)), r.uniform(0.5, 2.0, 90)
     y, held = X[:, 0] * X[:, 1], np.arange(90) % 3 == 0
     model = pb.fit_stagewise(
-        X[~held], y[~held], steps=4, sample_weight=weight[~held], search=search,
+        X[~held],
+        y[~held],
+        steps=4,
+        sample_weight=weight[~held],
+        search=search,
         validation=(X[held], y[held], weight[held]),
-    )  # fmt: skip
+    )
     for rows, losses in ((~held, model.training_loss), (held, model.validation_loss)):
         stages = [np.full(90, model.bias), *pb.staged_predict(model, X)]
         errors = [np.average((y - f)[rows] ** 2, weights=weight[rows]) for f in stages]

@@ -164,12 +164,17 @@ def test_scale_is_no_matter():
 @pytest.mark.parametrize(
     ("options", "growth"),
     [
-        ({"loss": "softmax"}, "free"), ({"max_depth": 2}, "free"), ({"max_depth": 3}, "symmetric"),
-        ({"max_leaves": 9}, "free"), ({"monotone": {0: 1}}, "free"),
-        ({"features_per_tree": 16, "rng": 0}, "symmetric"), ({"loss": "exponential"}, "symmetric"),
-        ({"validation": 0.2, "rng": 0}, "symmetric"), ({"growth": "free"}, "free"),
+        ({"loss": "softmax"}, "free"),
+        ({"max_depth": 2}, "free"),
+        ({"max_depth": 3}, "symmetric"),
+        ({"max_leaves": 9}, "free"),
+        ({"monotone": {0: 1}}, "free"),
+        ({"features_per_tree": 16, "rng": 0}, "symmetric"),
+        ({"loss": "exponential"}, "symmetric"),
+        ({"validation": 0.2, "rng": 0}, "symmetric"),
+        ({"growth": "free"}, "free"),
     ],
-)  # fmt: skip
+)
 def test_where_it_is_asked(options, growth):
     assert growth_of(*products(), **options) == growth
     if growth == "symmetric":

@@ -22,9 +22,14 @@ def assert_twin(case, at):
     options = {**options, "pooling": SHARES[options["growth"]]}
     del options["growth"]
     expected = twin.fit(
-        Columns(bins.codes, bins.n_bins, special), y, loss, weight, steps=3, listed=listed,
+        Columns(bins.codes, bins.n_bins, special),
+        y,
+        loss,
+        weight,
+        steps=3,
+        listed=listed,
         **options,
-    )  # fmt: skip
+    )
     assert [loss_ for _, _, loss_ in found] == expected.mean_loss, at
     assert np.array_equal(found[-1][1], expected.f), at
     for (grown, _, _), nodes, values in zip(
@@ -56,8 +61,11 @@ def restored():
 @pytest.mark.parametrize("level", [0, 1])
 def test_without_simd_the_bits_are_the_same(level, restored):
     *large, options = wide_case(n=9000)
-    cases = [(*large, {**options, "growth": growth, "sums": sums})
-             for growth in SHARES for sums in ("packed", "wide")]  # fmt: skip
+    cases = [
+        (*large, {**options, "growth": growth, "sums": sums})
+        for growth in SHARES
+        for sums in ("packed", "wide")
+    ]
     cases += [pooled_case(seed) for seed in range(60)]
     fast = [compiled(*case) for case in cases]
     boost.use_simd_level(level)
@@ -96,10 +104,12 @@ def test_nodes_of_a_level_of_a_symmetric_tree_have_one_cut_if_it_divides_them():
         while level:
             cuts = [(int(tree.feature[e]), float(tree.threshold[e])) for e, _ in level]
             assert any(
-                all(cut == other or len(set((X[rows, other[0]] > other[1]).tolist())) == 1
-                    for (_, rows), cut in zip(level, cuts, strict=True))
+                all(
+                    cut == other or len(set((X[rows, other[0]] > other[1]).tolist())) == 1
+                    for (_, rows), cut in zip(level, cuts, strict=True)
+                )
                 for other in set(cuts)
-            )  # fmt: skip
+            )
             below = []
             for (e, rows), cut in zip(level, cuts, strict=True):
                 is_above = X[rows, cut[0]] > cut[1]
@@ -110,10 +120,12 @@ def test_nodes_of_a_level_of_a_symmetric_tree_have_one_cut_if_it_divides_them():
 def test_pooled_trees_have_fewer_cuts_than_free_ones():
     X, y = data()
     free, pooled = (
-        [cuts_by_level(tree)[4] for tree in pb.fit_stagewise(
-            X, y, growth=growth, max_depth=5, steps=20).trees]
+        [
+            cuts_by_level(tree)[4]
+            for tree in pb.fit_stagewise(X, y, growth=growth, max_depth=5, steps=20).trees
+        ]
         for growth in ("free", "pooled")
-    )  # fmt: skip
+    )
     assert np.mean([len(cuts) for cuts in pooled]) < 0.7 * np.mean([len(cuts) for cuts in free])
 
 
@@ -125,7 +137,10 @@ def test_pooled_trees_of_few_levels_are_free():
     assert np.array_equal(free.trees.threshold, pooled.trees.threshold)
     assert np.array_equal(free.trees.value, auto.trees.value)
     assert [model.settings["growth"] for model in (free, pooled, auto)] == [
-        "free", "pooled", "pooled"]  # fmt: skip
+        "free",
+        "pooled",
+        "pooled",
+    ]
 
 
 def test_many_rows_grow_freely_as_their_weights_do(monkeypatch):
@@ -134,10 +149,12 @@ def test_many_rows_grow_freely_as_their_weights_do(monkeypatch):
     growths = [
         pb.fit_stagewise(*of, max_depth=5, steps=1, sample_weight=weight).settings["growth"]
         for of, weight in [
-            ((X, y), None), ((X, y), np.full(200, 3.0)), ((X, y), np.r_[np.full(199, 3.0), 1.0]),
+            ((X, y), None),
+            ((X, y), np.full(200, 3.0)),
+            ((X, y), np.r_[np.full(199, 3.0), 1.0]),
             ((X.repeat(3, axis=0), y.repeat(3)), None),
         ]
-    ]  # fmt: skip
+    ]
     assert growths == ["pooled", "pooled", "free", "free"]
 
 
@@ -145,10 +162,11 @@ def test_pooling_lowers_the_loss_of_products():
     X, y = data(4000)
     new, truth = data(4000, seed=1)
     error = {
-        growth: np.mean((pb.predict(pb.fit_stagewise(X, y, growth=growth, max_depth=6), new)
-                         - truth) ** 2)
+        growth: np.mean(
+            (pb.predict(pb.fit_stagewise(X, y, growth=growth, max_depth=6), new) - truth) ** 2
+        )
         for growth in ("auto", "free")
-    }  # fmt: skip
+    }
     assert error["auto"] < 0.95 * error["free"]
 
 

@@ -57,9 +57,14 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
     weight = weight if of == "weighted" else np.ones(len(y))
     tradeoff, sums = 0.004, {"max_leaves": leaves, "max_depth": 4, "steps": 6}
     model = pb.fit_stagewise(
-        X, y, sample_weight=None if of == "one" else weight, price_tradeoff=tradeoff, l2=1.0,
-        **sums, **SAID,
-    )  # fmt: skip
+        X,
+        y,
+        sample_weight=None if of == "one" else weight,
+        price_tradeoff=tradeoff,
+        l2=1.0,
+        **sums,
+        **SAID,
+    )
     ledgers, f = [set() for _ in y], np.full(len(y), model.bias)
     split = 0
     for tree in model.trees:
@@ -78,8 +83,9 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
             for i in rows:
                 paid[i].add(BOUGHT[j])
             at[int(tree.children[node, 0])], at[int(tree.children[node, 1])] = (
-                rows[~above], rows[above],
-            )  # fmt: skip
+                rows[~above],
+                rows[above],
+            )
         ledgers = paid
         f = f + tree.predict(X)
     assert split > 10
@@ -103,11 +109,18 @@ def test_units_of_weights_and_of_prices_do_not_matter():
     X, y, weight = data(2)
     fits = [
         pb.fit_stagewise(
-            X, y, sample_weight=unit * weight, l2=unit, steps=8, prices=[p * per for p in PRICES],
-            groups=GROUPS, comparison_price=0.02 * per, price_tradeoff=0.005 / per,
+            X,
+            y,
+            sample_weight=unit * weight,
+            l2=unit,
+            steps=8,
+            prices=[p * per for p in PRICES],
+            groups=GROUPS,
+            comparison_price=0.02 * per,
+            price_tradeoff=0.005 / per,
         )
         for unit, per in ((1.0, 1.0), (4.0, 1.0), (1.0, 8.0))
-    ]  # fmt: skip
+    ]
     for other in fits[1:]:
         assert np.array_equal(other.trees.feature, fits[0].trees.feature)
         assert np.array_equal(other.trees.threshold, fits[0].trees.threshold, equal_nan=True)

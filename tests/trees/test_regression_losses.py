@@ -28,11 +28,29 @@ def test_equals_the_twin(loss):
     X, y = numbers(loss, 60, 3)
     weight = np.random.default_rng(1).uniform(0.5, 2, 60)
     model = pb.fit_stagewise(
-        X, y, loss=loss, steps=4, learning_rate=0.5, max_depth=2, min_leaf=3,
-        sample_weight=weight, max_step=None, search="exact",
-    )  # fmt: skip
-    stages = fit_stagewise(X, y, loss, steps=4, rate=0.5, weight=weight, max_depth=2,
-                           start="constant", min_leaf=3, max_step=np.inf)  # fmt: skip
+        X,
+        y,
+        loss=loss,
+        steps=4,
+        learning_rate=0.5,
+        max_depth=2,
+        min_leaf=3,
+        sample_weight=weight,
+        max_step=None,
+        search="exact",
+    )
+    stages = fit_stagewise(
+        X,
+        y,
+        loss,
+        steps=4,
+        rate=0.5,
+        weight=weight,
+        max_depth=2,
+        start="constant",
+        min_leaf=3,
+        max_step=np.inf,
+    )
     found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
     for ours, theirs in zip(found, stages, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
@@ -58,10 +76,13 @@ def test_learns_and_lowers_the_loss(loss, search):
         assert found.mean() == pytest.approx(y.mean(), rel=0.02)
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [
-    (Absolute(), {"loss": "absolute_error"}),
-    (Quantile(0.8), {"loss": "quantile", "alpha": 0.8}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (Absolute(), {"loss": "absolute_error"}),
+        (Quantile(0.8), {"loss": "quantile", "alpha": 0.8}),
+    ],
+)
 def test_is_gradient_boosting_of_scikit_learn(ours, theirs):
     """Leaves of an odd number of rows have one best value; the rest is the same up to ties."""
     ensemble = pytest.importorskip("sklearn.ensemble")

@@ -100,8 +100,9 @@ def test_the_order_of_rows_does_not_matter(name, solved):
     one = compiled(columns, y, loss, weight, None, options)
     order = np.random.default_rng(1).permutation(len(y))
     bins = columns.columns
-    shuffled = replace(columns, label=columns.label[order],
-                       columns=replace(bins, codes=bins.codes[:, order]))  # fmt: skip
+    shuffled = replace(
+        columns, label=columns.label[order], columns=replace(bins, codes=bins.codes[:, order])
+    )
     other = compiled(shuffled, y[order], loss, weight[order], None, options)
     assert_same([(a, f[order], m) for a, f, m in one], other)
 
@@ -110,8 +111,9 @@ def test_rows_of_weight_0_may_be_left_out():
     columns, y, loss, weight, _, options = wide_case(n=9000)
     kept, bins = np.flatnonzero(weight), columns.columns
     one = compiled(columns, y, loss, weight, None, options)
-    fewer = replace(columns, label=columns.label[kept],
-                    columns=replace(bins, codes=bins.codes[:, kept]))  # fmt: skip
+    fewer = replace(
+        columns, label=columns.label[kept], columns=replace(bins, codes=bins.codes[:, kept])
+    )
     other = compiled(fewer, y[kept], loss, weight[kept], None, options)
     assert_same([(a, f[kept], m) for a, f, m in one], other)
 
@@ -218,8 +220,9 @@ def test_wide_sums_have_no_order_either(name):
     one = compiled(columns, y, loss, weight, None, options)
     order = np.random.default_rng(1).permutation(len(y))
     bins = columns.columns
-    shuffled = replace(columns, label=columns.label[order],
-                       columns=replace(bins, codes=bins.codes[:, order]))  # fmt: skip
+    shuffled = replace(
+        columns, label=columns.label[order], columns=replace(bins, codes=bins.codes[:, order])
+    )
     other = compiled(shuffled, y[order], loss, weight[order], None, options)
     assert_same([(a, f[order], m) for a, f, m in one], other)
 
@@ -378,9 +381,18 @@ def test_models_of_tables_say_what_the_fit_had(seed):
     weight = None if weight is None or not (weight > 0).all() else weight
     options = {"bag": [None, 0.5][seed % 2], "validation": [None, 0.25][seed % 3 == 0]}
     model = pb.fit_stagewise(
-        X, y, loss=NAMES[seed % 4], task="classification", steps=5, learning_rate=0.5,
-        max_depth=4, categorical=sorted(levels), sample_weight=weight, rng=0, **options,
-    )  # fmt: skip
+        X,
+        y,
+        loss=NAMES[seed % 4],
+        task="classification",
+        steps=5,
+        learning_rate=0.5,
+        max_depth=4,
+        categorical=sorted(levels),
+        sample_weight=weight,
+        rng=0,
+        **options,
+    )
     held = np.zeros(150, dtype=bool)
     if options["validation"]:
         state = np.random.default_rng(0)

@@ -29,8 +29,17 @@ from pboost.trees.steps import Steps
 
 #: What a tree is, whatever its numbers were while it grew.
 OF_NODES = (
-    "feature", "low", "high", "missing", "depth", "gradient", "curvature", "mean", "loss", "spread",
-)  # fmt: skip
+    "feature",
+    "low",
+    "high",
+    "missing",
+    "depth",
+    "gradient",
+    "curvature",
+    "mean",
+    "loss",
+    "spread",
+)
 
 
 @pytest.fixture
@@ -107,8 +116,13 @@ def test_models_do_not_depend_on_threads(small_shares, monkeypatch, name):
     scores = []
     for n_threads in (1, 2, 4, 8):
         model = pb.fit_stagewise(X, y, n_threads=n_threads, **options)
-        scores.append([pb.decision_function(model, X).tobytes(), model.training_loss.tobytes(),
-                       *(tree.value.tobytes() for tree in model.trees)])  # fmt: skip
+        scores.append(
+            [
+                pb.decision_function(model, X).tobytes(),
+                model.training_loss.tobytes(),
+                *(tree.value.tobytes() for tree in model.trees),
+            ]
+        )
     assert scores[1:] == scores[:1] * 3
 
 
@@ -141,8 +155,16 @@ def test_helpers_really_help():
     columns = problem(X, y.astype(int), None, {}, 2, 255)
     step = Steps(0.1, 4.0, True, 0.0, "auto")
     with threads.Workers(2) as workers:
-        rounds = Rounds(columns, 2.0 * y - 1.0, LOSSES["logistic"], weighed(np.ones(len(y))),
-                        np.zeros(len(y)), limits(6), step, workers=workers)  # fmt: skip
+        rounds = Rounds(
+            columns,
+            2.0 * y - 1.0,
+            LOSSES["logistic"],
+            weighed(np.ones(len(y))),
+            np.zeros(len(y)),
+            limits(6),
+            step,
+            workers=workers,
+        )
         until = time.monotonic() + 60  # another process may have the second processor
         while workers.helped < 20 and time.monotonic() < until:
             rounds.grow(np.arange(len(y)))

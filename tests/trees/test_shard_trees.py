@@ -128,10 +128,21 @@ def grown(table, n_parts):
     ]
     problem = parts.problem()
     limits, _, key = pb.trees.cart.cart_limits(
-        problem, np.random.default_rng(0), task="classification", criterion="gini", max_depth=4,
-        min_leaf=1, min_split=2, max_leaves=None, features_per_split=None, growth=None,
-        search="auto", max_bins=256, missing="learn", level_smoothing=2.0,
-    )  # fmt: skip
+        problem,
+        np.random.default_rng(0),
+        task="classification",
+        criterion="gini",
+        max_depth=4,
+        min_leaf=1,
+        min_split=2,
+        max_leaves=None,
+        features_per_split=None,
+        growth=None,
+        search="auto",
+        max_bins=256,
+        missing="learn",
+        level_smoothing=2.0,
+    )
     data, n = begin(Serial(shards), problem, parts.weights is not None)
     arrays = ShardArrays(data, n, limits, key, Serial(shards))
     grow_tree(arrays, workers, None)
@@ -219,12 +230,14 @@ REFUSED = {
     "task": ({"task": "classification", "criterion": "squared"}, ValueError, "criterion: expected"),
     "of two": ({"criterion": "kearns-mansour"}, ValueError, "is for two classes, got 3"),
     "leaves": (
-        {"max_leaves": 4, "growth": "depth-first"}, ValueError, "max_leaves: expected None",
+        {"max_leaves": 4, "growth": "depth-first"},
+        ValueError,
+        "max_leaves: expected None",
     ),
     "threads": ({"n_threads": 2, "n_processes": 2}, NotImplementedError, "n_threads: processes"),
     "smoothing": ({"level_smoothing": -1.0}, ValueError, "level_smoothing"),
     "unknown": ({"search": "exact"}, TypeError, "search"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", REFUSED)

@@ -79,8 +79,9 @@ def test_roots_counted_together_are_those_counted_alone(n_classes, most, monkeyp
     together = compiled(*case)
     few = np.arange(2000)
     bins = columns.columns
-    part = replace(columns, label=columns.label[few],
-                   columns=replace(bins, codes=bins.codes[:, few]))  # fmt: skip
+    part = replace(
+        columns, label=columns.label[few], columns=replace(bins, codes=bins.codes[:, few])
+    )
     small = compiled(part, y[few], *case[2:3], weight[few], *case[4:])
     monkeypatch.setattr(softmax_rounds, "LEAST_ROWS", 10**9)
     assert_same(together, compiled(*case))

@@ -130,10 +130,12 @@ def test_options_change_models_and_are_kept():
     models = [
         pb.fit_stagewise(X, y, steps=2, max_depth=5, rng=1, **options)
         for options in (
-            {"l2": 5.0}, {"min_leaf": 30}, {"bag": 0.5},
+            {"l2": 5.0},
+            {"min_leaf": 30},
+            {"bag": 0.5},
             *(held for held in HELD if "monotone" not in held),
         )
-    ]  # fmt: skip
+    ]
     values = [model.trees.value.tolist() for model in models]
     assert all(a != b for k, a in enumerate(values) for b in values[:k])
     free = models[3]

@@ -65,13 +65,31 @@ def test_equals_the_twin(name, start, max_step):
     task = "regression" if name == "numbers" else "classification"
     loss = LOSSES["squared" if name == "numbers" else name]
     model = pb.fit_stagewise(
-        X, y, loss=loss, task=task, steps=4, learning_rate=0.5, max_depth=2, min_leaf=3,
-        start=start, sample_weight=weight, max_step=max_step, search="exact",
-    )  # fmt: skip
+        X,
+        y,
+        loss=loss,
+        task=task,
+        steps=4,
+        learning_rate=0.5,
+        max_depth=2,
+        min_leaf=3,
+        start=start,
+        sample_weight=weight,
+        max_step=max_step,
+        search="exact",
+    )
     stages = fit_stagewise(
-        X, y, loss, steps=4, rate=0.5, weight=weight, max_depth=2, start=start, min_leaf=3,
+        X,
+        y,
+        loss,
+        steps=4,
+        rate=0.5,
+        weight=weight,
+        max_depth=2,
+        start=start,
+        min_leaf=3,
         max_step=np.inf if max_step is None else max_step,
-    )  # fmt: skip
+    )
     found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
     losses = [loss.reported * np.average(loss.value(y, f), weights=weight) for f in stages]
     np.testing.assert_allclose(model.training_loss, losses, rtol=1e-6)
@@ -87,9 +105,16 @@ def test_exponential_stumps_are_adaboost(criterion):
         X, y, rounds=25, weak=pb.weak.stump(criterion=criterion), votes="domain", smoothing=0
     )
     model = pb.fit_stagewise(
-        X, y, loss="exponential", steps=25, learning_rate=1, max_depth=1, start="zero",
-        max_step=None, search="exact",
-    )  # fmt: skip
+        X,
+        y,
+        loss="exponential",
+        steps=25,
+        learning_rate=1,
+        max_depth=1,
+        start="zero",
+        max_step=None,
+        search="exact",
+    )
     ours = list(pb.staged_decision_function(model, X))
     theirs = list(pb.staged_decision_function(boosted, X))
     splits = [(int(t.feature[0]), float(t.threshold[0])) for t in model.trees]
@@ -274,9 +299,14 @@ def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     for name in NAMES:
         model = pb.fit_stagewise(
-            X, X[:, 0] > 17, loss=name, task="classification", steps=400, learning_rate=1,
+            X,
+            X[:, 0] > 17,
+            loss=name,
+            task="classification",
+            steps=400,
+            learning_rate=1,
             max_step=None,
-        )  # fmt: skip
+        )
         assert (pb.predict(model, X) == (X[:, 0] > 17)).all()
         assert np.isfinite(pb.decision_function(model, X)).all()
 

@@ -91,9 +91,11 @@ def test_rows_that_are_held_out(validation, tmp_path):
             parts = [part.astype(np.int32) for part in np.split(np.arange(len(y)), cuts)]
             weights = None if weight is None else [weight[part] for part in parts]
             parted = pb.shards.fit_stagewise(
-                [columns.select(part) for part in parts], [target[part] for part in parts],
-                sample_weight=weights, **options,
-            )  # fmt: skip
+                [columns.select(part) for part in parts],
+                [target[part] for part in parts],
+                sample_weight=weights,
+                **options,
+            )
             assert contents(parted, tmp_path) == contents(whole, tmp_path), (name, loss)
             assert len(parted) < 30
 
@@ -151,9 +153,11 @@ def test_partitions_without_weight_or_of_one_row(tmp_path):
     options = {"steps": 5, "loss": "logistic"}
     whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
     parted = pb.shards.fit_stagewise(
-        [columns.select(rows) for rows in parts], [y[rows] for rows in parts],
-        sample_weight=[weight[rows] for rows in parts], **options,
-    )  # fmt: skip
+        [columns.select(rows) for rows in parts],
+        [y[rows] for rows in parts],
+        sample_weight=[weight[rows] for rows in parts],
+        **options,
+    )
     assert contents(parted, tmp_path) == contents(whole, tmp_path)
 
 

@@ -71,9 +71,13 @@ def problem(seed):
     total[:, 1] += seed % 4  # rows that have no value of this column elsewhere
     judged = np.stack([rng.random(k), rng.random(k) + 0.5, rng.random(k) + 0.5])
     judge = Judge(
-        judged, total, int(rng.integers(1, 500)), int(rng.integers(1, 5)),
-        [0.0, float(total[:k, 1].sum() / 5)][seed % 2], [0.0, 3.0][int(rng.integers(2))],
-    )  # fmt: skip
+        judged,
+        total,
+        int(rng.integers(1, 500)),
+        int(rng.integers(1, 5)),
+        [0.0, float(total[:k, 1].sum() / 5)][seed % 2],
+        [0.0, 3.0][int(rng.integers(2))],
+    )
     return column, n, has_holes, judge
 
 
@@ -104,8 +108,14 @@ def test_arrays_of_other_sizes_are_refused():
     here, above = np.empty((2, n), dtype=np.int32)
     given = [column, n, False, *judge, here, above, np.empty(judge.total.shape)]
     vector_boost.best_levels(*given)
-    for place, wrong in {0: column[:, :1].copy(), 1: n + 2, 3: judge.judged[:2],
-                         4: judge.total[:, :1].copy(), 9: here[:-1], 10: above[:-1],
-                         11: given[11][:, :1].copy()}.items():  # fmt: skip
+    for place, wrong in {
+        0: column[:, :1].copy(),
+        1: n + 2,
+        3: judge.judged[:2],
+        4: judge.total[:, :1].copy(),
+        9: here[:-1],
+        10: above[:-1],
+        11: given[11][:, :1].copy(),
+    }.items():
         with pytest.raises(ValueError, match="best_levels: arrays of different sizes"):
             vector_boost.best_levels(*given[:place], wrong, *given[place + 1 :])

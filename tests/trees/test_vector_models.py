@@ -38,8 +38,9 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
     for leaf in (1, 2):
         rows = node == leaf
         own = y[rows, None] == one.labels
-        step = (own - share).sum(axis=0) / ((share * (1 - share)).sum() * 0 + rows.sum()
-                * share * (1 - share) + 0.5)  # fmt: skip
+        step = (own - share).sum(axis=0) / (
+            (share * (1 - share)).sum() * 0 + rows.sum() * share * (1 - share) + 0.5
+        )
         np.testing.assert_allclose(tree.value[leaf], step, rtol=1e-4)
     losses = []
     for j in range(4):
@@ -137,10 +138,13 @@ def test_options_change_models_and_are_kept():
     models = [
         pb.fit_stagewise(X, y, **options, **more)
         for more in (
-            {"l2": 5.0}, {"min_leaf": 30}, {"bag": 0.5}, {"leaf_step": "newton"},
+            {"l2": 5.0},
+            {"min_leaf": 30},
+            {"bag": 0.5},
+            {"leaf_step": "newton"},
             *(held for held in HELD if "monotone" not in held),
         )
-    ]  # fmt: skip
+    ]
     values = [model.trees.value.tolist() for model in models]
     assert all(a != b for k, a in enumerate(values) for b in values[:k])
     assert all(tree.n_rows.min() >= 30 for tree in models[1].trees)

@@ -10,14 +10,25 @@ import pboost as pb
 X = np.random.default_rng(0).normal(size=(30, 2))
 Y = (X[:, 0] > 0).astype(int)
 LOSSES = {
-    "mae": "'absolute'", "MAE": "'absolute'", "mse": "'squared'", "RMSE": "'squared'",
-    "squared_error": "'squared'", "reg:squarederror": "'squared'", "absolute_error": "'absolute'",
-    "l1": "'absolute'", "l2": "'squared'", "pinball": "'quantile'", "Poisson": "'poisson'",
-    "count:poisson": "'poisson'", "binary": "'logistic'", "binary:logistic": "'logistic'",
-    "multiclass": "'softmax'", "multi:softprob": "'softmax'",
+    "mae": "'absolute'",
+    "MAE": "'absolute'",
+    "mse": "'squared'",
+    "RMSE": "'squared'",
+    "squared_error": "'squared'",
+    "reg:squarederror": "'squared'",
+    "absolute_error": "'absolute'",
+    "l1": "'absolute'",
+    "l2": "'squared'",
+    "pinball": "'quantile'",
+    "Poisson": "'poisson'",
+    "count:poisson": "'poisson'",
+    "binary": "'logistic'",
+    "binary:logistic": "'logistic'",
+    "multiclass": "'softmax'",
+    "multi:softprob": "'softmax'",
     "log_loss": "'logistic' for two labels or 'softmax' for more labels",
     "Logloss": "'logistic' for two labels or 'softmax' for more labels",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LOSSES)

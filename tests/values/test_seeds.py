@@ -22,7 +22,7 @@ DRAWING = {
         partial(pb.fit_stagewise, loss="logistic", steps=3), X, Y, bag=0.5, rng=rng
     ),
     "sbpmt": lambda rng: pb.fit_sbpmt(X, Y, members=3, rounds=1, steps=2, rng=rng),
-}  # fmt: skip
+}
 
 
 def test_a_random_state_is_a_seed():

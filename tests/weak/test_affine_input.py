@@ -100,9 +100,16 @@ def test_settings_are_those_given():
     weak = pb.weak.affine("gini", "binned", directions=9, terms=3, seed=5, max_bins=8)
     model = pb.fit_adaboost(X, Y, rounds=2, weak=weak)
     assert model.settings["weak"] == {
-        "kind": "affine", "criterion": "gini", "search": "binned", "max_bins": 8,
-        "min_weight": 0.0, "min_leaf": 1, "directions": 9, "terms": 3, "seed": 5,
-    }  # fmt: skip
+        "kind": "affine",
+        "criterion": "gini",
+        "search": "binned",
+        "max_bins": 8,
+        "min_weight": 0.0,
+        "min_leaf": 1,
+        "directions": 9,
+        "terms": 3,
+        "seed": 5,
+    }
 
 
 def test_a_callback_sees_nodes():

@@ -135,8 +135,9 @@ def test_smoothed_sets(criterion):
         label = np.concatenate([y[known], np.repeat(y[hole], len(present))])
         mass = np.concatenate([w[known], np.outer(w[hole], part).ravel()])
         more = len(X) / len(level)  # chance is that of as many rows as there are
-        expected = best_cut(X, (label > 0).astype(int), mass, criterion, 2, levels=[0],
-                            smoothing=smoothing * more)  # fmt: skip
+        expected = best_cut(
+            X, (label > 0).astype(int), mass, criterion, 2, levels=[0], smoothing=smoothing * more
+        )
         if expected is None:
             assert cut is None
             continue

@@ -18,9 +18,11 @@ def test_threshold_and_side_are_the_best(criterion, binned):
         X, y, w = random_holes(rng)
         options = {"min_leaf": int(rng.choice([1, 1, 2, 5])), "min_weight": rng.choice([0.0, 0.07])}
         learner = stump(
-            criterion, "binned" if binned else "exact", max_bins=int(rng.choice([2, 5, 256])),
+            criterion,
+            "binned" if binned else "exact",
+            max_bins=int(rng.choice([2, 5, 256])),
             **options,
-        )  # fmt: skip
+        )
         data, search, weights = searched(X, y, w, learner)
         expected = best_stump(
             X, y, w, criterion, edges=edges_of(data.columns) if binned else None, **options
@@ -141,8 +143,9 @@ def test_smoothed_sets(criterion, kind):
         learner = stump(criterion, kind, min_leaf=min_leaf, level_smoothing=smoothing)
         data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
         cut, label = search.best(weights), (y > 0).astype(int)
-        expected = best_cut(level[:, None], label, w, criterion, 2, min_leaf,
-                            levels=[0], smoothing=smoothing)  # fmt: skip
+        expected = best_cut(
+            level[:, None], label, w, criterion, 2, min_leaf, levels=[0], smoothing=smoothing
+        )
         if cut is None:
             assert expected is None
             continue

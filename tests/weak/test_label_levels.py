@@ -100,9 +100,19 @@ def test_equals_the_twin(seed, level):
     kernels.use_simd_level(level)
     try:
         n_here, n_orders, n_sides = kernels.search_levels(
-            in_lanes(table, k), n, k, lanes, factor, least, min_rows, smoothing,
-            missing is not None, here, order, score,
-        )  # fmt: skip
+            in_lanes(table, k),
+            n,
+            k,
+            lanes,
+            factor,
+            least,
+            min_rows,
+            smoothing,
+            missing is not None,
+            here,
+            order,
+            score,
+        )
     finally:
         kernels.use_simd_level(2)
     wanted = twin(for_it, against, whole, table[:n], missing, least, min_rows, smoothing)
@@ -116,12 +126,27 @@ def test_arrays_of_other_sizes_are_refused():
     k, n, table, *_ = problem(1)
     width = math.prod(kernels.lanes_of(k))
     given = [
-        in_lanes(table, k), n, k, np.zeros((2, width), dtype=np.int64), np.zeros((3, width)), 0.0,
-        1, 0.0, True, np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32),
+        in_lanes(table, k),
+        n,
+        k,
+        np.zeros((2, width), dtype=np.int64),
+        np.zeros((3, width)),
+        0.0,
+        1,
+        0.0,
+        True,
+        np.empty(n, dtype=np.int32),
+        np.empty((k, n), dtype=np.int32),
         np.empty(2 * (k + 1) * n),
-    ]  # fmt: skip
+    ]
     kernels.search_levels(*given)
-    for place, wrong in {1: n + 1, 3: given[3][:1], 4: given[4][:2], 9: given[9][:-1],
-                         10: given[10][:, :-1].copy(), 11: given[11][:-1]}.items():  # fmt: skip
+    for place, wrong in {
+        1: n + 1,
+        3: given[3][:1],
+        4: given[4][:2],
+        9: given[9][:-1],
+        10: given[10][:, :-1].copy(),
+        11: given[11][:-1],
+    }.items():
         with pytest.raises(ValueError, match="search_levels: arrays of different sizes"):
             kernels.search_levels(*given[:place], wrong, *given[place + 1 :])

@@ -112,8 +112,9 @@ def test_kernels_refuse_arrays_of_other_sizes():
 
 def test_minimise_finds_the_bottom_of_a_bowl():
     scale = np.array([1.0, 10.0, 100.0])
-    value, point = minimise(lambda p: (1 + scale @ (p - 1) ** 2, 2 * scale * (p - 1)),
-                            np.zeros(3), 60)  # fmt: skip
+    value, point = minimise(
+        lambda p: (1 + scale @ (p - 1) ** 2, 2 * scale * (p - 1)), np.zeros(3), 60
+    )
     np.testing.assert_allclose(point, 1, atol=1e-2)
     assert 1 <= value < 1.001
     start = np.array([2.0])
@@ -141,8 +142,9 @@ def test_a_direction_of_all_columns_is_found():
     rows = Rows(np.ascontiguousarray(columns), np.full(600, 1 / 600), 400)
     found = all_columns(rows)
     assert abs(found @ truth[:, 0]) > 0.99
-    shell = np.concatenate([np.sort(np.abs(Z))[:, ::-1] * rng.choice([-1, 1], 600),
-                            rng.normal(size=(4, 600))])  # fmt: skip
+    shell = np.concatenate(
+        [np.sort(np.abs(Z))[:, ::-1] * rng.choice([-1, 1], 600), rng.normal(size=(4, 600))]
+    )
     rows = Rows(np.ascontiguousarray(truth @ shell), np.full(600, 1 / 600), 300)
     assert abs(all_columns(rows) @ truth[:, 0]) > 0.9  # the means of the classes agree
 

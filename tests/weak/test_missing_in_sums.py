@@ -130,9 +130,21 @@ def walked(inputs, X, feature, threshold, next_, vote):
         tile = np.empty((d + inputs.n_inputs) * walk.TILE_ROWS)
         for start in range(0, n, step):
             bad = walk.walk(
-                X, feature, threshold, next_, vote, walk.is_chain(next_), 0.25, d, start,
-                min(start + step, n), score, tile, None, *pair,
-            )  # fmt: skip
+                X,
+                feature,
+                threshold,
+                next_,
+                vote,
+                walk.is_chain(next_),
+                0.25,
+                d,
+                start,
+                min(start + step, n),
+                score,
+                tile,
+                None,
+                *pair,
+            )
             if bad:
                 return None
         found.append(score)

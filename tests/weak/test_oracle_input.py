@@ -56,17 +56,26 @@ def no_clock():
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
-        ({"stop": "first"}, "stop"), ({"stop": None}, "stop"), ({"stop": 0}, "stop"),
-        ({"stop": 2.5}, "stop"), ({"stop": True}, "stop"), ({"stop": 65_536}, "stop"),
-        ({"estimator": "MAP"}, "estimator"), ({"estimator": None}, "estimator"),
-        ({"max_draws": 0}, "max_draws"), ({"max_draws": 1e3}, "max_draws"),
-        ({"max_draws": 65_536}, "max_draws"), ({"stop": 5, "max_draws": 10}, "max_draws"),
-        ({"clock": no_clock}, "clock"), ({"stop": 5, "clock": no_clock}, "clock"),
+        ({"stop": "first"}, "stop"),
+        ({"stop": None}, "stop"),
+        ({"stop": 0}, "stop"),
+        ({"stop": 2.5}, "stop"),
+        ({"stop": True}, "stop"),
+        ({"stop": 65_536}, "stop"),
+        ({"estimator": "MAP"}, "estimator"),
+        ({"estimator": None}, "estimator"),
+        ({"max_draws": 0}, "max_draws"),
+        ({"max_draws": 1e3}, "max_draws"),
+        ({"max_draws": 65_536}, "max_draws"),
+        ({"stop": 5, "max_draws": 10}, "max_draws"),
+        ({"clock": no_clock}, "clock"),
+        ({"stop": 5, "clock": no_clock}, "clock"),
         ({"stop": "stopwatch", "clock": 3.0}, "clock"),
-        ({"of": "flip"}, "of"), ({"of": pb.observation.sampled()}, "of"),
+        ({"of": "flip"}, "of"),
+        ({"of": pb.observation.sampled()}, "of"),
     ],
     ids=lambda value: str(value).split(" at 0x")[0],
-)  # fmt: skip
+)
 def test_options_of_sampled(arguments, name):
     with pytest.raises((ValueError, TypeError), match=rf"^{name}: "):
         pb.observation.sampled(**arguments)
@@ -76,9 +85,12 @@ def test_options_that_are_fine():
     assert pb.observation.sampled(np.int32(4)).stop == 4
     assert pb.observation.sampled().max_draws == 1000
     assert pb.observation.sampled().settings() == {
-        "kind": "sampled", "stop": "first-increase", "estimator": "map", "max_draws": 1000,
+        "kind": "sampled",
+        "stop": "first-increase",
+        "estimator": "map",
+        "max_draws": 1000,
         "of": {"kind": "exact"},
-    }  # fmt: skip
+    }
 
 
 @builders
@@ -223,10 +235,17 @@ def test_estimators_that_are_none():
         (Estimator(lambda X: np.full((len(X), 2), "p")), r"predict_proba\(\) failed.*ValueError"),
     ],
     ids=[
-        "raises", "one class", "other classes", "one column", "no columns", "nan", "above 1",
-        "below 0", "text",
+        "raises",
+        "one class",
+        "other classes",
+        "one column",
+        "no columns",
+        "nan",
+        "above 1",
+        "below 0",
+        "text",
     ],
-)  # fmt: skip
+)
 def test_estimators_that_go_wrong(builder, observation, estimator, why):
     weak = pb.weak.from_estimator(estimator)
     with pytest.raises((RuntimeError, ValueError), match=f"weak classifier 0: .*{why}"):
@@ -249,9 +268,13 @@ def test_fit_that_fails():
 def test_rows_that_are_none(builder):
     weak = pb.weak.oracle(lambda *_: good)
     for wrong, error in (
-        (pb.sort_columns(X), TypeError), (pb.bin_columns(X), TypeError), (3.0, ValueError),
-        ([[1.0], [2.0, 3.0]], ValueError), (X[:, :0], ValueError), (X[:-1], ValueError),
-    ):  # fmt: skip
+        (pb.sort_columns(X), TypeError),
+        (pb.bin_columns(X), TypeError),
+        (3.0, ValueError),
+        ([[1.0], [2.0, 3.0]], ValueError),
+        (X[:, :0], ValueError),
+        (X[:-1], ValueError),
+    ):
         with pytest.raises(error, match=r"^(X|y): "):
             fit(builder, weak, features=wrong)
     model = fit(builder, weak, pb.observation.sampled(2))

@@ -29,8 +29,12 @@ def path(tmp_path):
     return tmp_path / "model.npz"
 
 
-def sums(start=(0, 1, 3, 5), feature=(2, 0, 3, 1, 1), threshold=(0.0, -1.0, 2.0, 1e-300, 5.0),
-         vote=((1, -1),) * 5):  # fmt: skip
+def sums(
+    start=(0, 1, 3, 5),
+    feature=(2, 0, 3, 1, 1),
+    threshold=(0.0, -1.0, 2.0, 1e-300, 5.0),
+    vote=((1, -1),) * 5,
+):
     return Separators(start, feature, threshold, vote)
 
 
@@ -152,16 +156,32 @@ def test_unknown_units_of_cost():
 
 def test_settings_are_those_given():
     weak = pb.weak.separator(
-        5, smoothing=0.1, learning_rate=0.5, votes="symmetric", criterion="gini", search="binned",
+        5,
+        smoothing=0.1,
+        learning_rate=0.5,
+        votes="symmetric",
+        criterion="gini",
+        search="binned",
         max_bins=8,
-    )  # fmt: skip
+    )
     model = pb.fit_adaboost(X, Y, rounds=2, weak=weak)
     assert model.settings["weak"] == {
-        "kind": "separator", "stumps": 5, "smoothing": 0.1, "learning_rate": 0.5,
+        "kind": "separator",
+        "stumps": 5,
+        "smoothing": 0.1,
+        "learning_rate": 0.5,
         "votes": "symmetric",
-        "stump": {"kind": "stump", "criterion": "gini", "search": "binned", "max_bins": 8,
-                  "min_weight": 0.0, "min_leaf": 1, "missing": "learn", "level_smoothing": 0.0},
-    }  # fmt: skip
+        "stump": {
+            "kind": "stump",
+            "criterion": "gini",
+            "search": "binned",
+            "max_bins": 8,
+            "min_weight": 0.0,
+            "min_leaf": 1,
+            "missing": "learn",
+            "level_smoothing": 0.0,
+        },
+    }
 
 
 def test_a_callback_sees_nodes():
@@ -185,8 +205,11 @@ def test_inputs_are_not_modified():
 
 
 def test_separators_are_named_by_their_size():
-    names = ("separator 0 (1 stump, 1 column)", "separator 1 (2 stumps, 2 columns)",
-             "separator 2 (2 stumps, 1 column)")  # fmt: skip
+    names = (
+        "separator 0 (1 stump, 1 column)",
+        "separator 1 (2 stumps, 2 columns)",
+        "separator 2 (2 stumps, 1 column)",
+    )
     assert sums().names(("a", "b", "c", "d")) == names
     model = oblique_tree()
     assert "node 1: separator 2 (2 stumps, 1 column) <= " in pb.describe(model)

@@ -78,9 +78,13 @@ def test_trees_of_exact_answers(criterion, growth):
     learner = SeparatorLearner(rounds=STUMPS, smoothing=1e-3, criterion=criterion)
     twin = fit_soft_tree(X, y, nodes=8, growth=growth, learner=learner, sample_weight=weight)
     model = pb.fit_boosted_tree(
-        X, y, nodes=8, growth=growth, weak=pb.weak.separator(STUMPS, criterion=criterion),
+        X,
+        y,
+        nodes=8,
+        growth=growth,
+        weak=pb.weak.separator(STUMPS, criterion=criterion),
         sample_weight=weight,
-    )  # fmt: skip
+    )
     check(model, twin, learner)
     found = pb.certificate(model, X, y, sample_weight=weight)
     np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
@@ -249,9 +253,11 @@ def test_collapsed_and_direct_sums():
 def test_sums_of_any_votes():
     rng = np.random.default_rng(10)
     inputs = Separators(
-        [0, 1, 40, 90], rng.integers(0, 3, 90), rng.normal(size=90).round(1),
+        [0, 1, 40, 90],
+        rng.integers(0, 3, 90),
+        rng.normal(size=90).round(1),
         rng.normal(size=(90, 2)),
-    )  # fmt: skip
+    )
     X = rng.normal(size=(300, 3)).round(1)
     direct = np.column_stack([sums(*stumps_of(inputs, k), X) for k in range(3)])
     np.testing.assert_allclose(inputs.values(X), direct, rtol=0, atol=1e-12)
@@ -352,9 +358,13 @@ def test_early_stopping_keeps_the_errors_of_all_stages():
         for dtype in (np.float64, np.float32):
             rows = X.astype(dtype)
             model = fit(
-                rows[train], y[train], weak=WEAK, validation=(rows[test], y[test]), patience=4,
+                rows[train],
+                y[train],
+                weak=WEAK,
+                validation=(rows[test], y[test]),
+                patience=4,
                 **{size: 20},
-            )  # fmt: skip
+            )
             plain = fit(
                 rows[train], y[train], weak=WEAK, **{size: len(model.record.validation) - 1}
             )
