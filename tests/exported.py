@@ -48,10 +48,6 @@ WITH_HOLES = {
     "matryoshka, soft": lambda: pb.fit_matryoshka(
         X, TWO, shape=(3, 3), observation=ADATREE, **LEVELS
     ),
-    "both ways": lambda: pb.fit_boosted_tree(
-        X, TWO, nodes=9, weak=pb.weak.stump(missing="both"), **LEVELS
-    ),
-    "cart, both ways": lambda: pb.fit_cart(X, TWO, missing="both", **SMALL, **LEVELS),
     "votes": lambda: pb.fit_boosted_tree(X, THREE, nodes=9, **LEVELS),
     "chain of votes": lambda: pb.fit_adaboost(X, THREE, rounds=6, **LEVELS),
     "cart": lambda: pb.fit_cart(X, TWO, **SMALL, **LEVELS),

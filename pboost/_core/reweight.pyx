@@ -86,9 +86,9 @@ def reweight(
     """Reweight rows start..stop-1 by their bin codes.
 
     Rows of `cut_bin` lie below the cut, or, if `leave_bin`, keep their weights and count as 0, to be
-    dealt with by `reweight_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes), or of
-    more sides, source; team: where the threads are that share the rows; side (256,): that of each code, or None where codes above `cut_bin` lie above;
-    OUT weight, fixed. Returns the fixed-point mass of class -1 and of class +1 among these rows.
+    dealt with by `reweight_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes),
+    source; team: where the threads are that share the rows; side (256,): that of each code, or None
+    where codes above `cut_bin` lie above; OUT weight, fixed. Returns the fixed-point mass of class -1 and of class +1 among these rows.
     """
     cdef Reweight all
     cdef Py_ssize_t n = weight.shape[0]

@@ -209,7 +209,7 @@ def fit_boosted_tree(
             own = ImpurityTree(fit.data, weak, rule, limits)
             return own.model(settings, own.grow(told))
         is_plain = is_exact and prices is None
-        if is_plain and isinstance(weak, ColumnLearner) and not weak.goes_both_ways(fit.data):
+        if is_plain and isinstance(weak, ColumnLearner):
             arrays = BoostedArrays(fit.data, weak, rule, limits)
             return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))
         return fit.grown(SoftTree(fit.data, fit.observer(workers), rule, limits), settings, told)

@@ -179,11 +179,10 @@ def continue_graph(
     observation, learner, rule, way = more.observation, more.learner, more.rule, more.way
     joins, size, limits, settings = more.joins, more.size, more.limits, more.settings
     generator = as_generator(rng)
-    if model.n_votes > 1 and (refusal(learner, observation) or model.goes_both):
+    if model.n_votes > 1 and refusal(learner, observation):
         raise NotImplementedError(
-            "model: graphs whose exits have several votes are continued with stumps, and where "
-            f"missing values lie on one side, and with answers of a table, got {learner!r} and "
-            f"{observation!r}"
+            "model: graphs whose exits have several votes are continued with stumps and with "
+            f"answers of a table, got {learner!r} and {observation!r}"
         )
     data = _prepare(model, X, y, sample_weight, more.searched, n_threads)
     model = renumbered(model, data)
@@ -196,8 +195,7 @@ def continue_graph(
             more_trees.replay(model, joins=joins)
             return more_trees.model(settings, more_trees.grow(callback))
     with Workers(n_threads, data.cells) as workers, told as callback:
-        one_way = not (model.goes_both or learner.goes_both_ways(data))
-        if way == "tree" and observation.is_exact and model.answer is None and one_way:
+        if way == "tree" and observation.is_exact and model.answer is None:
             arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
             arrays.replay(model)
             return arrays.model(settings, grow_tree(arrays, workers, callback))
@@ -360,11 +358,6 @@ def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> 
         )
     if isinstance(observation, Sampled):
         raise NotImplementedError("observation: models cannot be continued with sampled answers")
-    if model.goes_both and isinstance(observation, Gaussian):
-        raise NotImplementedError(
-            "observation: models whose rows go both ways where values are missing cannot be "
-            "continued with gaussian answers"
-        )
     is_gaussian = model.sigma is not None
     if model.n_nodes and is_gaussian != isinstance(observation, Gaussian):
         expected = "gaussian answers" if is_gaussian else "answers that are not gaussian"

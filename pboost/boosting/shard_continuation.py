@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pboost.boosting.continuation import GoesOn, as_of_model, renumbered, tables_of
-from pboost.boosting.shards import refuse_both_ways, shards_of, stump_of, whole_of
+from pboost.boosting.shards import shards_of, stump_of, whole_of
 from pboost.data.engines import Engine
 from pboost.data.parts import Parts, read_parts
 from pboost.growth.shard_processes import places
@@ -87,11 +87,6 @@ class PartsGoOn:
                 "model: on partitions chains go on with `rounds`, and trees of uncertain answers "
                 "with `nodes`, of two labels; pboost.continue_fit takes any graph, of one table"
             )
-        if model.goes_both:
-            raise NotImplementedError(
-                "model: graphs whose rows go both ways where values are missing are not continued "
-                "on partitions"
-            )
         return cls(model, more, learner, answers)
 
     @property
@@ -103,7 +98,6 @@ class PartsGoOn:
         """Return the model of the rows that the engine has."""
         model, more = self.model, self.more
         columns_to_fit(model, parts.columns[0])
-        refuse_both_ways(self.learner, parts)
         if not np.array_equal(parts.labels, model.labels):
             raise ValueError(
                 f"y: expected the labels of the model, {shown(model.labels.tolist())}, got "

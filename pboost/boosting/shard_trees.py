@@ -13,7 +13,7 @@ from pboost._core.votes import VoteRule
 from pboost.boosting.boosted_tree import NO_END
 from pboost.boosting.fit import graph_settings
 from pboost.boosting.shard_validation import Held, Watched, held_out
-from pboost.boosting.shards import refuse_both_ways, shards_of, stump_of, whole_of
+from pboost.boosting.shards import shards_of, stump_of, whole_of
 from pboost.data.columns import BinnedColumns
 from pboost.data.engines import Engine
 from pboost.data.parts import Parts, read_parts
@@ -111,8 +111,7 @@ def fit_boosted_tree(
     RuntimeError
         If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
-        For other weak learners and observations, `n_threads` with `n_processes`, and for
-        ``weak.stump(missing="both")`` where values are missing.
+        For other weak learners and observations, and for `n_threads` with `n_processes`.
 
     Notes
     -----
@@ -218,7 +217,6 @@ class BoostedOptions:
         self, parts: Parts, engine: Engine, workers: Workers, held: Held | None = None
     ) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
-        refuse_both_ways(self.learner, parts)
         if not self.observation.is_exact:
             return self._fit_soft(parts, engine, workers, held)
         root = begin_boosted(engine, parts)

@@ -19,7 +19,6 @@ from pboost.data.columns import BinnedColumns
 from pboost.data.engines import Engine
 from pboost.data.part_bins import bin_columns
 from pboost.data.parts import Parts, read_parts
-from pboost.data.special_columns import HOLES
 from pboost.data.splits import Validation
 from pboost.data.training import TrainingData
 from pboost.growth.shard_processes import places
@@ -112,8 +111,7 @@ def fit_adaboost(
     RuntimeError
         If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
-        For other weak learners and observations, `n_threads` with `n_processes`, and for
-        ``weak.stump(missing="both")`` where values are missing.
+        For other weak learners and observations, and for `n_threads` with `n_processes`.
 
     Notes
     -----
@@ -184,7 +182,6 @@ class Options:
         self, parts: Parts, engine: Engine, workers: Workers, held: Held | None = None
     ) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
-        refuse_both_ways(self.learner, parts)
         data = whole_of(parts, begin(engine, parts.weights is not None))
         self.learner.is_exact(data.problem)  # raises where the options do not go with the bins
         observer = observer_of(self.observation, data, sharded(self.learner, engine), workers)
@@ -209,16 +206,6 @@ def shards_of(parts: Parts, observation: Observation) -> list[Given]:
 def whole_of(parts: Parts, begun: Begun) -> TrainingData:
     """Return the data of a fit whose rows are elsewhere."""
     return parts.whole(begun.exponent, begun.scale, begun.masses, begun.bin_start)
-
-
-def refuse_both_ways(weak: Stump, parts: Parts) -> None:
-    """Raise NotImplementedError where rows with missing values would go both ways."""
-    special = parts.columns[0].special
-    if weak.goes_both and special is not None and (special & HOLES).any():
-        raise NotImplementedError(
-            'weak: missing="both" is not implemented for partitions with missing values; '
-            '"learn" sends them to one side'
-        )
 
 
 def stump_of(weak: Weak, observation: Observation) -> tuple[Stump, Observation]:

@@ -27,7 +27,6 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.sides import WORDS
 from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray, first_false
-from pboost.weak.smoothed_levels import pull_of, smoothed_away
 from pboost.weak.stump_search import Stump
 
 #: f(z) of shares z, elementwise.
@@ -38,6 +37,8 @@ GRID = 1024
 ROUNDING = 1e-9
 #: Cuts evaluated at a time, over several features.
 CUTS_AT_A_TIME = 1 << 15
+#: The most that smoothing adds to a level, beside the mass of all levels.
+MOST_PULL = 1e6
 
 
 def values_of(impurity: Impurity, z: FloatArray) -> FloatArray:
@@ -108,11 +109,6 @@ class ImpurityStump(Stump):
 
 def by_impurity(weak: Stump, impurity: Any) -> ImpurityStump:
     """Return stumps that are chosen by an impurity, checked."""
-    if weak.goes_both:
-        raise NotImplementedError(
-            'weak: missing="both" with an impurity of your own is not implemented; "learn" sends '
-            "missing values to the exit that lowers it most"
-        )
     return ImpurityStump(
         min_weight=weak.min_weight,
         min_leaf=weak.min_leaf,
@@ -424,3 +420,45 @@ class ImpurityTree(BestFirst):
         codes = arrays.codes[features, rows]
         order = np.argsort(codes, axis=1, kind="stable")
         return rows[order], np.diff(np.take_along_axis(codes, order, axis=1), axis=1) > 0
+
+
+def pull_of(
+    smoothing: float,
+    negative: NDArray[Any],
+    positive: NDArray[Any],
+    whole: tuple[float, float],
+    n_rows: int,
+) -> float:
+    """Return the mass of the node's own share that is added to each level, see `_core/_levels.pxd`.
+
+    `negative` and `positive` are the masses of the levels that have some, `whole` the node's.
+    """
+    n, p = float(whole[0]), float(whole[1])
+    chance = smoothing * max(len(positive) - 2, 0)
+    if chance <= 0 or n <= 0 or p <= 0:
+        return 0.0
+    mass = np.asarray(negative + positive, dtype=np.float64)
+    apart = positive - mass * (p / (n + p))
+    squares = float((apart * (apart / mass)).sum()) * (n_rows / n * ((n + p) / p))
+    known = float(mass.sum())
+    if squares - chance <= chance / (MOST_PULL * len(mass)):
+        return MOST_PULL * known
+    return known / len(mass) * (chance / (squares - chance))
+
+
+def smoothed_away(
+    left: FloatArray, all_: float, low: NDArray[Any], high: NDArray[Any], whole: tuple[float, float]
+) -> NDArray[np.int64]:
+    """Return how much of class +1 smoothing adds below cuts.
+
+    By how much levels depart from the node's share, smoothed: `left` those below each cut, `all_`
+    those of all; `low` and `high` are the masses of class -1 and +1 below, `whole` the node's.
+    """
+    n, p = float(whole[0]), float(whole[1])
+    below = np.asarray(low + high, dtype=np.float64)
+    apart = np.asarray(high - below * (p / (n + p)))
+    kept = np.ones(len(apart))
+    np.divide(left - all_ * (below / (n + p)), apart, out=kept, where=apart != 0)
+    moved = -((1 - np.clip(kept, 0, 1)) * apart).astype(np.int64)
+    most, least = np.minimum(low, p - high), np.minimum(high, n - low)
+    return np.asarray(np.clip(moved, -least, most)).astype(np.int64)

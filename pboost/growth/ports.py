@@ -115,13 +115,7 @@ class PortGrowth(Growth):
 
     def best(self, port: Any, weights: Weights) -> Cut | None:
         """Return the weak classifier for a port."""
-        if self.search.needs_reach:
-            return self.search.best_for_reach(weights, self.reach_at(port, weights))
         return self.search.best(weights)
-
-    def reach_at(self, port: Any, weights: Weights) -> FloatArray:
-        """Return the reach masses of the rows at a port."""
-        return np.asarray(port.reach)
 
     def side_reach(self, port: Any, cut: Cut, weights: Weights) -> FloatArray:
         """Return the reach masses (side, class) that a cut makes at a port."""

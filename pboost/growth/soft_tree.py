@@ -279,14 +279,6 @@ class SoftTree(PortGrowth, BestFirst):
             return self.search.best_by_reach(weights, class_factors(exit_.votes))
         return super().best(exit_, weights)
 
-    def reach_at(self, exit_: SoftExit, weights: Weights) -> FloatArray:
-        """Return the reach masses of the rows at an exit, in some unit."""
-        reach, middle = weights.real.copy(), self.data.n_negative
-        negative, positive = class_factors(exit_.votes)
-        reach[:middle] *= negative
-        reach[middle:] *= positive
-        return reach
-
     def side_reach(self, exit_: SoftExit, cut: Cut, weights: Weights) -> FloatArray:
         """Return the reach masses (side, class) that a cut makes at an exit."""
         return side_masses(cut, weights) * class_factors(exit_.votes)

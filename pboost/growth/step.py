@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
-from pboost.data.subsets import HALF, Subsets
+from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT
@@ -211,10 +211,8 @@ def sure(counted: float, exact: float) -> float:
 def asked_at(model: DecisionGraph, node: int) -> dict[str, Any]:
     """Return what a node of a model asks, as `WeakSearch.cut_at` takes it."""
     feature, threshold = int(model.feature[node]), float(model.threshold[node])
-    share = 0.0 if model.missing is None else float(model.missing[node])
-    found: dict[str, Any] = {"feature": feature, "threshold": threshold, "side": int(share > HALF)}
-    if share not in (0, 1):
-        found["share"] = share
+    side = 0 if model.missing is None else int(model.missing[node])
+    found: dict[str, Any] = {"feature": feature, "threshold": threshold, "side": side}
     subsets = model.inputs
     if not isinstance(subsets, Subsets) or feature < subsets.n_columns:
         return found

@@ -54,8 +54,6 @@ class CartLimits:
     level_smoothing : float
         Rows of average weight that the shares of a level, by which levels are put in order, are
         mixed with; their shares are the node's.
-    goes_both : bool
-        Whether rows go both ways where their value is missing.
     comparisons : tuple of float
         Of the trees of a sum that are grown by gain per comparison, one after another, of which the
         last stands for those that follow: mean comparisons of a row at most.
@@ -75,7 +73,6 @@ class CartLimits:
     min_weight: float = 0.0
     target: float = -1.0
     level_smoothing: float = 0.0
-    goes_both: bool = False
     comparisons: tuple[float, ...] = ()
     prices: Prices | None = None
 

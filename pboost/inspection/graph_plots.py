@@ -82,8 +82,7 @@ def plot_graph(
     names = input_names(model)
     asked = []
     for node in range(model.n_nodes):
-        yes, _, both = of_missing(model, node)
-        asked.append(question(model, names, node) + yes + both)
+        asked.append(question(model, names, node) + of_missing(model, node)[0])
     vote = model.vote.reshape(model.n_nodes, 2, model.n_votes)
     best = np.argmax(vote, axis=2) if model.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
     labels = model.labels.tolist()

@@ -105,7 +105,6 @@ class _Leaves:
     def _part(self, e: int, k: int) -> None:
         """Say which rows reach the children of a node that compares column number k."""
         tree, feature = self.tree, int(self.tree.feature[e])
-        share = None if tree.share is None else tree.share[e]
         for side, child in enumerate(tree.children[e]):
             for part in (self.low, self.high, self.levels, self.holes):
                 part[child] = part[e]
@@ -116,7 +115,7 @@ class _Leaves:
                 self.low[child, k] = max(self.low[child, k], tree.threshold[e])
             else:
                 self.high[child, k] = min(self.high[child, k], tree.threshold[e])
-            if tree.missing is not None and (share is None or not 0 < share < 1):
+            if tree.missing is not None:
                 self.holes[child, k] &= tree.missing[e] == side
 
     def are_ordered(self, way: int) -> bool:

@@ -455,26 +455,6 @@ class Averaged(Model):
                 "see predict_proba"
             )
 
-    def expected_mean(self, X: Any) -> FloatArray:
-        """Return the mean where rows go both ways whose values are missing."""
-        raise self.is_no_graph("route='expected'")
-
-    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
-        """Return the expected number, or by how much the second label is expected to lead."""
-        if route != "expected" or sigma is not None:
-            return super().score_by_route(route, X, rng, draws, sigma)
-        mean = self.expected_mean(X)
-        self._check_two()
-        return mean if self.labels is None else lead_of_second(mean)
-
-    def proba_by_route(self, route: str, X: Any) -> FloatArray:
-        """Return the expected share of each label."""
-        if self.labels is None:
-            raise TypeError(f"model: {self.of_numbers} no probabilities")
-        if route != "expected":
-            raise self.is_no_graph(f"route={route!r}")
-        return self.expected_mean(X)
-
 
 def check_model(model: Any) -> None:
     """Raise TypeError if this is no model."""
@@ -615,8 +595,7 @@ def predict_proba(model: Model, X: Any, *, route: str = "hard") -> FloatArray:
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     route : {"hard", "expected"}
-        Which exits rows take, see `decision_function`. Trees and forests have "expected" where they
-        were fitted with ``missing="both"``: the mean over both ways of rows whose value is missing.
+        Which exits rows take, see `decision_function`.
 
     Returns
     -------

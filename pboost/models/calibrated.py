@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost.data.row_digest import Digest
 from pboost.data.table import Table
 from pboost.models import stored
-from pboost.models.base import Averaged, Model, two_probabilities
+from pboost.models.base import Model, two_probabilities
 from pboost.models.checked_numbers import check_offsets
 from pboost.models.early_exit import Inner
 from pboost.models.exits import Left
@@ -169,8 +169,6 @@ class CalibratedModel(Model):
 
     def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
         """Return the decision values that go with those of the model by the route."""
-        if isinstance(self.model, Averaged) and self.n_votes > 1 and route == "expected":
-            return self.calibrated(self.model.expected_mean(X))  # it has no others
         return self.calibrated(self.model.score_by_route(route, X, rng, draws, sigma))
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:

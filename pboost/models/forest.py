@@ -58,7 +58,7 @@ class Forest(Trees):
         The options the model was fitted with.
     oob : OutOfBag or None
         The training record: predictions for rows by the trees that have not seen them.
-    missing, share, subset_column, subset : ndarray or None
+    missing, subset_column, subset : ndarray or None
         Those of the trees, see `Tree`; the sets are those of all.
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
@@ -74,7 +74,6 @@ class Forest(Trees):
         np.int32, "n_sets", within=(0, "n_features"), optional=True
     )
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
-    share: FloatArray | None = stored.column(np.float64, "n_nodes", optional=True)
 
     no_graph = "whose trees, model[i], are models by themselves"
     instead: ClassVar = {
@@ -363,9 +362,6 @@ def _joined_columns(trees: Sequence[Trees]) -> dict[str, Any]:
     for name in TREE_COLUMNS:
         parts = [getattr(tree, name) for tree in trees]
         columns[name] = None if any(part is None for part in parts) else np.concatenate(parts)
-    if any(tree.share is not None for tree in trees):
-        shares: list[Any] = [t.missing if t.share is None else t.share for t in trees]
-        columns["share"] = np.concatenate(shares)
     with_sets = [tree for tree in trees if tree.subset_column is not None]
     if not with_sets:
         return columns

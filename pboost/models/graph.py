@@ -87,9 +87,8 @@ class DecisionGraph(Graph):
         training; all NaN where each cell of the training X had its own, None where answers are
         not gaussian.
     missing : ndarray of float64, shape (n_nodes,), or None
-        Probability with which a row whose value is missing (NaN) takes exit 1: 0.0 or 1.0, the side
-        on which it lies; others of models whose rows go both ways there. None where rows with
-        missing values are refused, as by models of files of format 1.0.
+        The exit, 0.0 or 1.0, that a row takes whose value is missing (NaN). None if rows with
+        missing values are refused.
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.
@@ -409,9 +408,9 @@ class DecisionGraph(Graph):
                 f"vote {signed(self.vote[node, exit_])}, {_where(int(self.next[node, exit_]))}"
                 for exit_ in (BELOW, ABOVE)
             )
-            yes, no, both = of_missing(self, node)
+            yes, no = of_missing(self, node)
             test = question(self, names, node) + yes
-            lines.append(f"node {node}: {test}: {below}; else{no} {above}{both}")
+            lines.append(f"node {node}: {test}: {below}; else{no} {above}")
         return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import asks_functions, walk_functions
-from pboost.models.nodes import HALF, OUT, Graph, at_start
+from pboost.models.nodes import OUT, Graph, at_start
 from pboost.models.sides import STEP
 from pboost.threads import run_ranges
 from pboost.values import INT32_MAX, FloatArray, IntArray
@@ -260,7 +260,7 @@ def made_columns(model: Graph) -> Made:
     if found is not None:
         return found
     assert model.sides is not None
-    is_above, reads, d = model.sides > HALF, model.feature.copy(), model.n_features
+    is_above, reads, d = model.sides > 0, model.feature.copy(), model.n_features
     at = np.flatnonzero(is_above & (reads < d))
     above, place = np.unique(reads[at], return_inverse=True)
     reads[at] = d + place

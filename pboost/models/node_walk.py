@@ -13,7 +13,7 @@ from pboost.data.functions import Oracles
 from pboost.models.base import Model
 from pboost.models.checked_numbers import MOST_SUM
 from pboost.models.new_rows import input_values, match_rows
-from pboost.models.nodes import HALF, OUT, Graph, at_start
+from pboost.models.nodes import OUT, Graph, at_start
 from pboost.values import FloatArray
 
 #: Rows, as positions or as a slice.
@@ -60,7 +60,7 @@ def hard_exits(model: Graph, X: Any) -> tuple[int, Take]:
 def exits(model: Graph, node: int | NDArray[np.intp], value: FloatArray) -> NDArray[np.bool_]:
     """Return whether rows take exit 1 of a node, given what it compares."""
     above: NDArray[np.bool_] = goes_right(value, model.threshold[node])
-    return above if model.sides is None else above | (np.isnan(value) & (model.sides[node] > HALF))
+    return above if model.sides is None else above | (np.isnan(value) & (model.sides[node] > 0))
 
 
 def asks_functions(model: Model) -> bool:

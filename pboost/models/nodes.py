@@ -104,28 +104,22 @@ class Bias(Field):
 
 @dataclass(frozen=True, slots=True)
 class Sides(Column):
-    """Probabilities of exit 1 of missing values: bits in the header, or a column.
-
-    The header has them where 0 and 1 is all there is.
-    """
+    """Exits of missing values, 0 or 1: bits in the header, or a column of bytes."""
 
     def check_array(self, record: Any, name: str) -> None:
         """Check shape and range."""
         Column.check_array(self, record, name)
-        values = getattr(record, name)
-        if not ((values >= 0) & (values <= 1)).all():
-            raise ValueError(f"{name}: expected probabilities")
+        if not np.isin(getattr(record, name), (0, 1)).all():
+            raise ValueError(f"{name}: expected exits, 0 or 1")
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the column that only some have, of bytes or of numbers."""
-        return {name: ((np.dtype("|u1"), np.dtype("<f8")), True)}
+        """Return the column that only some have."""
+        return {name: (np.dtype("|u1"), True)}
 
     def store(self, name: str, value: Any) -> Parts:
-        """Return the bits, or the column."""
+        """Return the bits."""
         if value is None:
             return {}, {}
-        if not np.isin(value, (0, 1)).all():
-            return {}, {name: value}
         return {name: np.packbits(value.astype(np.uint8)).tobytes().hex()}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
@@ -184,7 +178,7 @@ class Graph(TwoClassModel):
     def parts(self) -> Parts:
         """Return what is in a file: where nodes send missing values that training had, a column."""
         header, arrays = TwoClassModel.parts(self)
-        if self.missing is not None and not self.is_clean and "missing" in header:
+        if self.missing is not None and not self.is_clean:
             del header["missing"]
             arrays["missing"] = self.missing.astype(np.uint8)
         return header, arrays
@@ -229,12 +223,7 @@ class Graph(TwoClassModel):
     @property
     def is_exact(self) -> bool:  # type: ignore[override]
         """Whether every answer is certain, as assumed in training."""
-        return not self.goes_both and self.answer is None and self.sigma is None
-
-    @property
-    def goes_both(self) -> bool:
-        """Whether rows go both ways at some nodes where their value is missing."""
-        return self.sides is not None and not bool(np.isin(self.sides, (0, 1)).all())
+        return self.answer is None and self.sigma is None
 
     @property
     def is_estimated(self) -> bool:  # type: ignore[override]

@@ -13,7 +13,7 @@ from pboost.data.node_inputs import ColumnNames, Inputs
 from pboost.data.subsets import Subsets
 from pboost.data.table import listed
 from pboost.models.base import Model, TwoClassModel
-from pboost.models.nodes import HALF, Graph
+from pboost.models.nodes import Graph
 from pboost.models.stored import OutOfBag
 from pboost.values import FloatArray
 
@@ -89,21 +89,14 @@ def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int],
         return inputs.answer(names, number, value)
     if not np.isnan(found):
         return f"{names[number]} = {found:.6g} is not missing"
-    share = float(model.sides[node])
-    is_above = share > HALF
-    way = "goes with" if share in (0, 1) else f"goes {both_ways(share)}, here with"
+    is_above = bool(model.sides[node])
     if isinstance(inputs, Subsets) and number >= inputs.n_columns:
         column, levels = inputs.words(names, number)
-        return f"{column} is missing, {way} {'' if is_above else 'others than '}{levels}"
+        return f"{column} is missing, goes with {'' if is_above else 'others than '}{levels}"
     said = f"{names[number]} is missing"
     if asks_if_missing(model, node):
         return said
-    return f"{said}, {way} {'>' if is_above else '<='} {model.threshold[node]:.6g}"
-
-
-def both_ways(share: float) -> str:
-    """Return how rows go that lie above a cut with some probability."""
-    return f"both ways, {100 * share:.3g} % above"
+    return f"{said}, goes with {'>' if is_above else '<='} {model.threshold[node]:.6g}"
 
 
 def asks_if_missing(model: Graph, node: int) -> bool:
@@ -112,22 +105,19 @@ def asks_if_missing(model: Graph, node: int) -> bool:
     return bool(is_above and model.threshold[node] == MOST)
 
 
-def of_missing(model: Graph, node: int) -> tuple[str, str, str]:
-    """Return what is said of missing values: with either exit, and behind both.
+def of_missing(model: Graph, node: int) -> tuple[str, str]:
+    """Return what is said of missing values with either exit.
 
     Nothing where the column had a value in all training rows.
     """
     if model.table is None or model.sides is None or asks_if_missing(model, node):
-        return "", "", ""
+        return "", ""
     number, inputs = int(model.feature[node]), model.inputs
     if isinstance(inputs, Subsets) and number >= inputs.n_columns:
         number = int(inputs.column[number - inputs.n_columns])
-    share = float(model.sides[node])
     if not model.table.has_missing[number]:
-        return "", "", ""
-    if share in (0, 1):
-        return (" or missing", "", "") if share == 0 else ("", " or missing", "")
-    return "", "", f"; missing goes {both_ways(share)}"
+        return "", ""
+    return ("", " or missing") if model.sides[node] else (" or missing", "")
 
 
 def signed(vote: Any) -> str:

@@ -16,7 +16,6 @@ from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares
 from pboost.models.base import Averaged
-from pboost.models.both_ways import check_share, over_both_ways, said_of_both
 from pboost.models.checked_numbers import check_shares
 from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
 from pboost.models.known_values import BlockInquiry, trees_inquiry
@@ -108,11 +107,6 @@ class Trees(Averaged):
         raise NotImplementedError
 
     @property
-    def share(self) -> FloatArray | None:
-        """How likely rows without a value go to the second child of each node, see `Tree`."""
-        return None
-
-    @property
     def subset_column(self) -> IntArray | None:
         """The columns of the sets of levels, see `Tree`."""
         raise NotImplementedError
@@ -189,7 +183,6 @@ class Trees(Averaged):
         """Check where missing values go, and the sets of levels."""
         if self.missing is not None and (self.missing > ~is_leaf).any():
             raise ValueError("missing: expected the child, 0 or 1, and 0 in leaves")
-        check_share(self, is_leaf)
         if (self.subset is None) != (self.subset_column is None):
             raise ValueError("subset: expected with subset_column, or neither")
         if self.subset is None:
@@ -204,8 +197,7 @@ class Trees(Averaged):
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays."""
         header, arrays = Averaged.parts(self)
-        missing = self.missing if self.share is None else None
-        if missing is not None and np.array_equal(missing, self.heavier_child()):
+        if self.missing is not None and np.array_equal(self.missing, self.heavier_child()):
             del arrays["missing"]
             header["missing"] = BY_REACH
         return header, arrays
@@ -229,7 +221,7 @@ class Trees(Averaged):
 
     def columns_at(self, nodes: Any) -> dict[str, Any]:
         """Return the columns of some of the nodes."""
-        every = ((name, getattr(self, name)) for name in (*TREE_COLUMNS, "share"))
+        every = ((name, getattr(self, name)) for name in TREE_COLUMNS)
         return {name: None if array is None else array[nodes] for name, array in every}
 
     def with_sets(self, columns: dict[str, Any]) -> dict[str, Any]:
@@ -321,19 +313,6 @@ class Trees(Averaged):
             value[node] = (value[child].T * weight.T).sum(axis=-2).T
         return value
 
-    def expected_mean(self, X: Any) -> FloatArray:
-        """Return the mean of the trees, where values are missing over both ways by their shares."""
-        if self.share is None and self.settings.get("missing") != "both":
-            raise self.is_no_graph("route='expected'")
-        mean = self.mean(X)
-        if self.share is None:  # no value was missing
-            return mean
-        values = match_columns(self, X).values
-        rows = np.flatnonzero(np.isnan(values).any(axis=1))
-        if len(rows):
-            mean[rows] = over_both_ways(self, values[rows]) / len(self.depths)
-        return mean
-
     def mean_parts(self, X: Any) -> FloatArray:
         """Return the parts of the mean of the trees, see `path_parts`."""
         return self.path_parts(X, self.value) / len(self.depths)
@@ -424,9 +403,6 @@ class Tree(Trees):
     missing : ndarray of uint8, shape (n_nodes,), or None
         The child, 0 or 1, to which a row goes whose value is missing; 0 in leaves. None of trees
         of version 0.1.0 and of those made by hand without it, which refuse NaN.
-    share : ndarray of float64, shape (n_nodes,), or None
-        Where such rows go both ways, the probability of the second child; `missing` is the likelier
-        child. None where they go to one.
     subset_column : ndarray of int32, shape (k,), or None
         Where nodes test whether a level is in a set: the column of each set. A node whose
         `feature` is ``n_features + i`` tests set i: a row whose level is in it goes to the second
@@ -449,7 +425,6 @@ class Tree(Trees):
         np.int32, "n_sets", within=(0, "n_features"), optional=True
     )
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
-    share: FloatArray | None = stored.column(np.float64, "n_nodes", optional=True)
 
     instead: ClassVar = {
         "prefix": "prune makes trees smaller",
@@ -565,9 +540,7 @@ class Tree(Trees):
             said = sides_of(self, node, names)
             if self.table is not None and self.table.has_missing[columns[node]]:
                 side = int(self.missing[node]) if self.missing is not None else 0
-                if self.share is not None and 0 < self.share[node] < 1:
-                    said = said_of_both(said, float(self.share[node]))
-                elif not said[side].endswith(" is missing"):
+                if not said[side].endswith(" is missing"):
                     said[side] += " or missing"
             for child, test in zip(self.children[node].tolist(), said, strict=True):
                 text[child] = f"{test}: "

@@ -14,7 +14,7 @@ from pboost.data.subsets import WORDS, Subsets
 from pboost.models.base import predict
 from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import match_columns
-from pboost.models.nodes import HALF, OUT, Graph, joints_of
+from pboost.models.nodes import OUT, Graph, joints_of
 from pboost.models.soft_walk import reach
 from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray, IntArray
@@ -107,7 +107,7 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
     return {
         "feature": at_nodes(column, OUT),
         "threshold": at_nodes(np.where(level_set == OUT, graph.threshold, 0.0), 0.0),
-        "missing": None if graph.missing is None else at_nodes(graph.missing > HALF, False),
+        "missing": None if graph.missing is None else at_nodes(graph.missing > 0, False),
         "level_set": at_nodes(level_set, OUT),
         "sets": sets,
     }

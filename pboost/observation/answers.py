@@ -308,15 +308,6 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
     return found
 
 
-def refuse_both_ways(weak: Weak, kind: str) -> None:
-    """Raise NotImplementedError where rows with missing values go both ways."""
-    if weak.goes_both:
-        raise NotImplementedError(
-            f'weak: missing="both" with {kind} answers is not implemented: these are of rows that '
-            'lie on one side; "learn" sends missing values to one'
-        )
-
-
 class TableObserver(Observer):
     """Observation models whose answers are a table for each node."""
 

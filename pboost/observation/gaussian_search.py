@@ -33,7 +33,6 @@ from pboost.observation.answers import (
     exit_masses,
     exit_sums,
     maker,
-    refuse_both_ways,
 )
 from pboost.threads import Workers
 from pboost.values import FloatArray, freeze
@@ -438,7 +437,6 @@ class Gaussian(Observation):
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
         """Return the weak learner as it is trained with these answers."""
-        refuse_both_ways(weak, self.kind)
         return Observation.pair(self, weak, is_chain=is_chain).measured()
 
     def bind(

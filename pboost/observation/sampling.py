@@ -26,7 +26,6 @@ from pboost.observation.answers import (
     TableObservation,
     exact,
     maker,
-    refuse_both_ways,
 )
 from pboost.observation.gaussian_search import Gaussian
 from pboost.threads import Workers
@@ -256,7 +255,6 @@ class Sampled(Observation):
                 "observation: oracles and estimators have answers of their own to be sampled: "
                 f"expected of=exact(), got {self.of!r}"
             )
-        refuse_both_ways(weak, self.kind)
         return self.of.pair(weak, is_chain=is_chain)
 
     def bind(

@@ -29,7 +29,7 @@ from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_co
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.trees.cart import fit_cart_problem, refuse_both_ways
+from pboost.trees.cart import fit_cart_problem
 from pboost.values import FloatArray, IntArray, check_flag, check_integer, check_number
 from pboost.values.options import builder
 
@@ -417,7 +417,6 @@ def probit_problem(
     """Check the arguments of builders of probit trees; the settings have no builder yet."""
     check_values(X, "to fit lines to")
     X = values_of(X)
-    refuse_both_ways(missing, "probit trees, in whose leaves a missing value counts as a mean")
     leaves = ProbitLimits(
         check_integer("steps", steps, least=1),
         0.0 if tol is None else check_number("tol", tol, least=0.0),

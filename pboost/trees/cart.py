@@ -20,7 +20,6 @@ from pboost.data.prices import (
     PRICE_OPTIONS,
     GroupOption,
     PriceOption,
-    Prices,
     plain_options,
     read_prices,
 )
@@ -33,7 +32,6 @@ from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.trees.both_ways import BothWaysTree
 from pboost.values import (
     INT32_MAX,
     MOST_NODES,
@@ -54,7 +52,7 @@ CART_GROWTHS = ("depth-first", "best-first")
 #: Of so many times the columns that a node is searched in, sorted orders are made at the nodes.
 RANKED_FROM = 6
 #: Where rows go whose value is missing, of all builders.
-MISSING = ("learn", "both", "error")
+MISSING = ("learn", "error")
 #: The criteria of each task, the default first.
 CART_CRITERIA = {
     "classification": class_criteria(2),
@@ -132,10 +130,9 @@ def fit_cart(
         `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
     max_bins : int
         Number of bins, 2 to 256. It does not change what the exact search finds.
-    missing : {"learn", "both", "error"}
-        "both": in columns that have missing values in training rows without a value go to both
-        children, each with a part of its weight: the share of the known rows' weight there. "error"
-        refuses missing values in training.
+    missing : {"learn", "error"}
+        "learn" sends missing values to the child that lowers the criterion most. "error" refuses
+        them in training.
     level_smoothing : float
         Of categories: how many times the difference between levels that chance is expected to make,
         for those beyond two, is taken from what they differ. The levels' class shares or means are
@@ -146,7 +143,7 @@ def fit_cart(
         What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
         others cost nothing. A row pays for a column once. A split is then chosen by how much it
         lowers the criterion, by `comparison_price` plus what a row at the node has still to pay:
-        what is on the way there is paid. Not with ``missing="both"``.
+        what is on the way there is paid.
     groups : mapping or sequence of sequences of str or int, optional
         Groups of columns that are had together, by names or without: a row pays for a group
         once. A name in `prices` is that of the group's price, beside which columns cost what they
@@ -195,11 +192,6 @@ def fit_cart(
     the best of these sets is the best of all; of more classes, that is a heuristic, and each level
     is tried against the others besides. Levels that are not at the node go where missing values do.
     Whether a value is missing can be asked, too: that is the split at the greatest number.
-
-    Where rows go both ways, a split is scored by what all rows of the node come to, in parts;
-    `min_leaf` and `min_split` count parts of rows, and whether a value is missing is not asked. At
-    a prediction such rows go to the likelier child; ``route="expected"`` of `predict_proba` and
-    `decision_function` is the mean over both ways.
 
     Among splits whose criterion agrees to 1e-12 of the node's impurity (of its weight, in a
     classification) the lowest feature is taken, of columns that have prices the cheapest, then
@@ -406,8 +398,7 @@ def cart_limits(
         resolve_features(features_per_split, problem.n_features),
         growth or ("depth-first" if max_leaves is None else "best-first"),
         level_smoothing=level_smoothing,
-        goes_both=missing == "both",
-        prices=_prices_of(prices, problem, missing),
+        prices=read_prices(prices, problem.names, problem.n_features),
     )
     settings = {
         "builder": "fit_cart",
@@ -440,29 +431,9 @@ def _check_together(criterion: str, growth: Any, max_leaves: Any, problem: Probl
         raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
 
 
-def _prices_of(options: Mapping[str, Any], problem: Problem, missing: str) -> Prices | None:
-    """Return what columns cost, None where nothing does."""
-    prices = read_prices(options, problem.names, problem.n_features)
-    if prices is not None and missing == "both":
-        raise NotImplementedError(
-            'prices: expected None with missing="both", where a row has come more than one way; '
-            'missing="learn" takes them'
-        )
-    return prices
-
-
 def taken_of(missing: Any) -> Takes:
     """Return what columns may be; `missing` is the option."""
     return Takes(holes=check_choice("missing", missing, MISSING) != "error", levels=True)
-
-
-def refuse_both_ways(missing: Any, what: str) -> None:
-    """Raise NotImplementedError where rows of trees would go both ways."""
-    if isinstance(missing, str) and missing == "both":
-        raise NotImplementedError(
-            f'missing: "both" is not implemented for {what}; "learn" sends missing values to the '
-            "child that lowers the criterion most"
-        )
 
 
 def resolve_features(features_per_split: Any, d: int, name: str = "features_per_split") -> int:
@@ -503,9 +474,6 @@ def fit_tree(
     """Fit one tree to a problem, whose options are checked; `key` is that of its random numbers."""
     cells = problem.n_rows * problem.n_features
     with Workers(n_threads, cells) as workers:
-        if limits.goes_both and problem.table is not None and problem.table.has_missing.any():
-            tree = BothWaysTree(problem.weighted(weights, workers), limits, key)
-            return tree.model(settings, tree.grow(callback))
         arrays = CartArrays(problem.weighted(weights, workers), limits, key)
         stop_reason = grow_tree(arrays, workers, callback)
     return arrays.model(settings, stop_reason, limits.criterion)

@@ -70,8 +70,6 @@ def fit_cart(
     ------
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
-    NotImplementedError
-        For ``missing="both"``.
 
     Notes
     -----

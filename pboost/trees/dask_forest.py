@@ -76,8 +76,6 @@ def fit_forest(
     ------
     ValueError, TypeError, RuntimeError, ImportError
         As `pboost.dask.fit_adaboost` does.
-    NotImplementedError
-        For ``missing="both"``.
 
     Notes
     -----

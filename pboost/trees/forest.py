@@ -257,9 +257,8 @@ def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:
     else:
         mass = np.bincount(problem.label[rows], bag[rows], len(problem.labels))
         mean, known = mass / mass.sum(), tree.value[0]
-    # Of rows that go both ways parts are counted in several leaves.
     is_other = (count != np.where(tree.feature == LEAF, tree.n_rows, 0)).any()
-    if (is_other and tree.share is None) or not np.allclose(mean, known, atol=SAME_MEAN):
+    if is_other or not np.allclose(mean, known, atol=SAME_MEAN):
         raise ValueError(
             "X, y, sample_weight: expected the rows of the fit, in their order, and the same "
             "source of randomness; a tree was fitted to others"

@@ -109,7 +109,7 @@ def fit_forest(
     RuntimeError
         If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
-        For ``missing="both"``, and `n_threads` with `n_processes`.
+        For `n_threads` with `n_processes`.
 
     Notes
     -----

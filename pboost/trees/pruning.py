@@ -29,7 +29,7 @@ from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.models.stored import Stored, column
 from pboost.models.trees import LEAF, PruningTable, Tree, tree_only
-from pboost.trees.cart import TAKES, fit_cart_problem, fit_tree, refuse_both_ways
+from pboost.trees.cart import TAKES, fit_cart_problem, fit_tree
 from pboost.values import (
     FloatArray,
     IntArray,
@@ -198,9 +198,8 @@ def collapsed(tree: Tree, at: NDArray[np.bool_], settings: dict[str, Any]) -> Tr
     columns["feature"] = np.where(is_leaf, LEAF, columns["feature"])
     columns["threshold"] = np.where(is_leaf, 0.0, columns["threshold"])
     columns["children"] = np.where(is_leaf[:, None], LEAF, number[columns["children"]])
-    for name in ("missing", "share"):
-        if columns[name] is not None:
-            columns[name] = np.where(is_leaf, 0, columns[name])
+    if columns["missing"] is not None:
+        columns["missing"] = np.where(is_leaf, 0, columns["missing"])
     columns = tree.with_sets(columns)
     return replace(tree, settings={**tree.settings, **settings}, **columns)
 
@@ -245,11 +244,6 @@ def _risks(
         return _numbers(np.multiply, tree.weight, impurity), 0
     if X is None or y is None:
         raise ValueError("prune_path: X and y must be given together")
-    if tree.share is not None:
-        raise NotImplementedError(
-            "X: rows of other data that go both ways are not implemented for pruning; without X "
-            "and y the weights at the nodes are those of training, in parts"
-        )
     at = tree.nodes_of(X)
     weights = as_weights(sample_weight, len(at))
     weights, exponent = scaled_weights(np.ones(len(at)) if weights is None else weights)
@@ -362,7 +356,7 @@ def fit_pruned_cart(
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     **options
-        Options of `fit_cart`, but not ``missing="both"``.
+        Options of `fit_cart`.
 
     Returns
     -------
@@ -392,7 +386,6 @@ def fit_pruned_cart(
     check_choice("rule", rule, RULES)
     known = [*TREE_OPTIONS, *option_names(fit_pruned_cart)]
     refuse_unknown(options, known, "fit_pruned_cart")
-    refuse_both_ways(options.get("missing"), "trees that are pruned by cross-validation")
     generator = as_generator(rng)
     check_values(X)
     y = labels_of_rows(y, y_proba, labels)

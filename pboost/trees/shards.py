@@ -23,7 +23,7 @@ from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits, grow_tree
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.trees.cart import cart_limits, check_task, refuse_both_ways, taken_of
+from pboost.trees.cart import cart_limits, check_task, taken_of
 from pboost.values import (
     FloatArray,
     Progress,
@@ -101,7 +101,7 @@ def fit_cart(
     RuntimeError
         If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
-        For ``missing="both"``, and `n_threads` with `n_processes`.
+        For `n_threads` with `n_processes`.
 
     Notes
     -----
@@ -199,7 +199,6 @@ class CartOptions:
             "max_bins": MAX_BINS,
             **limits,
         }
-        refuse_both_ways(missing, "partitions")
         return cls(task, criterion, own, generator, told_to, progress)
 
     def of(self, parts: TreeParts) -> _PartsTree:

@@ -34,7 +34,6 @@ from pboost.trees.cart import (
     check_labels,
     fit_cart_problem,
     limits_of_problem,
-    refuse_both_ways,
 )
 from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
@@ -460,7 +459,6 @@ def begin_sum(
     most = _most(options["max_step"], options["task"], loss)
     state = generator_state(data.generator)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
-    refuse_both_ways(options["missing"], "steps of fit_stagewise")
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
         of_trees["search"] = "binned"
     is_exact = options["search"] == "exact" or isinstance(data.X, SortedColumns)

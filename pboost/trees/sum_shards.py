@@ -123,8 +123,8 @@ def fit_stagewise(
     RuntimeError
         If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
-        For other losses, ``growth="per-comparison"``, ``missing="both"``, and `n_threads` with
-        `n_processes`. There are no bags of rows and prices here.
+        For other losses, ``growth="per-comparison"``, and `n_threads` with `n_processes`.
+        There are no bags of rows and prices here.
 
     Notes
     -----

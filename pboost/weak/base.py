@@ -55,11 +55,6 @@ class Weak(Choice):
     reads_codes: ClassVar[bool] = False
     takes: ClassVar[Takes] = NUMBERS
 
-    @property
-    def goes_both(self) -> bool:
-        """Whether rows whose value is missing at a node go both ways."""
-        return False
-
     def read(
         self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
     ) -> Problem:
@@ -103,16 +98,12 @@ class Cut:
     levels : tuple of int or None
         Of a column of levels two sets, as integers whose bits are the levels: those that lie above,
         and those without mass, which lie where missing rows do.
-    share : float or None
-        Where rows without a value go both ways: the probability that they lie above, `side` being
-        the likelier one.
     """
 
     feature: int
     masses: Masses
     side: int = field(default=-1, kw_only=True)
     levels: tuple[int, int] | None = field(default=None, kw_only=True)
-    share: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -158,9 +149,8 @@ class WeakSearch:
         Source of randomness, for learners that draw.
     """
 
-    #: Whether weak classifiers are functions of a row, and whether reach is needed to find one.
+    #: Whether weak classifiers are functions of a row.
     is_function = False
-    needs_reach = False
 
     def __init__(
         self,
@@ -197,13 +187,6 @@ class WeakSearch:
         """
         return self.best(weights)
 
-    def best_for_reach(self, weights: Weights, reach: FloatArray) -> Cut | None:
-        """Return the weak classifier for rows of these weights that arrive with these reach masses.
-
-        For searches that need reach.
-        """
-        raise NotImplementedError
-
     def cut_at(
         self,
         feature: int,
@@ -211,12 +194,10 @@ class WeakSearch:
         weights: Weights,
         side: int = 0,
         members: int | None = None,
-        share: float | None = None,
     ) -> Cut:
         """Return a stored weak classifier as a cut of these rows, with their masses.
 
-        `side` is that of rows without a value, `share` how likely they lie above where they go both
-        ways; `members` are the levels that lie above, as bits of
+        `side` is that of rows without a value; `members` are the levels that lie above, as bits of
         an integer, where it asks for one of a set.
         """
         raise NotImplementedError
@@ -272,8 +253,7 @@ class WeakSearch:
             larger = self.heavier_sides([cuts[k] for k in open_]) if open_ else []
         for k, side in zip(open_, larger, strict=True):
             sides[k] = side
-        shares = [s if cut.share is None else cut.share for cut, s in zip(cuts, sides, strict=True)]
-        missing = np.array(shares, dtype=np.float64)
+        missing = np.array(sides, dtype=np.float64)
         if not any(cut.levels for cut in cuts):
             return {"threshold": threshold, "missing": missing, **self.model_columns(feature)}
         levels = [cut.levels or (0, 0) for cut in cuts]

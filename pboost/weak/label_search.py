@@ -324,4 +324,4 @@ def refusal(weak: Any, observation: Any) -> str:
         return f"with weak={type(weak).__name__}"
     if weak.criterion != "kearns-mansour":
         return f"with criterion={weak.criterion!r}"
-    return 'with missing="both"' if weak.goes_both else ""
+    return ""

@@ -106,10 +106,10 @@ def with_prices(weak: Weak, options: Any, problem: Problem) -> Weak:
     found = read_prices(options, problem.names, problem.n_features)
     if found is None:
         return weak
-    if type(weak) is not Stump or weak.goes_both:
+    if type(weak) is not Stump:
         raise NotImplementedError(
-            'prices: expected None but with weak.stump() of missing="learn" or "error", which '
-            f"compares one column that is paid for, got {weak!r}"
+            "prices: expected None but with weak.stump(), which compares one column that is paid "
+            f"for, got {weak!r}"
         )
     if problem.of_many:
         raise NotImplementedError(

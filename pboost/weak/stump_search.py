@@ -21,7 +21,6 @@ from pboost.data.columns import (
     SEARCHES,
     BinnedColumns,
     SortedColumns,
-    to_fixed_point,
 )
 from pboost.data.criteria import CODES, CRITERIA
 from pboost.data.projections import (
@@ -32,16 +31,14 @@ from pboost.data.projections import (
 )
 from pboost.data.sharing import Search
 from pboost.data.special_columns import HOLES, LEVEL_SMOOTHING, LEVELS, has
-from pboost.data.subsets import HALF
 from pboost.data.table import Takes
 from pboost.data.training import Problem, TrainingData, is_binned
 from pboost.threads import CELLS_PER_CALL, Workers
 from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker
-from pboost.weak.both_ways import BothWays, holed
 
-#: Where rows without a value go, and what stands for their side where they go both ways.
-MISSING, MISSING_SIDE = ("learn", "both", "error"), 2
+#: Where rows without a value go.
+MISSING = ("learn", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +74,9 @@ class StumpSearch(WeakSearch):
         self._edge = np.empty((d, 2, bins + 1), dtype=np.int64)
         self._bound = np.empty((looks, bins))
         self._best, self._least = np.empty(looks), np.full(1, math.inf)
-        self._both: BothWays | None = None
-        if weak.goes_both_ways(data):
-            self._both, self.needs_reach = BothWays(data, weak.level_smoothing, workers), True
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the best stump for rows of these weights, None where no cut is legal."""
-        if self._both is not None:  # all rows reach the end of a chain
-            return self.best_with(weights, self._both.start)
         negative, positive = weights.masses
         limits = self._limits(negative, positive)
         columns = self._order, self._bin_start, self._columns.n_bins
@@ -119,63 +111,6 @@ class StumpSearch(WeakSearch):
         masses = (float(n0), float(p0)), (float(negative - n0), float(positive - p0))
         return StumpCut(feature, masses, cut_bin, position, side=side, levels=levels)
 
-    def best_with(self, weights: Weights, reach: NDArray[np.int64]) -> StumpCut | None:
-        """Return the best stump where missing rows go both ways, by the fixed-point reach."""
-        assert self._both is not None
-        both, fixed, limits = self._both, weights.fixed, self._limits(*weights.masses)
-        columns = self._order, self._bin_start, self._columns.n_bins
-        work = self._edge, self._bound, self._best
-        self._least[0] = math.inf
-        self._best.fill(math.inf)
-        for start, stop in both.others:
-
-            def search(first: int, last: int, start: int = start) -> None:
-                split.search(
-                    self._columns.codes,
-                    *columns,
-                    fixed,
-                    limits,
-                    *work,
-                    self._least,
-                    start + first,
-                    start + last,
-                    0,
-                    self._special,
-                    self._smoothing,
-                )
-
-            self.workers.run(search, stop - start, GROUP, self._n_rows)
-        found = both.find(fixed, reach, limits, self._best)
-        if found is None:
-            located = split.locate(*columns, fixed, limits, *work, self._special, self._smoothing)
-            return self.found(located, weights)
-        feature, at, share, levels = found
-        if levels is not None:
-            cut = StumpCut(feature, (), 0, 0, share=share, levels=levels)
-        elif self.data.exact:
-            starts = self._bin_start[feature, : self._columns.n_bins[feature] + 1]
-            cut_bin = int(np.searchsorted(starts, at)) - 1
-            cut = StumpCut(feature, (), cut_bin, at, share=share)
-        else:
-            cut = StumpCut(feature, (), at, int(self._bin_start[feature, at + 1]), share=share)
-        return self._weighed(replace(cut, side=int(share > HALF)), weights)
-
-    def best_by_reach(self, weights: Weights, by_class: FloatArray) -> StumpCut | None:
-        """Return the best stump for reach masses, which are the weights times `by_class`."""
-        if self._both is None:
-            return self.best(weights)
-        real, middle = weights.real.copy(), self.data.n_negative
-        real[:middle] *= by_class[0]
-        real[middle:] *= by_class[1]
-        scale, fixed = to_fixed_point(real)
-        reach = Weights(real, fixed, scale, self.data.by_class(fixed))
-        cut = self.best_with(reach, fixed)
-        return None if cut is None else self._weighed(cut, weights)
-
-    def best_for_reach(self, weights: Weights, reach: FloatArray) -> StumpCut | None:
-        """Return the best stump for these weights of rows that arrive with these reach masses."""
-        return self.best_with(weights, to_fixed_point(reach)[1])
-
     def cut_at(
         self,
         feature: int,
@@ -183,38 +118,15 @@ class StumpSearch(WeakSearch):
         weights: Weights,
         side: int = 0,
         members: int | None = None,
-        share: float | None = None,
     ) -> StumpCut:
         """Return a stored stump as a cut of these rows; a side may be empty."""
-        cut = self.place(feature, threshold, side, members)
-        return self._weighed(replace(cut, share=share), weights)
+        return self._weighed(self.place(feature, threshold, side, members), weights)
 
     def _weighed(self, cut: StumpCut, weights: Weights) -> StumpCut:
         """Return a cut with the masses that it makes of these weights."""
         n, p = weights.masses
-        if cut.share is None:
-            n0, p0 = self.data.by_class(weights.fixed * ~self.sides(cut))
-            return replace(cut, masses=((float(n0), float(p0)), (float(n - n0), float(p - p0))))
-        below, above = (self.data.by_class(weights.fixed * (self._ways(cut) == k)) for k in (0, 1))
-        every = [(a, b, whole - a - b) for a, b, whole in zip(below, above, (n, p), strict=True)]
-        q = cut.share
-        masses = [(a + (1 - q) * m, b + q * m) for a, b, m in every]
-        (n0, n1), (p0, p1) = masses
-        return replace(cut, masses=((n0, p0), (n1, p1)))
-
-    def _ways(self, cut: StumpCut) -> NDArray[np.uint8]:
-        """Return where rows lie of which missing ones go both ways: 0 below, 1 above, 2 missing."""
-        target = Weights(np.empty(self._n_rows), np.empty(self._n_rows, np.int64), 1.0, (0, 0))
-        factors = np.repeat(np.array([[1.0], [2.0], [3.0]]), 2, axis=1)
-        self._reweight(cut, factors, np.ones(self._n_rows), target)
-        return (target.fixed - 1).astype(np.uint8)
-
-    def sides(self, cut: StumpCut) -> NDArray[np.bool_]:
-        """Return whether each row lies above a cut, or goes there where it goes both ways."""
-        if cut.share is None:
-            return WeakSearch.sides(self, cut)
-        ways = self._ways(cut)
-        return (ways == 1) | ((ways == MISSING_SIDE) & (cut.share > HALF))
+        n0, p0 = self.data.by_class(weights.fixed * ~self.sides(cut))
+        return replace(cut, masses=((float(n0), float(p0)), (float(n - n0), float(p - p0))))
 
     def place(
         self, feature: int, threshold: float, side: int = 0, members: int | None = None
@@ -263,18 +175,8 @@ class StumpSearch(WeakSearch):
         """Multiply the source weight of each row by the factor (side, class) of its side.
 
         The products, their fixed-point images in the target's scale and their masses are written
-        to `target`, whose weights may be the source. Rows that go both ways have the factors of
-        either side by the shares.
+        to `target`, whose weights may be the source.
         """
-        if cut.share is not None:
-            below, above = factors
-            factors = np.stack([below, above, (1 - cut.share) * below + cut.share * above])
-        self._reweight(cut, factors, source, target)
-
-    def _reweight(
-        self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
-    ) -> None:
-        """As `reweight`; the third factors are those of missing rows where these go both ways."""
         n, starts, middle = self._n_rows, self._bin_start[cut.feature], self.data.n_negative
         inside = cut.levels is None and cut.position < int(starts[cut.cut_bin + 1])
         work = partial(
@@ -289,7 +191,7 @@ class StumpSearch(WeakSearch):
             target.real,
             target.fixed,
         )
-        if cut.side >= 0 or cut.levels is not None or cut.share is not None:
+        if cut.side >= 0 or cut.levels is not None:
             work = partial(work, side=self._side_of_codes(cut))
         parts = [work(0, n)] if self._at_once else self.workers.run_shared(work, n)
         if inside:
@@ -325,7 +227,7 @@ class StumpSearch(WeakSearch):
 
     def is_open(self, cut: StumpCut) -> bool:
         """Return whether rows without a value may lie at a cut that does not say on which side."""
-        if cut.side >= 0 or cut.share is not None or self._special is None:
+        if cut.side >= 0 or self._special is None:
             return False
         return bool(self._special[cut.feature])
 
@@ -349,8 +251,7 @@ class StumpSearch(WeakSearch):
             sides = np.unpackbits(above, bitorder="little")
         else:
             sides = (np.arange(MAX_BINS) > cut.cut_bin).astype(np.uint8)
-        missing = max(cut.side, 0) if cut.share is None else MISSING_SIDE
-        sides[self._columns.n_bins[cut.feature] :] = missing
+        sides[self._columns.n_bins[cut.feature] :] = max(cut.side, 0)
         return sides
 
 
@@ -392,15 +293,6 @@ class ColumnLearner(Weak):
         if isinstance(X, SortedColumns) and self.search == "auto" and self.keeps_order:
             return True
         return self.resolve_search(problem.n_rows) == "exact"
-
-    @property
-    def goes_both(self) -> bool:
-        """Whether rows whose value is missing at a node go both ways."""
-        return self.missing == "both"
-
-    def goes_both_ways(self, data: TrainingData) -> bool:
-        """Return whether rows of these data go both ways, since columns have holes."""
-        return self.goes_both and holed(data)
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
@@ -507,12 +399,10 @@ def stump(
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
     min_leaf : int
         Least number of training rows on either side.
-    missing : {"learn", "both", "error"}
+    missing : {"learn", "error"}
         Where rows go whose value is missing. "learn": to the exit that lowers the criterion most;
         where no training row at the node was missing, to the exit of larger reach. Whether the
-        value is missing can be asked, too. "both": in columns that have missing values in training
-        such a row goes both ways, with the probability q to exit 1; q is the share of the known
-        rows' reach that lies above the cut. "error": training data must not have missing values.
+        value is missing can be asked, too. "error": training data must not have missing values.
     level_smoothing : float
         Of categories, which are cut by a set of levels: how many times the difference between
         levels that chance is expected to make, for those beyond two, is taken from what they
@@ -533,14 +423,6 @@ def stump(
 
     Notes
     -----
-    Where rows go both ways, a cut is chosen by the criterion of all rows of the node, those whose
-    value is missing divided by q: in a column of few known values there is little to gain. Then
-    `min_leaf` counts rows whose value is known, and whether a value is missing is not asked. The
-    certificate is that of a classifier that draws the exits of such rows, which is evaluated by
-    ``route="expected"``; the hard route takes the heavier exit, of two equal ones exit 0. In
-    columns without missing values in training, "both" is as "learn". Gaussian and sampled answers,
-    and criteria of the user's, refuse it.
-
     Among splits whose criterion agrees to 1e-12 of the node's mass, the lowest feature and then
     the lowest threshold is taken, and missing values lie above rather than below. The threshold
     lies midway between the two neighbouring values.

@@ -123,7 +123,6 @@ def test_what_does_not_know_prices_is_refused():
     X, y, _ = data()
     for options, words in (
         ({"weak": weak.linear()}, "weak.stump"),
-        ({"weak": weak.stump(missing="both")}, "weak.stump"),
         ({"observation": observation.gaussian(0.1)}, "answers that are exact or have a table"),
     ):
         with pytest.raises(NotImplementedError, match=words):

@@ -99,7 +99,6 @@ def test_a_process_that_is_killed_is_replaced(tmp_path):
 REFUSED = {
     "affine": ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
     "exact": ({"weak": pb.weak.stump(search="exact")}, ValueError, 'search="exact" needs'),
-    "both": ({"weak": pb.weak.stump(missing="both")}, NotImplementedError, 'missing="both"'),
     "growth": ({"growth": "depth-first"}, ValueError, "growth"),
     "threads": ({"n_processes": 2, "n_threads": 2}, NotImplementedError, "one thread each"),
     "too light": ({"sample_weight": 1e-320}, ValueError, "more than floating point can hold"),

@@ -104,10 +104,9 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
         ({"nodes": 3}, ValueError, 'nodes: belongs to growth="greedy"'),
         ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
         ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),
-        ({"weak": pb.weak.stump(missing="both")}, NotImplementedError, "both"),
         ({"n_processes": 2, "n_threads": 2}, NotImplementedError, "n_threads"),
     ],
-    ids=["shape", "nodes", "affine", "drawn", "both", "threads"],
+    ids=["shape", "nodes", "affine", "drawn", "threads"],
 )
 def test_refusals(options, error, message):
     X, labels, weights = divided(TABLES["holes"], 2)

@@ -83,9 +83,8 @@ def test_sums_of_parts_are_rounded_once():
         ({"nodes": None}, ValueError, "or give max_depth"),
         ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
         ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),
-        ({"weak": pb.weak.stump(missing="both")}, NotImplementedError, "both"),
     ],
-    ids=["nodes", "no end", "affine", "drawn", "both"],
+    ids=["nodes", "no end", "affine", "drawn"],
 )
 def test_refusals(options, error, message):
     X, labels, weights = divided(TABLES["holes"], 2)

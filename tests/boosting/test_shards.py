@@ -235,12 +235,6 @@ def changed(what):
             'search="exact" needs',
         ),
         "fewer bins": ((X, y), {"weak": pb.weak.stump(max_bins=4)}, ValueError, "max_bins=4"),
-        "both ways": (
-            divided(TABLES["holes"], 2)[:2],
-            {"weak": pb.weak.stump(missing="both")},
-            NotImplementedError,
-            'missing="both"',
-        ),
         "affine": ((X, y), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
         "gaussian": (
             (X, y),
@@ -275,7 +269,6 @@ def changed(what):
         "weights too different",
         "exact search",
         "fewer bins",
-        "both ways",
         "affine",
         "gaussian",
         "rounds",

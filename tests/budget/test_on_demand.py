@@ -178,7 +178,6 @@ FITS = {
     "tree": partial(pb.fit_boosted_tree, nodes=9),
     "cart": pb.fit_cart,
     "forest": partial(pb.fit_forest, members=5, rng=0),
-    "both ways": partial(pb.fit_forest, members=5, rng=0, missing="both"),
     "stagewise": partial(pb.fit_stagewise, loss="logistic", steps=5),
     "linear": partial(pb.fit_adaboost, rounds=3, weak=pb.weak.linear(seed=0)),
     "probit": pb.fit_probitboost,

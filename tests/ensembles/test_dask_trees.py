@@ -291,14 +291,6 @@ REFUSED = {
         NotImplementedError,
         "weak.stump",
     ),
-    "both ways, boosted": (
-        "fit_boosted_tree",
-        TWO,
-        {"weak": pb.weak.stump(missing="both")},
-        NotImplementedError,
-        'missing="both" is not implemented for partitions',
-    ),
-    "both ways": ("fit_cart", TWO, {"missing": "both"}, NotImplementedError, "for partitions"),
     "holes": ("fit_cart", TWO, {"missing": "error"}, ValueError, "missing"),
     "text": (
         "fit_cart",

@@ -150,7 +150,6 @@ def refused():
     hinge = pb.fit_stagewise(columns, y, steps=2, loss="hinge")
     words = pb.fit_adaboost(columns, np.where(y, "a", "b"), rounds=2)
     fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, rounds=2)
-    both = pb.fit_adaboost(TABLES["holes"][0], y, rounds=2, weak=pb.weak.stump(missing="both"))
     three = pb.fit_adaboost(columns, np.arange(len(y)) % 3, rounds=2)
     missing = NotImplementedError
     return [
@@ -161,7 +160,6 @@ def refused():
         (forest, {}, missing, "a Forest is not continued on partitions"),
         (bagged, {"steps": 2}, missing, "fitted with bag= are not continued on partitions"),
         (hinge, {"steps": 2}, missing, "loss: expected one of exponential"),
-        (both, {"rounds": 2}, missing, "go both ways"),
         (exact, {"steps": 2}, ValueError, "search: expected a model of a binned search"),
         (words, {"rounds": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
         (fewer, {"rounds": 2}, ValueError, "X: expected 3 columns, got 5"),

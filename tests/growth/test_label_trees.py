@@ -447,7 +447,6 @@ def test_chains_go_on_without_errors():
     [
         (partial(pb.fit_adaboost, votes="symmetric"), "votes='symmetric'"),
         (partial(pb.fit_adaboost, weak=pb.weak.stump(criterion="gini")), "criterion='gini'"),
-        (partial(pb.fit_adaboost, weak=pb.weak.stump(missing="both")), 'missing="both"'),
         (partial(pb.fit_adaboost, weak=pb.weak.separator()), "weak=Separator"),
         (
             partial(pb.fit_adaboost, observation=pb.observation.gaussian(0.1)),

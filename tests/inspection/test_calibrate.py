@@ -176,15 +176,6 @@ def test_routes(method):
     np.testing.assert_array_equal(
         pb.decision_function(soft, CAL, "expected"), soft.calibrated(expected)
     )
-    holes = np.where(RNG.random(CAL.shape) < 0.2, np.nan, CAL)
-    y = LABELS[3]
-    forest = pb.fit_forest(holes, y, members=5, rng=0, missing="both")
-    model = pb.calibrate(forest, holes[::-1], y[::-1], method=method)
-    share = pb.predict_proba(forest, holes, route="expected")
-    np.testing.assert_allclose(
-        pb.predict_proba(model, holes, route="expected"),
-        model.probabilities(model.calibrated(share)),
-    )
 
 
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")

@@ -18,7 +18,7 @@ D = 4  # columns 2 and 3 are categories where there are sets
 SIZES = (0, 1, 5, 8, 9, 63, 64, 65, 200)
 
 
-def graph(rng, kind, n, *, sets=False, both=False):
+def graph(rng, kind, n, *, sets=False):
     """Return a random graph: a chain, a tree, or one whose exits join."""
     next_ = np.full((n, 2), -1)
     if kind == "chain":
@@ -45,9 +45,6 @@ def graph(rng, kind, n, *, sets=False, both=False):
         feature = np.where(feature > 1, D + rng.integers(0, k, n), feature)
         threshold[feature >= D] = 0.5
     missing = rng.integers(0, 2, n).astype(float)
-    if both:
-        missing = np.where(rng.random(n) < 0.5, rng.random(n), missing)
-        missing[0] = 0.5  # of two equal exits the first
     return pb.DecisionGraph(
         feature=feature,
         threshold=threshold,
@@ -79,20 +76,19 @@ def expected(model, X):
 
 
 GRAPHS = [
-    pytest.param(kind, sets, both, id=f"{kind}{', sets' * sets}{', both' * both}")
+    pytest.param(kind, sets, id=f"{kind}{', sets' * sets}")
     for kind in ("chain", "tree", "graph")
     for sets in (False, True)
-    for both in (False, True)
 ]
 
 
-@pytest.mark.parametrize(("kind", "sets", "both"), GRAPHS)
+@pytest.mark.parametrize(("kind", "sets"), GRAPHS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_hard_route(kind, sets, both, dtype, order):
-    rng = np.random.default_rng([len(kind), sets, both])
+def test_hard_route(kind, sets, dtype, order):
+    rng = np.random.default_rng([len(kind), sets])
     for n in SIZES:
-        model = graph(rng, kind, int(rng.integers(1, 20)), sets=sets, both=both)
+        model = graph(rng, kind, int(rng.integers(1, 20)), sets=sets)
         X = rows(rng, n, dtype=dtype, order=order)
         found, right = pb.decision_function(model, X), expected(model, X)
         assert found.tobytes() == right.tobytes()
@@ -110,12 +106,12 @@ def test_hard_route(kind, sets, both, dtype, order):
         assert stages[-1].tobytes() == right.tobytes()
 
 
-@pytest.mark.parametrize(("kind", "sets", "both"), GRAPHS)
-def test_many_rows_on_threads(kind, sets, both, monkeypatch):
+@pytest.mark.parametrize(("kind", "sets"), GRAPHS)
+def test_many_rows_on_threads(kind, sets, monkeypatch):
     monkeypatch.setattr("pboost.threads.MIN_CELLS", 1)
     monkeypatch.setattr("pboost.threads.available_threads", lambda: 3)
-    rng = np.random.default_rng([7, len(kind), sets, both])
-    model = graph(rng, kind, 60, sets=sets, both=both)
+    rng = np.random.default_rng([7, len(kind), sets])
+    model = graph(rng, kind, 60, sets=sets)
     X = rows(rng, 1000, share=0.01)
     X[:500][np.isnan(X[:500])] = 0.0
     found = pb.decision_function(model, X)
@@ -143,11 +139,11 @@ def test_every_variant_of_the_kernels(level, sets):
     assert found.tobytes() == expected(model, X).tobytes()
 
 
-@pytest.mark.parametrize(("kind", "sets", "both"), GRAPHS)
+@pytest.mark.parametrize(("kind", "sets"), GRAPHS)
 @pytest.mark.parametrize("answers", ["certain", "tables", "gaussian"])
-def test_expectations(kind, sets, both, answers):
-    rng = np.random.default_rng([9, len(kind), sets, both])
-    model, sigma = graph(rng, kind, 7, sets=sets, both=both), None
+def test_expectations(kind, sets, answers):
+    rng = np.random.default_rng([9, len(kind), sets])
+    model, sigma = graph(rng, kind, 7, sets=sets), None
     if answers == "tables":
         model = replace(model, answer=rng.random((7, 2, 2)))
     elif answers == "gaussian":
@@ -169,9 +165,7 @@ def test_expectations(kind, sets, both, answers):
         draws = pb.decision_function(model, X, "sample", rng=0, draws=4000)
         np.testing.assert_allclose(draws, score, atol=0.35)
     if answers == "certain":
-        assert model.is_exact != both
-        assert ("as assumed" in model.certificate_note) == both
-    if answers == "certain" and not both:
+        assert model.is_exact
         np.testing.assert_allclose(score, expected(model, X), atol=1e-12)
 
 

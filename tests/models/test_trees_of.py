@@ -316,7 +316,6 @@ WEIGHTED = [
     "gaussian",
     "forest",
     "softmax",
-    "both ways",
     "nothing to learn",
     "rest of chains",
     "samme",

@@ -295,7 +295,5 @@ def test_where_missing_values_go_is_an_option_of_trees(fit):
     assert refusing.settings["missing"] == "error"
     found = pb.predict_proba(fit(clean, y, **options), X)
     assert np.array_equal(pb.predict_proba(refusing, X), found)
-    with pytest.raises(NotImplementedError, match='missing: "both" is not implemented for probit'):
-        fit(X, y, missing="both", **options)
     with pytest.raises(ValueError, match="missing: expected one of"):
         fit(X, y, missing="drop", **options)

@@ -201,9 +201,8 @@ def test_pruning_takes_prices():
         ({"comparison_price": 1.0}, ValueError, "comparison_price: expected None without prices"),
         ({"prices": [1] * 5, "comparison_price": 0.0}, ValueError, "comparison_price"),
         ({"prices": [1] * 5, "groups": [[0, 1], [1, 2]]}, ValueError, "each column in one group"),
-        ({"prices": [1] * 5, "missing": "both"}, NotImplementedError, 'missing="both"'),
     ],
-    ids=range(10),
+    ids=range(9),
 )
 @pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_forest])
 def test_what_cannot_be_paid_is_refused(said, error, words, fit):

@@ -109,7 +109,7 @@ def test_a_callback_is_told_of_members_and_may_stop():
         ({"members": 0}, ValueError, "members"),
         ({"bag": 0.0}, ValueError, "bag"),
         ({"bag": 500, "replace": False}, ValueError, "bag: expected at most 300"),
-        ({"missing": "both"}, NotImplementedError, "missing"),
+        ({"missing": "both"}, ValueError, "missing: expected one of"),
         ({"task": "classification", "criterion": "squared"}, ValueError, "criterion"),
         ({"search": "exact"}, TypeError, "search"),
         ({"replace": 1}, TypeError, "replace"),

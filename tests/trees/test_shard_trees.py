@@ -224,7 +224,7 @@ def test_trees_are_pruned_as_those_of_one_table(tmp_path):
 
 REFUSED = {
     "labels": ({"task": "regression"}, TypeError, "partition 0: y: expected numbers, got"),
-    "both ways": ({"missing": "both"}, NotImplementedError, '"both" is not implemented for part'),
+    "missing": ({"missing": "both"}, ValueError, "missing: expected one of"),
     "no holes": ({"missing": "error"}, ValueError, "expected finite numbers, got missing values"),
     "criterion": ({"criterion": "chaos"}, ValueError, "criterion: expected one of"),
     "task": ({"task": "classification", "criterion": "squared"}, ValueError, "criterion: expected"),

@@ -262,7 +262,7 @@ def test_callbacks_are_told_of_every_step():
         ({"loss": "log"}, ValueError, "loss: expected one of"),
         ({"growth": "per-comparison"}, NotImplementedError, 'growth: "per-comparison"'),
         ({"growth": "wild"}, ValueError, "growth"),
-        ({"missing": "both"}, NotImplementedError, "missing"),
+        ({"missing": "both"}, ValueError, "missing: expected one of"),
         ({"steps": 0}, ValueError, "steps"),
         ({"learning_rate": 0}, ValueError, "learning_rate"),
         ({"n_processes": 2, "n_threads": 2}, NotImplementedError, "n_threads"),
