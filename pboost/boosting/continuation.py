@@ -48,7 +48,6 @@ from pboost.values import (
     shown,
     vote_rule,
 )
-from pboost.values.options import renamed
 from pboost.weak.base import KINDS as LEARNERS
 from pboost.weak.base import Weak
 from pboost.weak.label_search import LabelSearch, refusal
@@ -341,7 +340,7 @@ def _stored(
 ) -> Any:
     """Return the weak learner or the observation model that the settings of a model describe."""
     try:
-        options = renamed(settings[name])
+        options = dict(settings[name])
         return kinds[options.pop("kind")](**options)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, TypeVar
@@ -89,16 +89,6 @@ def made(kind: type[C], *values: Any) -> C:
         is_sealed = value is not None and part.name in ARRAYS
         object.__setattr__(columns, part.name, sealed(value) if is_sealed else value)
     return columns
-
-
-def _restore(columns: SortedColumns | BinnedColumns, state: Sequence[Any]) -> None:
-    """Take the fields of columns pickled without `__reduce__`, and check them."""
-    values = iter(state)
-    for part in fields(columns):
-        # Those of earlier versions have fewer.
-        value = next(values, part.default) if part.init else part.default
-        object.__setattr__(columns, part.name, value)
-    columns.__post_init__()
 
 
 def _places(found: int) -> int:
@@ -201,8 +191,6 @@ class SortedColumns(_Columns):
                 f"source: expected {self.n_features} columns, got {self.source.shape[1]}"
             )
         self._check_orders(partial(sort.gather_columns, self.source, self.rows))
-
-    __setstate__ = _restore
 
     def _check_arrays(self) -> None:
         """Make sure that arrays made elsewhere fit together and cannot change."""
@@ -373,8 +361,6 @@ class BinnedColumns(_Columns):
         check_shapes(self, {"n_bins": (d,), "lower": (d, bins), "upper": (d, bins)})
         check_bins(self, bins)
         object.__setattr__(self, "names", checked_names(self.names, d))
-
-    __setstate__ = _restore
 
     def bin_below(self, feature: int, threshold: float) -> int:
         """Return the last bin at or below a threshold, -1 if there is none."""

@@ -108,9 +108,8 @@ def continue_fit(
         stagewise models, and for chains of two classes with `rounds`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Of a graph: source of randomness for weak learners that draw; stumps draw nothing. Forests
-        and stagewise models keep the state of the generator with which their fit began; where
-        `rng` was a generator other than NumPy's PCG64, or the model is from a file of version
-        0.1.0, pass what the fit was given.
+        and stagewise models keep the state of the generator with which their fit began; if `rng`
+        was a generator other than NumPy's PCG64, pass it again.
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional

@@ -142,7 +142,8 @@ def from_json(text: str | bytes) -> TreeSum:
     if not isinstance(said, dict) or (said.get("format"), said.get("version")) != (FORMAT, VERSION):
         found = said.get("version") if isinstance(said, dict) else None
         raise ModelFileError(
-            f"text: expected format {FORMAT!r} of version {VERSION}, got version {shown(found)}"
+            f"text: expected format {FORMAT!r} of version {VERSION}, got version {shown(found)}; "
+            "write the text again with to_json of this release"
         )
     try:
         return _read(said, MOST_OF_STRINGS * len(text) + FREE_OF_STRINGS)

@@ -509,7 +509,7 @@ def decision_function(
     ------
     ValueError
         If X has other columns than the training data, or reads a value that is infinite, or missing
-        and the model, read from a file of version 0.1.0, does not know where they go; or if the
+        and the model does not take missing values; or if the
         route is not hard and the model's answers depend on the class of a row; or if `sigma` is
         given where nothing depends on it, or missing where the model knows none; or if the route
         is "expected" and the model asks oracles, of which only answers are known.

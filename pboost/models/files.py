@@ -25,6 +25,7 @@ from pboost.data import array_files
 from pboost.models._safe_files import check_path, check_regular, replace_file
 from pboost.models.base import KINDS, Model, check_model
 from pboost.models.stored import TEXT, ModelFileError, layout_of
+from pboost.values import shown
 from pboost.values.json_texts import MAX_NESTING, TIMES, parse
 
 __all__ = ["load", "save"]
@@ -36,8 +37,6 @@ MAX_DEPTH = 8
 
 #: The most members of a file.
 MOST_MEMBERS = 1000
-#: Arrays that a reader can do without.
-IGNORABLE = ("validation",)
 
 _LABEL_KINDS = "biufU"
 _MAX_NUMBER_BYTES = 8
@@ -151,7 +150,6 @@ def _pack(model: Model, depth: int = 0) -> bytes:
             "dtype": array.dtype.str,
             "shape": list(array.shape),
             "sha256": hashlib.sha256(members[name]).hexdigest(),
-            **({"optional": True} if name in IGNORABLE else {}),
         }
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -252,14 +250,11 @@ def _read_header(
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(f"header: expected format {FORMAT!r}: not a model of this package")
     version = header.get("version")
-    if not (
-        isinstance(version, list) and len(version) == 2 and all(type(k) is int for k in version)
-    ):
-        raise ModelFileError(f"header: expected version [major, minor], got {version!r}")
-    if version[0] != VERSION[0]:
+    if version != list(VERSION):
         raise ModelFileError(
-            f"header: format version {version[0]}.{version[1]}, written by pboost "
-            f"{header.get('pboost')}; pboost {__version__} reads versions {VERSION[0]}.x"
+            f"header: expected version {list(VERSION)} of the format, got {shown(version)}, "
+            f"written by pboost {shown(header.get('pboost'))}; fit the model again, or load it "
+            "with that release"
         )
     try:
         intact = header.get("digest") == digest(header)
@@ -283,9 +278,7 @@ def _read_columns(
     every = layout_of(KINDS[header["kind"]]).known.items()
     known = {name: dtype for name, (dtype, some) in every if name in columns or not some}
     for name in columns.keys() - known.keys():
-        newer = tuple(header["version"]) > VERSION
-        if not (newer and columns[name].get("optional") is True):
-            raise ModelFileError(f"column {name!r} is unknown to pboost {__version__}")
+        raise ModelFileError(f"column {name!r} is unknown to pboost {__version__}")
     for name in members.keys() - columns.keys() - {"header"}:
         raise ModelFileError(f"member {members[name].filename!r} is not listed in the header")
     arrays = {}

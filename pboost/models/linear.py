@@ -174,8 +174,7 @@ class LinearModel(AdditiveModel):
     record : TrainingRecord
         Certificate and cost (columns read) after each round, and why boosting stopped.
     takes_missing : bool
-        Whether rows may have missing values, for which a column answers 0, as for its center. Not
-        so in files of format 1.0.
+        Whether rows may have missing values, for which a column answers 0, as for its center.
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.
@@ -395,7 +394,7 @@ class ProbitModel(Model):
         Their names.
     mean : ndarray of float64, shape (n_added,), or None
         What a missing value counts as: the weighted mean of the others of its column on the
-        training rows. None in files of versions before 0.2: missing values are refused.
+        training rows. With None missing values are refused.
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.

@@ -71,8 +71,7 @@ class ProbitTree(Model):
         there. None where no value was missing in training.
     mean : ndarray of float64, shape (n_features,), or None
         What it counts as in all leaves, where there is no `leaf_mean`: the weighted mean of its
-        column on the training rows. With neither, rows with missing values are refused, as by
-        models of files of format 1.0.
+        column on the training rows. With neither, rows with missing values are refused.
     labels : ndarray, shape (J,)
         The label values, sorted.
     settings : mapping

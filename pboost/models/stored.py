@@ -129,10 +129,7 @@ class Column(Kind):
 
 @dataclass(frozen=True, slots=True)
 class InHeader(Column):
-    """An array of eight bytes each in the header of a file, as hexadecimal digits of these.
-
-    Readers that do not know it can do without.
-    """
+    """An array of eight bytes each in the header of a file, as hexadecimal digits of these."""
 
     dtype: Any = np.float64
     optional: bool = True
@@ -478,9 +475,8 @@ def settings(*names: str) -> Any:
 
 
 def flag() -> Any:
-    """Return a field that is true or false; false where a file does not have it."""
-    kind = Field(lambda value: value is None or isinstance(value, bool), from_file=bool)
-    return kept_as(kind, default=False)
+    """Return a field that is true or false."""
+    return kept_as(Field(lambda value: isinstance(value, bool)), default=False)
 
 
 def text() -> Any:

@@ -85,8 +85,7 @@ class StagewiseModel(Model):
         The label values, sorted; of two -1 and +1 to other losses than softmax. None of a
         regression.
     settings : mapping
-        The options the model was fitted with. "units" is the version of the units of `l2`,
-        `min_weight` and `min_gain`, by which `continue_fit` converts those of earlier models.
+        The options the model was fitted with.
     stop_reason : str
         Why fitting ended, as a sentence.
     training_loss : ndarray of float64, shape (n_rounds + 1,)

@@ -402,7 +402,7 @@ class Tree(Trees):
         What cross-validation found, of a tree made by `fit_pruned_cart`.
     missing : ndarray of uint8, shape (n_nodes,), or None
         The child, 0 or 1, to which a row goes whose value is missing; 0 in leaves. None of trees
-        of version 0.1.0 and of those made by hand without it, which refuse NaN.
+        made by hand without it, which refuse NaN.
     subset_column : ndarray of int32, shape (k,), or None
         Where nodes test whether a level is in a set: the column of each set. A node whose
         `feature` is ``n_features + i`` tests set i: a row whose level is in it goes to the second

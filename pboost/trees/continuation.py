@@ -21,26 +21,10 @@ from pboost.models.new_rows import columns_to_fit
 from pboost.models.tree_sum import CUT, StagewiseModel
 from pboost.trees.cart import FitData
 from pboost.trees.forest import FOREST_OPTIONS, grow_forest
-from pboost.trees.restraints import RESTRAINTS, in_units
 from pboost.trees.sharded_rounds import SumParts
 from pboost.trees.stagewise import SUM_OPTIONS, begin_sum, draws, grow_sum
 from pboost.trees.sum_shards import check_in_parts
 from pboost.values import Bar, as_generator, check_integer, generator_in_state
-from pboost.values.options import renamed
-
-#: Options that models of earlier versions do not say.
-SINCE_TABLES = {
-    "missing": "learn",
-    "level_smoothing": 0.0,
-    "leaf_step": "best",
-    "l2": 0.0,
-    "sums": "auto",
-    "max_leaves": None,
-    "growth": "free",
-    "tree_comparisons": None,
-    "trees": "per-class",
-    **RESTRAINTS,
-}
 
 
 def continue_forest(
@@ -140,7 +124,6 @@ def sum_goes_on(
     """Return the options of the longer fit, its validation rows, and how many trees were tried."""
     steps, settings = check_integer("steps", steps, least=1), model.settings
     options = _stored_options(model, "fit_stagewise", (*SUM_OPTIONS, "steps"))
-    options = in_units(options, settings, model.loss)
     held_out = _held_out(settings, validation)
     generator = _generator(model, rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
@@ -153,7 +136,7 @@ def sum_goes_on(
 
 def _stored_options(model: Any, builder: str, names: Sequence[str]) -> dict[str, Any]:
     """Return the options of the fit of a model."""
-    settings = {**SINCE_TABLES, **renamed(model.settings)}
+    settings = model.settings
     if settings.get("builder") != builder or not settings.keys() >= set(names):
         raise ValueError(
             f"model: expected settings of {builder}, by which further trees are fitted, got those "
@@ -180,8 +163,8 @@ def _generator(model: Any, rng: Any, is_needed: bool) -> np.random.Generator:
     if state is None:
         if rng is None and is_needed:
             raise ValueError(
-                "rng: expected that of the fit, which drew rows or columns; the model does not "
-                "keep it, as models of version 0.1.0 and of generators other than PCG64"
+                "rng: expected that of the fit, which drew rows or columns; the model only keeps "
+                "generators that are PCG64"
             )
         return as_generator(rng)
     if rng is not None:

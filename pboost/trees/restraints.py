@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pboost.data.prices import PRICE_OPTIONS, Prices, read_prices
 from pboost.data.table import column_label, named_columns, positions
 from pboost.data.training import Problem
-from pboost.losses import Loss, Squared
 from pboost.trees.cart import resolve_features
 from pboost.values import (
     IntArray,
@@ -34,9 +33,6 @@ RESTRAINTS: dict[str, Any] = {
     **PRICE_OPTIONS,
     "price_tradeoff": None,
 }
-
-#: The version of the units of `l2`, `min_weight` and `min_gain`, in settings; see `in_units`.
-UNITS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,21 +76,6 @@ def l2_of(option: float | str, rows: float, of_row: float) -> float:
         return check_number("l2", option, least=0.0)
     check_choice("l2", option, ("auto",))
     return rows * of_row if rows else 0.0
-
-
-def in_units(options: dict[str, Any], settings: Mapping[str, Any], loss: Loss) -> dict[str, Any]:
-    """Return the options of a model with `l2`, `min_weight` and `min_gain` in the units of today.
-
-    Settings of earlier versions do not contain "units". In those versions the squared loss had the
-    curvature 2, and `min_gain` was half of G**2 / (H + l2).
-    """
-    if settings.get("units") == UNITS:
-        return options
-    is_squared = isinstance(loss, Squared)
-    times = {"l2": 0.5, "min_weight": 0.5} if is_squared else {"min_gain": 2.0}
-    found = {name: options[name] for name in times}
-    numbers = {k: v * times[k] for k, v in found.items() if isinstance(v, int | float)}
-    return {**options, **numbers}
 
 
 def draws_columns(options: Mapping[str, Any]) -> bool:

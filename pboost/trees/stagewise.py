@@ -41,7 +41,6 @@ from pboost.trees.loss_watch import LossWatch
 from pboost.trees.pooling import limits_of_growth, plain_comparisons
 from pboost.trees.restraints import (
     RESTRAINTS,
-    UNITS,
     Restraints,
     draws_columns,
     l2_of,
@@ -485,7 +484,6 @@ def begin_sum(
     settings = {
         "builder": "fit_stagewise",
         "loss": str(loss),
-        "units": UNITS,
         **options,
         "learning_rate": rate,
         "leaf_step": leaf_step,

@@ -11,7 +11,7 @@ from functools import partial, wraps
 from typing import Any, TypeVar
 
 from pboost.values import shown
-from pboost.values.peers import RENAMED, said_here
+from pboost.values.peers import said_here
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Builders that take labels of more than two values as they are.
@@ -275,11 +275,6 @@ def refuse_unknown(
         listed = ", ".join(sorted({*known} - {"X", "y"}))
         hint = f"; did you mean {near[0]}?" if near else f"; it has {listed}"
         raise TypeError(f"{option}: {builder}{passed} has no such option{hint}")
-
-
-def renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a model, of any version, under the names of today."""
-    return {RENAMED.get(name, name): value for name, value in settings.items()}
 
 
 def arguments_of(fit: Callable[..., Any]) -> Collection[str]:

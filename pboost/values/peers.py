@@ -1,18 +1,9 @@
-"""Names of options and values in scikit-learn, lightgbm, xgboost, catboost and version 0.1."""
+"""Names of options and values in scikit-learn, lightgbm, xgboost and catboost."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
-
-#: What options of version 0.1 are called since 0.2.
-RENAMED = {
-    "depth": "max_depth",
-    "fraction": "bag",
-    "min_count": "min_leaf",
-    "size": "bag",
-    "subsample": "bag",
-}
 
 
 class Peers(NamedTuple):
@@ -54,7 +45,7 @@ PEERS = {
     "shape": NONE,
     "target_certificate": NONE,
     # trees
-    "max_depth": Peers("max_depth", "max_depth", "max_depth"),
+    "max_depth": Peers("max_depth", "max_depth", "max_depth", catboost="depth, max_depth"),
     "max_leaves": _LEAVES,
     "min_weight": Peers(
         "min_weight_fraction_leaf",
@@ -327,11 +318,8 @@ def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
     takers : mapping
         For each function that it may be meant for, the options of that.
     """
-    new = RENAMED.get(name, "")
-    if any(new in options for options in takers.values()) and name not in PEERS[new].names():
-        return f"is now `{new}`"
     meant = [here for here, peers in PEERS.items() if here != name and name in peers.names()]
-    stump = next((option for option in (name, new, *meant) if option in OF_STUMPS), "")
+    stump = next((option for option in (name, *meant) if option in OF_STUMPS), "")
     found: dict[str, list[str]] = {}
     for function, options in takers.items():
         if here := next((option for option in meant if option in options), ""):

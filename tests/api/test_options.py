@@ -62,35 +62,6 @@ def here(name, note=""):
     return f"here `{name}`" + f", {note}" * bool(note)
 
 
-# Names of earlier versions
-
-
-@pytest.mark.parametrize(
-    ("builder", "old", "new"),
-    [
-        ("fit_probit_tree", "depth", "max_depth"),
-        ("fit_sbpmt", "depth", "max_depth"),
-        ("fit_sbpmt", "fraction", "bag"),
-        ("fit_stagewise", "subsample", "bag"),
-        ("fit_forest", "size", "bag"),
-        ("fit_bagging", "size", "bag"),
-        ("fit_topdown_tree", "min_count", "min_leaf"),
-        ("weak.stump", "min_count", "min_leaf"),
-        ("weak.affine", "min_count", "min_leaf"),
-        ("weak.linear", "min_count", "min_leaf"),
-    ],
-)
-def test_old_names(builder, old, new):
-    assert answer(builder, **{old: 1}) == (
-        f"{old}: " + (here("bag", ROWS) if old == "subsample" else f"is now `{new}`")
-    )
-
-
-def test_old_names_are_told_through_0_2():
-    """From 0.3 on they are forgotten, but where settings of files are read."""
-    assert pb.__version__.startswith(("0.1.", "0.2.")) or not peers.RENAMED
-
-
 # Names of peers
 
 ROWS = "a share of the rows or a number of them"
@@ -112,7 +83,6 @@ ANSWERS = {
         "min_samples_leaf": "here `min_leaf` of `weak`, as in weak=pb.weak.stump(min_leaf=...)",
         "max_bin": "here `max_bins` of `weak`, as in weak=pb.weak.stump(max_bins=...)",
         "criterion": "here `criterion` of `weak`, as in weak=pb.weak.stump(criterion=...)",
-        "min_count": "here `min_leaf` of `weak`, as in weak=pb.weak.stump(min_leaf=...)",
         "warm_start": "here pb.continue_fit(model, X, y)",
         "base_score": "fit_adaboost has no such option; it has ",
         "iterations": here("rounds"),
@@ -140,7 +110,7 @@ ANSWERS = {
     "fit_pruned_cart": {
         "cv": here("folds"),
         "min_samples_leaf": here("min_leaf", "a number of rows"),
-        "depth": "is now `max_depth`",
+        "depth": here("max_depth"),
         "depht": "fit_pruned_cart has no such option; it",
     },
     "fit_topdown_tree": {
@@ -174,7 +144,7 @@ ANSWERS = {
         "border_count": here("max_bins"),
         "od_wait": here("patience", "with `validation`"),
         "thread_count": here("n_threads"),
-        "depth": "is now `max_depth`",
+        "depth": here("max_depth"),
         "cat_features": here("categorical", "besides the columns of a frame that hold text"),
         "random_seed": here("rng"),
         "loss_function": here("loss"),
@@ -208,13 +178,12 @@ def test_options_that_are_passed_on():
     assert told(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), X, TWO) == both
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, n_estimators=3).endswith("here `members`")
     assert told(pb.fit_bagging, pb.fit_forest, X, TWO, n_jobs=3).endswith("here `n_threads`")
-    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, fraction=0.5).endswith("is now `bag`")
     many = partial(pb.fit_one_vs_rest, pb.fit_adaboost)
     for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, members=1)):
         assert told(call, n_estimators=3) == "n_estimators: here `rounds`"
     assert told(pb.fit_bagging, X, TWO, estimator=pb.fit_cart) == "estimator: here `fit`, a builder"
     assert told(pb.fit_samme, X, THREE, base=partial(pb.fit_cart, depth=2), rounds=2) == (
-        "depth: is now `max_depth`"
+        "depth: here `max_depth`"
     )
     taken = told(pb.fit_bagging, partial(pb.fit_cart, members=3), X, TWO)
     assert taken.startswith("members: fit_cart, to which fit_bagging passes it on, has no such op")
@@ -391,9 +360,6 @@ def test_every_option_is_in_the_table():
     assert found == peers.PEERS.keys()
     stump = inspect.signature(pb.weak.stump).parameters.keys()
     assert set(peers.OF_STUMPS) == stump
-    assert set(peers.RENAMED.values()) <= found
-    for function in BUILDERS.values():
-        assert not peers.RENAMED.keys() & inspect.signature(function).parameters.keys()
 
 
 def test_the_page_is_true():

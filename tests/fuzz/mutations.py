@@ -238,9 +238,6 @@ def seal(draft: Draft) -> bytes:
             "shape": list(array.shape),
             "sha256": hashlib.sha256(content).hexdigest(),
         }
-        old = draft.header.get("columns")
-        if isinstance(old, dict) and isinstance(old.get(name), dict) and "optional" in old[name]:
-            columns[name]["optional"] = True
     header = {**draft.header}
     if isinstance(header.get("columns"), dict):
         header["columns"] = {**columns, **draft.entries}
@@ -461,7 +458,7 @@ def set_entry(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> Non
         "shape": list(array.shape),
         "sha256": hashlib.sha256(npy(array)).hexdigest(),
     }
-    key = ("dtype", "shape", "sha256", "optional", "other")[int(rng.integers(5))]
+    key = ("dtype", "shape", "sha256", "other")[int(rng.integers(4))]
     draft.entries[name if rng.random() < 0.8 else "unknown"] = {**entry, key: value}
 
 
@@ -474,7 +471,7 @@ def spoil_text(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> No
         text.replace(b"null", b"NaN"),
         text[:at] + b"\xff" + text[at:],
         b"[" * 5000 + text,
-        text[:-1] + b', "version": [1, 0], "kind": 3}',
+        text[:-1] + b', "version": [1, 1], "kind": 3}',
     )[how]
 
 

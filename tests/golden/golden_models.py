@@ -1,7 +1,7 @@
 """Small model files of every kind, and what every function of a model answered at first.
 
 ``python tests/golden/golden_models.py --write`` writes the files that are not there yet: those that
-are there stay as they are for ever, whatever version of the package made them.
+are there stay. If the format changes, convert them, never fit them again: they answer the same.
 """
 
 from __future__ import annotations

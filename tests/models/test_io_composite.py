@@ -294,7 +294,6 @@ def test_files_say_how_members_vote_where_they_are_averaged(path):
     pb.save(average, path)
     members = members_of(path)
     assert column(members, "vote").tolist() == ["average"]
-    assert "optional" not in header_of(members)["columns"]["vote"]
     assert pb.load(path).vote == "average"
     pb.save(replace(average, vote="majority"), path)
     assert members_of(path).keys() == members.keys() - {"vote.npy"}

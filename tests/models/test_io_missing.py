@@ -58,17 +58,12 @@ def test_without_sides_nothing_is_kept(path):
     pb.save(tree(), path)
     members = members_of(path)
     assert "missing" not in header_of(members)
-    zip_up(path, forge(members, version=[1, 0]))
     assert pb.load(path).missing is None
 
 
-def test_probabilities_are_a_column(path):
-    model = tree(missing=[0.0, 0.25, 1.0])
-    pb.save(model, path)
-    members = members_of(path)
-    assert header_of(members)["columns"]["missing"]["dtype"] == "<f8"
-    assert "optional" not in header_of(members)["columns"]["missing"]
-    assert_same(model, pb.load(path))
+def test_sides_are_exits():
+    with pytest.raises(ValueError, match="missing: expected exits, 0 or 1"):
+        tree(missing=[0.0, 0.25, 1.0])
 
 
 def test_sets_round_trip_with_a_column_of_sides(path):
@@ -80,7 +75,6 @@ def test_sets_round_trip_with_a_column_of_sides(path):
         "<u8",
         "<i4",
     ]
-    assert not any("optional" in entry for entry in columns.values())
     loaded = pb.load(path)
     assert_same(model, loaded)
     assert loaded.inputs.n_columns == 4
@@ -104,9 +98,8 @@ def test_wrong_bits_are_named(path, bits):
     ("array", "message"),
     [
         (np.array([0, 1], np.uint8), r"missing: expected shape \(3,\)"),
-        (np.array([0, 1, 2], np.uint8), "missing: expected probabilities"),
-        (np.array([0, 1, -0.5]), "missing: expected probabilities"),
-        (np.array([0, 1, np.nan]), "missing: expected finite numbers"),
+        (np.array([0, 1, 2], np.uint8), "missing: expected exits, 0 or 1"),
+        (np.array([0, 1, 0.5]), "column 'missing': unexpected dtype float64"),
         (np.array([0, 1, 1], np.int64), "column 'missing': unexpected dtype"),
     ],
 )

@@ -97,7 +97,6 @@ def test_files_say_that_there_are_several(models, tmp_path):
     several, one = (header_of(members_of(tmp_path / f"{n}.npz")) for n in ("several", "one"))
     assert "bias" not in several
     assert several["columns"]["bias"]["shape"] == [J]
-    assert "optional" not in several["columns"]["bias"]
     assert several["columns"]["vote"]["shape"] == [model.n_nodes, 2, J]
     assert isinstance(one["bias"], float)
     assert "bias" not in one["columns"]

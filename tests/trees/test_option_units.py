@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.losses import LOSSES, Poisson
+from pboost.losses import LOSSES
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
@@ -152,45 +151,3 @@ def test_auto_l2_of_labels_with_the_squared_loss_is_one_row():
     auto = pb.fit_stagewise(X, y, **options)
     one = pb.fit_stagewise(X, y, l2=1.0, **options)
     assert np.array_equal(auto.trees.value, one.trees.value)
-
-
-def as_before(model, **said):
-    """Return a model whose settings are those of a version without "units"."""
-    settings = {name: value for name, value in model.settings.items() if name != "units"}
-    return replace(model, settings={**settings, **said})
-
-
-def test_a_stored_model_of_the_squared_loss_goes_on_by_converted_options():
-    path = GOLDEN / "models" / "stagewise_held_back.numbers.npz"
-    old = pb.load(path)
-    assert [old.settings[name] for name in ("l2", "min_weight", "min_gain")] == [3.0, 8.0, 0.5]
-    more = pb.continue_fit(old, fits.X, fits.NUMBERS, steps=5)
-    options = {"loss": "squared", "max_depth": 4}
-    held = {"l2": 1.5, "min_weight": 4.0, "min_gain": 0.5}
-    whole = pb.fit_stagewise(fits.X, fits.NUMBERS, steps=10, **options, **held)
-    assert np.array_equal(more.trees.value, whole.trees.value)
-    assert more.settings == whole.settings
-    for name in held:
-        other = pb.fit_stagewise(fits.X, fits.NUMBERS, steps=10, **options, **{**held, name: 0.0})
-        assert not np.array_equal(other.trees.value, whole.trees.value)
-    again = pb.continue_fit(more, fits.X, fits.NUMBERS, steps=2)  # nothing is converted twice
-    assert again.settings["l2"] == 1.5
-
-
-@pytest.mark.parametrize("loss", ["logistic", "softmax", Poisson()])
-def test_min_gain_of_earlier_models_counts_twice_with_other_losses(loss):
-    X, y = fits.X, {"logistic": fits.TWO, "softmax": fits.THREE}.get(loss)
-    y = np.round(np.abs(fits.NUMBERS)) if y is None else y
-    held = {"l2": 2.0, "min_weight": 3.0, "loss": loss, "learning_rate": 0.5}
-    whole = pb.fit_stagewise(X, y, steps=6, min_gain=6.0, **held)
-    first = pb.fit_stagewise(X, y, steps=3, min_gain=6.0, **held)
-    more = pb.continue_fit(as_before(first, min_gain=3.0), X, y, steps=3)
-    assert np.array_equal(more.trees.value, whole.trees.value)
-    assert more.settings == whole.settings
-    free = pb.fit_stagewise(X, y, steps=6, **held)
-    assert not np.array_equal(more.trees.feature, free.trees.feature)
-
-
-def test_settings_of_squared_trees_name_the_units():
-    model = pb.fit_stagewise(HALVES, NUMBERS, task="regression", steps=1)
-    assert model.settings["units"] == 2
