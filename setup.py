@@ -92,7 +92,7 @@ class BuildKernels(build_ext):
                     other.unlink()
 
 
-def kernels():
+def kernels(build_dir="build/cython", force=None):
     """One extension per ``.pyx`` in ``pboost/_core``, and Cython's shared utilities once."""
     shared = "pboost._core._cyutility"
     limited = {
@@ -113,7 +113,8 @@ def kernels():
         )
     return cythonize(
         extensions,
-        build_dir="build/cython",
+        build_dir=build_dir,
+        force=force,
         nthreads=CORES,
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=shared,

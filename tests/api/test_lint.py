@@ -1,0 +1,89 @@
+"""The rules of tests/lint.py find what breaks them; that nothing does is for .ci/lint to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
+if not (Path(__file__).parents[2] / "pboost" / "_core" / "split.pyx").exists():
+    pytest.skip("no source tree beside tests/", allow_module_level=True)
+import lint
+
+
+def test_imports_are_read():
+    assert {"pboost", "pboost.models.graph", "pboost.cli.demo", "pboost._core"} <= set(lint.MODULES)
+    assert "pboost.models.stored" in lint.own_imports(lint.MODULES["pboost.growth.step"])
+
+
+def test_imports_that_may_not_be_are_found(tmp_path):
+    path, other = tmp_path / "labels.py", tmp_path / "columns.py"
+    path.write_text("import pboost.data.columns\nfrom . import more\n")
+    other.write_text("from pboost.values import labels\n")
+    modules = {"pboost.values.labels": path, "pboost.data.columns": other}
+    assert list(lint.no_relative_import(modules)) == ["pboost.values.labels imports ..more"]
+    assert (
+        "pboost.values.labels imports pboost.data.columns"
+        in lint.rooms_import_from_lower_floors_only(modules)
+    )
+
+
+def test_files_are_measured(tmp_path):
+    path = tmp_path / "one.py"
+    path.write_text(
+        '"""Doc.\n\nMore."""\n\n# why\nA = 1\n\n\ndef f():\n    """Doc."""\n    return A\n'
+    )
+    assert lint.code_lines(path) == 3
+    assert list(lint.files_and_kernels_are_short([path])) == []
+    path.write_text("A = 1\n" * 601)
+    assert list(lint.files_and_kernels_are_short([path])) == [f"{path}: 601 lines of code"]
+
+
+def test_functions_of_kernels_are_measured(tmp_path):
+    kernels = dict(lint.cython_functions(lint.PACKAGE / "_core" / "split.pyx"))
+    assert kernels["search"] > 20
+    path = tmp_path / "one.pyx"
+    path.write_text("cdef int f(int a,\n           int b):\n" + "    a += b\n" * 80)
+    assert list(lint.files_and_kernels_are_short([path])) == [f"{path}: f has 82 lines"]
+
+
+def test_a_line_under_a_title_that_is_too_short_is_found(tmp_path):
+    page = tmp_path / "page.rst"
+    page.write_text("Title\n=====\n\nLong title\n=======\n")
+    assert list(lint.lines_under_titles_are_as_long_as_they([page])) == [f"{page}, line 5"]
+
+
+def test_docstrings_that_lack_something_are_found():
+    def function(a, b) -> int:
+        """Return something
+
+        Parameters
+        ----------
+        a : int
+        """
+
+    @dataclass
+    class Two:
+        """Two.
+
+        Attributes
+        ----------
+        a : int
+        """
+
+        a: int
+        b: int
+
+        def more(self):
+            pass
+
+    assert list(lint.docstrings_say_all_there_is({"function": function, "Two": Two})) == [
+        "function: the summary is one sentence in one line",
+        "function: Parameters: b",
+        "function: Returns: int",
+        "function: no example",
+        "Two: Attributes: b",
+        "Two: more has no docstring",
+    ]
