@@ -22,32 +22,38 @@ def script(session: nox.Session, name: str, *given: str, **env: str) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Test a wheel that is made of the source distribution; arguments go to pytest."""
+    """Run the quick tests on a wheel of the source distribution; arguments go to pytest."""
     script(session, "test")
 
 
 @nox.session
+def full(session: nox.Session) -> None:
+    """Run everything: all tests, sanitizers, the whole documentation, benchmarks."""
+    script(session, "full")
+
+
+@nox.session
 def sklearn(session: nox.Session) -> None:
-    """Test the estimators with the oldest scikit-learn that they work with."""
-    script(session, "test", "-k", "sklearn", PINS="scikit-learn==1.6.*")
+    """Run all tests of the estimators with the oldest scikit-learn that they work with."""
+    script(session, "test", "-m", "", "-k", "sklearn", PINS="scikit-learn==1.6.*")
 
 
 @nox.session
 def oldest(session: nox.Session) -> None:
-    """Test with the oldest versions of everything, which tests/oldest.txt has."""
-    script(session, "test", PINS="-c tests/oldest.txt")
+    """Run all tests with the oldest versions of everything, which tests/oldest.txt has."""
+    script(session, "test", "-m", "", PINS="-c tests/oldest.txt")
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Run the linters, the types and the performance hints of Cython."""
-    session.install(*BUILD, "-e", ".[lint]")
+    """Run the linters, the types, the rules of tests/lint.py and the hints of Cython."""
+    session.install(*BUILD, "-e", ".[lint,sklearn,dask]")
     script(session, "lint")
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Make the documentation in docs/_build/html, or in a folder that is given."""
+    """Make the documentation in docs/_build/html, or in a folder that is given; --fast."""
     session.install("-e", ".[docs]")
     script(session, "docs")
 

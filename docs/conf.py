@@ -91,7 +91,8 @@ numpydoc_show_class_members = False
 # Examples import what they need, so that each can be copied as it stands.
 doctest_test_doctest_blocks = "default"
 
-# Scripts of examples/gallery in the order of the page. Each is run; an exception ends the build.
+# Scripts of examples/gallery in the order of the page. Each is run, or with the tag `fast` those of
+# FAST are; an exception ends the build.
 GALLERY = [
     "comparison_budget.py",
     "leave_early.py",
@@ -114,10 +115,11 @@ GALLERY = [
     "equations_in_leaves.py",
     "own_weak_learner.py",
 ]
+FAST = ["comparison_budget.py", "holes_and_words.py", "pictures_of_a_model.py"]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
+    "filename_pattern": "|".join(FAST) if tags.has("fast") else r"\.py$",  # noqa: F821  # of Sphinx
     "within_subsection_order": FunctionSortKey(GALLERY.index),
     "abort_on_example_error": True,
     "download_all_examples": False,
@@ -126,7 +128,7 @@ sphinx_gallery_conf = {
 
 WHEEL = os.environ.get("PBOOST_PYODIDE_WHEEL")
 if WHEEL:
-    tags.add("lite")  # noqa: F821  # what `only` in pages asks for; Sphinx has it
+    tags.add("lite")  # noqa: F821  # what `only` in pages asks for
 
 
 def make_lite(app, error):
