@@ -13,7 +13,7 @@ from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
 from pboost.trees.restraints import Restraints, _groups
 from pboost.trees.rounds import Rounds
-from pboost.trees.steps import Steps, has_curvature
+from pboost.trees.steps import Steps
 from pboost.trees.weights import weights_of
 
 NAMES = list(boost.LOSSES)
@@ -82,7 +82,7 @@ def special_case(seed, one_hot=False):
         "l2": float(rng.choice([0.0, 0.0, 0.5])),
         "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
         "most": float(rng.choice([0.7, 4.0, np.inf])),
-        "solved": bool(rng.random() < 0.6) or not has_curvature(loss),
+        "solved": bool(rng.random() < 0.6) or not loss.has_curvature,
         "rate": float(rng.choice([0.1, 1.0])),
         "bias": float(rng.choice([0.0, 0.3])),
         "sums": str(rng.choice(["auto", "packed", "wide"])),

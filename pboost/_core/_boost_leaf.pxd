@@ -30,6 +30,8 @@ cdef extern from "boost_loss.h" nogil:
     enum: ABSOLUTE "PBOOST_ABSOLUTE"
     enum: QUANTILE "PBOOST_QUANTILE"
     enum: HUBER "PBOOST_HUBER"
+    enum: N_LOSSES "PBOOST_N_LOSSES"
+    const char* loss_name "pboost_loss_name"(int loss)
     const double NEAR_STEP "PBOOST_NEAR_STEP"
     const double TINY_STEP "PBOOST_TINY_STEP"
     const double WIDTH "PBOOST_WIDTH"

@@ -12,9 +12,8 @@ from pboost._core._boost_best cimport begin_best, end_best, split_best
 from pboost._core._boost_columns cimport take_for_tree
 from pboost._core._boost_count cimport Counted, count_node, spare_of, take_masses
 from pboost._core._boost_leaf cimport (
-    ABSOLUTE, EXPONENTIAL, HINGE, HUBER, LOGISTIC, LossPasses, Leaf, OF_CURVATURE, OF_GRADIENT,
-    POISSON, PROBIT, QUANTILE, Rows, SHARES, SQUARED, bound_step, bounded, no_far, pboost_bounds,
-    pboost_choose_loss_passes, power_below, scale_of, step_of_rows,
+    LossPasses, Leaf, N_LOSSES, OF_CURVATURE, OF_GRADIENT, Rows, SHARES, bound_step, bounded, loss_name, no_far,
+    pboost_bounds, pboost_choose_loss_passes, power_below, scale_of, step_of_rows,
 )
 from pboost._core._boost_elsewhere cimport pack_there
 from pboost._core._boost_gains cimport Sets
@@ -49,10 +48,7 @@ STATE = {
     "stack": <Stack[:1]>&_stack,
 }
 #: The losses whose derivatives are compiled.
-LOSSES = {
-    "exponential": EXPONENTIAL, "logistic": LOGISTIC, "squared": SQUARED, "probit": PROBIT,
-    "hinge": HINGE, "absolute": ABSOLUTE, "quantile": QUANTILE, "huber": HUBER, "poisson": POISSON,
-}
+LOSSES = {loss_name(k).decode(): k for k in range(N_LOSSES) if k != SHARES}
 #: Where the passes over rows are found, of the level of SIMD that is used.
 PASSES = <size_t>&passes, <size_t>&loss_passes
 #: Places that arrays of rows have behind them.

@@ -9,10 +9,19 @@
 
 /* From hinge on without curvature of use, from absolute on, and squared, of the residual f - y. Shares are
    what the log loss is of rows whose f is its gradient: the probability, of the class itself less 1. */
-enum {
-    PBOOST_EXPONENTIAL, PBOOST_LOGISTIC, PBOOST_SQUARED, PBOOST_PROBIT, PBOOST_POISSON, PBOOST_SHARES,
-    PBOOST_HINGE, PBOOST_ABSOLUTE, PBOOST_QUANTILE, PBOOST_HUBER
-};
+#define PBOOST_LOSSES(OF)                                                                          \
+    OF(EXPONENTIAL, "exponential") OF(LOGISTIC, "logistic") OF(SQUARED, "squared")                 \
+    OF(PROBIT, "probit") OF(POISSON, "poisson") OF(SHARES, "")                                     \
+    OF(HINGE, "hinge") OF(ABSOLUTE, "absolute") OF(QUANTILE, "quantile") OF(HUBER, "huber")
+#define PBOOST_LOSS_NUMBER(loss, name) PBOOST_##loss,
+#define PBOOST_LOSS_NAME(loss, name) name,
+enum { PBOOST_LOSSES(PBOOST_LOSS_NUMBER) PBOOST_N_LOSSES };
+/* The name of a loss in Python; "" if it has none there. */
+PBOOST_INLINE const char *pboost_loss_name(int loss)
+{
+    static const char *const names[] = {PBOOST_LOSSES(PBOOST_LOSS_NAME)};
+    return names[loss];
+}
 #define PBOOST_IS_CURVED(loss) ((loss) < PBOOST_HINGE)
 #define PBOOST_IS_OF_RESIDUAL(loss) ((loss) == PBOOST_SQUARED || (loss) >= PBOOST_ABSOLUTE)
 #define PBOOST_IS_OF_MARGIN(loss)                                                                  \

@@ -11,8 +11,9 @@ import numpy as np
 from pboost.data.check_xy import MOST_CLASSES, TASKS, label_array, label_values, target_array
 from pboost.data.criteria import CRITERIA
 from pboost.data.labels import SoftLabels
+from pboost.losses import LOSSES
 from pboost.values import Array, check_choice
-from pboost.values.options import LOSSES_OF_NUMBERS, arguments_of, only_classifies, unwrapped
+from pboost.values.options import arguments_of, only_classifies, unwrapped
 
 CLASSIFICATION, REGRESSION = TASKS
 #: The criteria of trees that are no criteria of classes.
@@ -116,7 +117,7 @@ def task_of_options(options: Mapping[str, Any]) -> str | None:
     """Return the task that a loss or criterion is of, None if there is none of one task only."""
     loss, criterion = options.get("loss"), options.get("criterion")
     if loss is not None:
-        is_of_numbers = getattr(loss, "is_regression", loss in LOSSES_OF_NUMBERS)
+        is_of_numbers = getattr(LOSSES.get(loss, loss), "is_regression", False)
         return REGRESSION if is_of_numbers else CLASSIFICATION
     if isinstance(criterion, str):
         return CLASSIFICATION if criterion in CRITERIA else OF_NUMBERS.get(criterion)

@@ -26,7 +26,6 @@ from pboost.export.c_parts import (
     Tests,
     Walk,
 )
-from pboost.losses import Loss, is_of_package
 from pboost.models.base import Averaged, Model
 from pboost.models.calibrated import MOST_HALF, MOST_LINE, CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
@@ -40,17 +39,13 @@ from pboost.models.probit_trees import NO_ROW, ProbitTree, means_of
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import LEAF, Trees
+from pboost.models.trees_of import link_of
 from pboost.values import FloatArray, IntArray
 
 #: Of more labels sums of shares are not in the order of the labels.
 MOST_SHARES = 7
-#: How decision values become probabilities, by the losses of sums of trees.
-OF_LOSSES = {
-    "exponential": "half_log_odds",
-    "logistic": "log_odds",
-    "probit": "probit",
-    "softmax": "softmax",
-}
+#: Links of sums of trees of which C files have the function.
+LINKS = ("half log odds", "log odds", "probit", "softmax")
 
 
 def part_of(model: Any) -> Part:
@@ -178,12 +173,7 @@ def _of_means(trees: Trees) -> Walk:
 
 
 def _of_stagewise(model: StagewiseModel) -> Walk:
-    prediction = type(model.loss).prediction
-    if (
-        model.labels is None
-        and prediction is not Loss.prediction
-        and not (is_of_package(model.loss) and model.loss.name == "poisson")
-    ):
+    if _predicts_otherwise(model) and link_of(model) != "exp":
         raise NotImplementedError(
             f"model: what the {model.loss} loss predicts by decision values is not known in C"
         )
@@ -296,9 +286,7 @@ def _check_categories(tables: list[Table | None], first: Model) -> None:
 def _link(model: Model) -> str:
     """Return how decision values become probabilities; empty where they tell none."""
     if isinstance(model, StagewiseModel):
-        if not is_of_package(model.loss):
-            return ""
-        return OF_LOSSES.get(model.loss.name, "")
+        return link.replace(" ", "_") if (link := link_of(model)) in LINKS else ""
     if isinstance(model, ProbitModel | ProbitTree):
         return "probit"
     if isinstance(model, OneVsRest):
@@ -379,7 +367,8 @@ def _of_bags(model: Bagging) -> Members:
 
 
 def _predicts_otherwise(model: Any) -> bool:
-    return isinstance(model, StagewiseModel) and type(model.loss).prediction is not Loss.prediction
+    is_sum = isinstance(model, StagewiseModel) and model.labels is None
+    return is_sum and not model.loss.predicts_scores
 
 
 def _of_subagged(model: SubaggedProbitTrees) -> Members:

@@ -16,6 +16,7 @@ from pboost.export.c_parts import Leaving, Walk
 from pboost.export.c_self_test import self_test
 from pboost.export.c_text import comment, filled_table, literal, string, table
 from pboost.models.tree_sum import StagewiseModel
+from pboost.models.trees_of import link_of
 
 #: Between lines.
 NEWLINE = "\n"
@@ -86,7 +87,7 @@ def _predict_function(made: Making) -> list[str]:
 
 def is_exponential(model: Any) -> bool:
     """Return whether predictions are exponentials of decision values."""
-    return isinstance(model, StagewiseModel) and model.loss.name == "poisson"
+    return isinstance(model, StagewiseModel) and link_of(model) == "exp"
 
 
 def _path_function(made: Making) -> str:

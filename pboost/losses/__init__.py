@@ -8,46 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from pboost.losses import labels, numbers, softmax
 from pboost.losses._differences import check_derivatives
+from pboost.losses.base import LOSSES as LOSSES
 from pboost.losses.base import Loss
-from pboost.losses.labels import Exponential, Hinge, Logistic, Probit
-from pboost.losses.numbers import Absolute, Huber, Poisson, Quantile, Squared
+from pboost.losses.labels import *  # noqa: F403
+from pboost.losses.numbers import *  # noqa: F403
 from pboost.losses.pointers import CompiledLoss, compiled
-from pboost.losses.softmax import Softmax
+from pboost.losses.softmax import *  # noqa: F403
 from pboost.values import shown
 from pboost.values.peers import value_here
 
-__all__ = [
-    "Absolute",
-    "Exponential",
-    "Hinge",
-    "Huber",
-    "Logistic",
-    "Loss",
-    "Poisson",
-    "Probit",
-    "Quantile",
-    "Softmax",
-    "Squared",
-    "check_loss",
-    "compiled",
-]
-
-LOSSES: dict[str, Loss] = {
-    loss.name: loss
-    for loss in (
-        Exponential(),
-        Logistic(),
-        Squared(),
-        Hinge(),
-        Probit(),
-        Absolute(),
-        Huber(),
-        Quantile(),
-        Poisson(),
-        Softmax(),
-    )
-}
+__all__ = ["Loss", "check_loss", "compiled"]
+__all__ += labels.__all__
+__all__ += numbers.__all__
+__all__ += softmax.__all__
 
 
 def is_of_package(loss: Any) -> bool:
@@ -90,7 +65,9 @@ def check_loss(loss: Any) -> Loss:
     if isinstance(loss, str):
         if loss not in LOSSES:
             names = ", ".join(map(repr, LOSSES))
-            hint = value_here(loss, LOSSES)
+            known = [(name, of.elsewhere.get(loss.lower())) for name, of in LOSSES.items()]
+            meant = [(name, use) for name, use in known if use is not None]
+            hint = value_here(loss, LOSSES, meant)
             raise ValueError(f"loss: expected one of {names} or a Loss, got {loss!r}{hint}")
         return LOSSES[loss]
     if not isinstance(loss, Loss):

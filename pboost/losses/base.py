@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from pboost.values import FloatArray
 
 #: Largest decision value of a leaf of one class: half log odds of 2**52.
 HALF_LIMIT = half_log_odds(1.0, 0.0, 0.0)
+#: What other libraries call the log loss, of any number of classes.
+LOG_LOSS = ("log_loss", "logloss", "log", "deviance", "crossentropy", "cross_entropy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,22 @@ class Loss:
     reported : float
         The factor of `value` in the losses that models report: 2 for the squared loss, so that they
         are mean squared errors, else 1.
+    link : str
+        How probabilities or predictions follow from decision values, see `TreeSum`; "none" if the
+        function is not known to other formats.
+    is_multiclass : bool
+        Whether y is the number of a class, and f has a score for each class.
+    is_summed : bool
+        Whether derivatives, leaf values and the constant are sums over rows, so that partitions can
+        be added up.
+    max_step : float or None
+        The default bound on the value of a leaf in a regression.
+    held : float
+        The default `l2` of a classification, as a number of rows.
+    kernel_at_0 : float or None
+        What the compiled loss is at f = 0, if it leaves out a constant of each row.
+    elsewhere : mapping of str to str
+        What other libraries call it, in small letters, and when that name means this loss.
 
     Examples
     --------
@@ -62,6 +81,13 @@ class Loss:
     least: ClassVar[float] = -np.inf
     is_newton: ClassVar[bool] = False
     reported: ClassVar[float] = 1.0
+    link: ClassVar[str] = "none"
+    is_multiclass: ClassVar[bool] = False
+    is_summed: ClassVar[bool] = False
+    max_step: ClassVar[float | None] = None
+    held: ClassVar[float] = 2.0
+    kernel_at_0: ClassVar[float | None] = None
+    elsewhere: ClassVar[Mapping[str, str]] = {}
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each decision value."""
@@ -165,3 +191,24 @@ class Loss:
     @property
     def _called(self) -> str:
         return self.name or type(self).__name__
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether the loss has a second derivative."""
+        return type(self).curvature is not Loss.curvature
+
+    @property
+    def predicts_scores(self) -> bool:
+        """Whether what is predicted in a regression is the decision value."""
+        return type(self).prediction is Loss.prediction
+
+
+#: The losses of the package, by their names.
+LOSSES: dict[str, Loss] = {}
+_Kind = TypeVar("_Kind", bound=type[Loss])
+
+
+def named(kind: _Kind) -> _Kind:
+    """List a loss of the package: its name is then an option, and models with it can be stored."""
+    LOSSES[kind.name] = kind()
+    return kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,16 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import probit as kernel
 from pboost._core.boost import exact_sum
 from pboost._core.votes import half_log_odds
-from pboost.losses.base import HALF_LIMIT, Loss
+from pboost.losses.base import HALF_LIMIT, LOG_LOSS, Loss, named
 from pboost.losses.search import kink_search, line_search
 from pboost.values import FloatArray
 
+__all__ = ["Exponential", "Hinge", "Logistic", "Probit"]
 
+
+@named
 @dataclass(frozen=True, slots=True)
 class Exponential(Loss):
     """exp(-y f): that of AdaBoost. f is half the log odds."""
 
     name: ClassVar[str] = "exponential"
+    link: ClassVar[str] = "half log odds"
+    is_summed: ClassVar[bool] = True
     limit: ClassVar[float] = HALF_LIMIT
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -60,11 +65,19 @@ class Exponential(Loss):
         return half_log_odds(*sums_of_sides(y, boosted), 0.0)
 
 
+@named
 @dataclass(frozen=True, slots=True)
 class Logistic(Loss):
     """ln(1 + exp(-y f)): the log loss. f is the log odds."""
 
     name: ClassVar[str] = "logistic"
+    link: ClassVar[str] = "log odds"
+    is_summed: ClassVar[bool] = True
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("binary", "binary:logistic", "binary:logitraw", "binary_logloss"), ""),
+        **dict.fromkeys(("bce", "binary_crossentropy"), ""),
+        **dict.fromkeys(LOG_LOSS, "two labels"),
+    }
     is_newton: ClassVar[bool] = True
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -95,11 +108,13 @@ class Logistic(Loss):
         return 2 * half_log_odds(*sums_of_sides(y, weight), 0.0)
 
 
+@named
 @dataclass(frozen=True, slots=True)
 class Hinge(Loss):
     """max(0, 1 - y f): that of support vector machines. f is +1 or -1, the likelier label."""
 
     name: ClassVar[str] = "hinge"
+    elsewhere: ClassVar[Mapping[str, str]] = {"binary:hinge": ""}
     limit: ClassVar[float] = np.inf
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -123,11 +138,14 @@ class Hinge(Loss):
         return kink_search(1 - y * f, d, weight)
 
 
+@named
 @dataclass(frozen=True, slots=True)
 class Probit(Loss):
     """-ln Phi(y f), Phi the normal distribution function."""
 
     name: ClassVar[str] = "probit"
+    link: ClassVar[str] = "probit"
+    is_summed: ClassVar[bool] = True
     is_newton: ClassVar[bool] = True
     #: -Phi^-1(1 / (1 + 2**52)), the counterpart of `HALF_LIMIT`.
     limit: ClassVar[float] = 8.125890664701906

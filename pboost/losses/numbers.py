@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.losses.base import Loss
+from pboost.losses.base import Loss, named
 from pboost.losses.search import Counts, kink_search, line_search, quantiles
 from pboost.values import FloatArray, check_number
 
+__all__ = ["Absolute", "Huber", "Poisson", "Quantile", "Squared"]
 
+
+@named
 @dataclass(frozen=True, slots=True)
 class Squared(Loss):
     """(y - f)**2 / 2, for numbers as for labels. f is the mean.
@@ -23,6 +27,9 @@ class Squared(Loss):
     """
 
     name: ClassVar[str] = "squared"
+    link: ClassVar[str] = "lead"
+    is_summed: ClassVar[bool] = True
+    held: ClassVar[float] = 1.0
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
     reported: ClassVar[float] = 2.0
@@ -65,6 +72,7 @@ class Squared(Loss):
         return float((weight * d * (y - f)).sum()) / below / scale if below > 0 else 0.0
 
 
+@named
 @dataclass(frozen=True, slots=True)
 class Quantile(Loss):
     """The pinball loss: q (y - f) where y > f, else (1 - q) (f - y). f is the quantile q of y.
@@ -85,6 +93,9 @@ class Quantile(Loss):
     quantile: float = 0.5
 
     name: ClassVar[str] = "quantile"
+    elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("pinball", "reg:quantileerror", "multiquantile"), ""
+    )
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
 
@@ -119,11 +130,16 @@ class Quantile(Loss):
         return quantiles(y - f, weight, count, self.quantile)
 
 
+@named
 @dataclass(frozen=True, slots=True)
 class Absolute(Loss):
     """The size of y - f. f is the median, and outliers weigh no more than others."""
 
     name: ClassVar[str] = "absolute"
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("absolute_error", "mean_absolute_error", "mae", "l1", "lad"), ""),
+        **dict.fromkeys(("regression_l1", "reg:absoluteerror"), ""),
+    }
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
 
@@ -152,6 +168,7 @@ class Absolute(Loss):
         return quantiles(y - f, weight, count, 0.5)
 
 
+@named
 @dataclass(frozen=True, slots=True)
 class Huber(Loss):
     """(y - f)**2 / 2 of residuals up to delta, delta (abs(y - f) - delta / 2) else.
@@ -174,6 +191,7 @@ class Huber(Loss):
     delta: float = 1.0
 
     name: ClassVar[str] = "huber"
+    elsewhere: ClassVar[Mapping[str, str]] = {"reg:pseudohubererror": "", "huberloss": ""}
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
     is_newton: ClassVar[bool] = True
@@ -199,6 +217,7 @@ class Huber(Loss):
         return cut, (np.abs(residual) <= self.delta).astype(np.float64)
 
 
+@named
 @dataclass(frozen=True, slots=True)
 class Poisson(Loss):
     """exp(f) - y f + y ln y - y: half the deviance of counts y >= 0. f is the log of the mean.
@@ -207,6 +226,11 @@ class Poisson(Loss):
     """
 
     name: ClassVar[str] = "poisson"
+    link: ClassVar[str] = "exp"
+    is_summed: ClassVar[bool] = True
+    max_step: ClassVar[float | None] = 4.0
+    kernel_at_0: ClassVar[float | None] = 1.0
+    elsewhere: ClassVar[Mapping[str, str]] = {"count:poisson": ""}
     is_regression: ClassVar[bool] = True
     least: ClassVar[float] = 0.0
 

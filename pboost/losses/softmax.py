@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pboost._core import boost
-from pboost.losses.base import Loss
+from pboost.losses.base import LOG_LOSS, Loss, named
 from pboost.values import FloatArray
 
+__all__ = ["Softmax"]
 
+
+@named
 @dataclass(frozen=True, slots=True)
 class Softmax(Loss):
     """-ln p of a row's class, of two or more; p are the exponentials of its scores over their sum.
@@ -21,6 +25,14 @@ class Softmax(Loss):
     """
 
     name: ClassVar[str] = "softmax"
+    link: ClassVar[str] = "softmax"
+    is_multiclass: ClassVar[bool] = True
+    held: ClassVar[float] = 1.0
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("multiclass", "multi:softmax", "multi:softprob", "multi_logloss"), ""),
+        **dict.fromkeys(("multinomial", "categorical_crossentropy"), ""),
+        **dict.fromkeys(LOG_LOSS, "more labels"),
+    }
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return ln(sum of exp(f)) - f of the class."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.table import Table
-from pboost.losses import LOSSES, Loss, Softmax, is_of_package
+from pboost.losses import LOSSES, Loss, is_of_package
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, mean_of_shares
 from pboost.models.base import Model, costs_by_then, settled
@@ -56,11 +56,6 @@ class NamedLoss(Kind):
             names = list(LOSSES[known].parameters)
             raise ValueError(f"loss: expected the parameters {names}, got {list(numbers)}")
         return type(LOSSES[known])(**numbers)
-
-
-def _is_softmax(model: Any) -> bool:
-    """Return whether a model has a decision value for each label."""
-    return isinstance(model.loss, Softmax)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -112,7 +107,7 @@ class StagewiseModel(Model):
     )
     loss: Loss = stored.kept_as(NamedLoss())
     labels: NDArray[Any] | None = stored.labels(
-        lambda model: None if _is_softmax(model) else 2, optional=True
+        lambda model: None if model.loss.is_multiclass else 2, optional=True
     )
     settings: Mapping[str, Any] = stored.settings()
     stop_reason: str = stored.text()
@@ -139,10 +134,10 @@ class StagewiseModel(Model):
         if self.trees.labels is not None:
             raise ValueError("trees: expected regression trees")
         if self.labels is None and not self.loss.is_regression:
-            wanted = "those" if _is_softmax(self) else "two"
+            wanted = "those" if self.loss.is_multiclass else "two"
             raise ValueError(f"labels: expected {wanted} for the {self.loss} loss, got None")
         if self.trees.value.ndim > 1 and (
-            not _is_softmax(self) or self.trees.value.shape[1] != self.n_votes
+            not self.loss.is_multiclass or self.trees.value.shape[1] != self.n_votes
         ):
             raise ValueError(
                 f"trees: expected values for {self.n_votes} labels or for one, got "
@@ -172,7 +167,7 @@ class StagewiseModel(Model):
     @property
     def n_votes(self) -> int:
         """Number of decision values of a row."""
-        return len(self.labels) if _is_softmax(self) and self.labels is not None else 1
+        return len(self.labels) if self.loss.is_multiclass and self.labels is not None else 1
 
     @property
     def n_trees(self) -> int:
@@ -273,14 +268,14 @@ class StagewiseModel(Model):
 
     def _of_labels(self, values: FloatArray) -> FloatArray:
         """Return decision values (n, J), or (n,) where there is one; of one tree (n, 1, J)."""
-        return values if _is_softmax(self) and values.ndim == 2 else values[:, 0]
+        return values if self.loss.is_multiclass and values.ndim == 2 else values[:, 0]
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probability of each label that goes with decision values."""
         if self.labels is None:
             raise TypeError("model: a regression has no probabilities")
         second = self.loss.probability(score)
-        if _is_softmax(self):
+        if self.loss.is_multiclass:
             return settled(second, np.argmax(score, axis=1))
         first = 1 - second
         if is_of_package(self.loss):  # the probability of the first label is that of -score
@@ -293,7 +288,7 @@ class StagewiseModel(Model):
         n_trees = check_integer("n_nodes", n_trees, least=1, most=len(self))
         if n_trees == len(self):
             return self
-        unit = "rounds" if _is_softmax(self) else "trees"
+        unit = "rounds" if self.loss.is_multiclass else "trees"
         return replace(
             self,
             trees=self.trees[: n_trees * self.n_trees],

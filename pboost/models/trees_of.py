@@ -37,15 +37,6 @@ from pboost.models.trees import Tree, Trees
 from pboost.models.unroll import count_unrolled, reach_of, tests_of, unroll
 from pboost.values import FloatArray, check_integer
 
-#: The link of each loss by its name.
-LINK_OF_LOSS = {
-    "exponential": "half log odds",
-    "logistic": "log odds",
-    "probit": "probit",
-    "squared": "lead",
-    "softmax": "softmax",
-    "poisson": "exp",
-}
 #: Why models of other kinds are no sums of trees, and what can be used instead.
 REFUSED: dict[type[Model], str] = {
     LinearModel: "which is one linear function: see coefficients and export_c",
@@ -226,14 +217,19 @@ def _(model: Forest, X: Any, max_nodes: int) -> TreeSum:
 
 @_trees_of.register
 def _(model: StagewiseModel, X: Any, max_nodes: int) -> TreeSum:
-    link = LINK_OF_LOSS.get(model.loss.name, "none") if is_of_package(model.loss) else "none"
-    if model.labels is None and is_of_package(model.loss) and link != "exp":
-        link = "identity"
     bias = np.atleast_1d(np.asarray(model.bias, dtype=np.float64))
     target = None
     if model.n_trees > 1:
         target = np.arange(len(model.trees), dtype=np.int32) % model.n_trees
-    return _of_trees(model, model.trees, X, bias, "sum", link, target)
+    return _of_trees(model, model.trees, X, bias, "sum", link_of(model), target)
+
+
+def link_of(model: StagewiseModel) -> str:
+    """Return the link of a sum, see `TreeSum`."""
+    if not is_of_package(model.loss):
+        return "none"
+    is_plain = model.labels is None and model.loss.predicts_scores
+    return "identity" if is_plain else model.loss.link
 
 
 @_trees_of.register

@@ -132,7 +132,7 @@ def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Pro
 
 def _is_open(depth: int, loss: Loss, of_labels: bool) -> bool:
     """Return whether symmetric trees may be better than free ones."""
-    if not is_of_package(loss) or loss.name == "softmax":
+    if not is_of_package(loss) or loss.is_multiclass:
         return False
     # Of three levels only those of labels are ever better.
     return depth > 3 or (depth == 3 and of_labels)

@@ -104,8 +104,9 @@ class Rounds:
             self.used = np.arange(n) if self.weight is None else np.flatnonzero(self.weight)
         self.per_limit, self.parameter = 1.0 / loss.limit, next(iter(loss.parameters.values()), 0.0)
         self.more_loss = 0.0  # what the compiled loss leaves out
-        if self.loss_code == boost.LOSSES["poisson"]:
-            self.more_loss = weight.sum(loss.value(y, np.zeros(n))) - self.total
+        if self.loss_code >= 0 and loss.kernel_at_0 is not None:
+            value = weight.sum(loss.value(y, np.zeros(n)))
+            self.more_loss = value - loss.kernel_at_0 * self.total
         self.lanes = lanes_of(columns, self.n_threads, self.shares_lanes)
         share = SHARES.get(limits.growth)
         self._make_histograms(share is not None and share.depth < self.max_depth)

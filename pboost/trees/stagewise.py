@@ -24,7 +24,7 @@ from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits
 from pboost.growth.validation import GIVEN, held_share
-from pboost.losses import Loss, Softmax, Squared, check_loss, is_of_package
+from pboost.losses import Loss, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.threads import Workers
@@ -52,7 +52,7 @@ from pboost.trees.restraints import (
 from pboost.trees.rounds import Rounds
 from pboost.trees.sharded_rounds import RowParts, ShardedRounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.steps import Steps, check_size, has_curvature
+from pboost.trees.steps import Steps, check_size
 from pboost.trees.sum_growth import SumGrowth
 from pboost.trees.targets import loss_of, targets_of, task_of_loss
 from pboost.trees.vector_rounds import VectorRounds
@@ -492,7 +492,7 @@ def begin_sum(
         **watch.settings,
     }
     restraints = read_restraints(options, problem, data.generator)
-    if isinstance(loss, Softmax) and restraints.direction is not None:
+    if loss.is_multiclass and restraints.direction is not None:
         raise NotImplementedError(
             "monotone: expected None with softmax, whose probabilities do not follow one score"
         )
@@ -523,7 +523,7 @@ def _leaf_step(leaf_step: str, loss: Loss) -> str:
     """Return how the step of a leaf is found, "best" or "newton"."""
     if check_choice("leaf_step", leaf_step, LEAF_STEPS) == "auto":
         return "best"
-    if leaf_step == "newton" and not has_curvature(loss):
+    if leaf_step == "newton" and not loss.has_curvature:
         raise ValueError(
             f'leaf_step: expected "best" for a loss without curvature, got {leaf_step!r}'
         )
@@ -539,7 +539,7 @@ def _check_trees(options: Mapping[str, Any], loss: Loss, is_exact: bool) -> None
             'prices: expected None with trees="one", whose splits do not know what rows have paid; '
             'trees="per-class" takes them'
         )
-    if not isinstance(loss, Softmax):
+    if not loss.is_multiclass:
         raise ValueError(
             f'trees: expected "per-class" with the {loss} loss, which has one decision value and '
             'one tree a round; loss="softmax" has one for each label'
@@ -553,9 +553,7 @@ def _check_trees(options: Mapping[str, Any], loss: Loss, is_exact: bool) -> None
 
 def _held(loss: Loss) -> float:
     """Return by the weight of how many rows `l2` holds trees of labels back by default."""
-    if not (is_of_package(loss) and has_curvature(loss)):
-        return 0.0
-    return 1.0 if isinstance(loss, Softmax | Squared) else 2.0
+    return loss.held if is_of_package(loss) and loss.has_curvature else 0.0
 
 
 def draws(settings: Mapping[str, Any]) -> bool:
@@ -647,7 +645,7 @@ class SumFit(SumGrowth):
         """Return what grows the trees of a round on rows in one table."""
         f = np.repeat(np.expand_dims(self.bias, -1), len(y), axis=-1)
         make = partial(self._rounds, limits, held, workers)
-        if not isinstance(self.loss, Softmax):
+        if not self.loss.is_multiclass:
             return make(y, self.loss, weights, f, steps)
         kind = VectorRounds if self.settings["trees"] == "one" else SoftmaxRounds
         return kind(y, weights, f, steps, make, workers)
@@ -712,7 +710,7 @@ def _constant(
     loss: Loss, y: FloatArray, weight: FloatArray, problem: Problem, is_constant: bool
 ) -> float | FloatArray:
     """Return the decision value before the first tree, of softmax those of the classes."""
-    if isinstance(loss, Softmax):
+    if loss.is_multiclass:
         assert problem.labels is not None
         found = loss.constant(y, weight) if is_constant else np.zeros(len(problem.labels))
         return np.asarray(found)
@@ -729,14 +727,14 @@ def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
     """Yield the tree of each round, of softmax the list of its trees."""
     trees, n = list(model.trees), model.n_trees
     for start in range(0, len(trees), n):
-        yield trees[start : start + n] if isinstance(model.loss, Softmax) else trees[start]
+        yield trees[start : start + n] if model.loss.is_multiclass else trees[start]
 
 
 def _most(max_step: Any, task: str, loss: Loss) -> float | None:
     """Return the bound on what a leaf adds, None where there is none."""
     if isinstance(max_step, str):
         check_choice("max_step", max_step, ("auto",))
-        return MAX_STEP if task == "classification" or loss.name == "poisson" else None
+        return MAX_STEP if task == "classification" else loss.max_step
     if max_step is None or (isinstance(max_step, float | np.floating) and max_step == np.inf):
         return None
     return check_number("max_step", max_step, least=0.0, open_least=True)

@@ -50,14 +50,9 @@ def _derivatives(
 ) -> dict[str, FloatArray]:
     with np.errstate(all="ignore"):
         found = {"gradient": _numbers("gradient", loss.gradient(y, f), y, f, rows)}
-        if has_curvature(loss):
+        if loss.has_curvature:
             found["curvature"] = _numbers("curvature", loss.curvature(y, f), y, f, rows)
     return found
-
-
-def has_curvature(loss: Loss) -> bool:
-    """Return whether a loss has a second derivative."""
-    return type(loss).curvature is not Loss.curvature
 
 
 def slopes_of(
@@ -70,7 +65,7 @@ def slopes_of(
     with np.errstate(over="ignore", invalid="ignore"):
         gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
         curvature = np.ones(len(y))
-        if has_curvature(loss):
+        if loss.has_curvature:
             found = _numbers("curvature", loss.curvature(y, f), y, f, rows)
             raised = np.maximum(found, np.abs(gradient) / loss.limit)
             # A row without gradient or curvature has no part; a gradient alone no Newton step.
@@ -104,7 +99,7 @@ def working_response(
     rows = np.arange(len(y)) if rows is None else rows
     gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
     target, of_target = -gradient, weight
-    if has_curvature(loss):
+    if loss.has_curvature:
         found = _numbers("curvature", loss.curvature(y, f), y, f, rows)
         curvature = np.maximum(found, np.abs(gradient) / loss.limit)
         some = curvature > 0

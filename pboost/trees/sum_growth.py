@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
-from pboost.losses import Loss, Softmax
+from pboost.losses import Loss
 from pboost.models.forest import Forest, join_trees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.threads import Workers
@@ -91,7 +91,7 @@ class SumGrowth:
         self.training_loss.append(rounds.mean_loss)
         if self.watch.add(partial(rounds.tree, tree), rounds.f):
             patience = self.watch.settings["patience"]
-            unit = "rounds" if isinstance(self.loss, Softmax) else "trees"
+            unit = "rounds" if self.loss.is_multiclass else "trees"
             self.end = f"no better on the validation rows for {patience} {unit}"
         n_trees = np.size(self.bias) if value.ndim == 1 else 1
         n_leaves = (len(value) + n_trees) // 2

@@ -16,7 +16,7 @@ from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.splits import Validation
 from pboost.data.target_task import REGRESSION
 from pboost.growth.step import Callback
-from pboost.losses import Loss, check_loss, is_of_package
+from pboost.losses import LOSSES, Loss, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.cart import FitData
 from pboost.trees.restraints import RESTRAINTS, plain_interactions, plain_monotone
@@ -33,9 +33,6 @@ from pboost.values import (
     with_bar,
 )
 from pboost.values.options import builder
-
-#: The losses whose derivatives, steps and starts are sums over rows.
-LOSSES = ("exponential", "logistic", "probit", "squared", "poisson")
 
 
 @builder
@@ -212,9 +209,10 @@ def sum_options(loss: Loss, task: str | None, growth: str, given: dict[str, Any]
 
 def check_in_parts(loss: Loss, growth: str) -> None:
     """Raise NotImplementedError for losses and growths of which partitions have no sums."""
-    if not is_of_package(loss) or loss.name not in LOSSES:
+    if not is_of_package(loss) or not loss.is_summed:
+        names = ", ".join(name for name, of in LOSSES.items() if of.is_summed)
         raise NotImplementedError(
-            f"loss: expected one of {', '.join(LOSSES)} of partitions, got {loss}; other losses "
+            f"loss: expected one of {names} of partitions, got {loss}; other losses "
             "need the rows in one table"
         )
     if growth == "per-comparison":

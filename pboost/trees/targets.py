@@ -11,7 +11,7 @@ from pboost.data.check_xy import TASKS, label_array, label_values, refuse_many
 from pboost.data.labels import SoftLabels
 from pboost.data.target_task import CLASSIFICATION, REGRESSION, task_of
 from pboost.data.training import Problem
-from pboost.losses import Loss, Softmax
+from pboost.losses import Loss
 from pboost.trees.softmax_rounds import check_room
 from pboost.values import FloatArray, check_choice
 from pboost.values.options import ManyClassesError
@@ -51,7 +51,7 @@ def targets_of(problem: Problem, loss: Loss, y: Any) -> tuple[NDArray[Any] | Non
         rows = np.arange(len(numbers)) if weights is None else np.flatnonzero(weights > 0)
         loss.check_targets(numbers[rows], problem.given(rows))
         return None, numbers
-    if isinstance(loss, Softmax):
+    if loss.is_multiclass:
         if isinstance(y, SoftLabels):
             y.check_present()
         check_room(len(problem.labels), problem.n_rows)  # before work on each label

@@ -38,8 +38,6 @@ OF_NUMBERS_IN_PARTS = 'a regression is task="regression" in fit_cart, fit_forest
 ANY_CLASSES_IN_PARTS = "fit_cart, fit_forest and fit_sbpmt"
 #: Where builders of rows in partitions are public, by words in the names of their modules.
 PARTS = {"dask": "pboost.dask", "shard": "pb.shards"}
-#: The losses, by their names, that are of a regression unless `task` says otherwise.
-LOSSES_OF_NUMBERS = ("squared", "absolute", "huber", "quantile", "poisson")
 #: Parameters that are builders or their models: who has them is no builder of two-class models.
 OF_BUILDERS = {"fit", "base", "model"}
 #: How alike two names are, from 0 to 1, of which one can be the other mistyped.

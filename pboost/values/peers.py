@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 
 class Peers(NamedTuple):
@@ -225,11 +225,13 @@ ELSEWHERE = {
     **dict.fromkeys(("booster", "boosting", "boosting_type"), "here each kind has its builder"),
     **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),
 }
-_LOGISTIC = ("logistic", "two labels"), ("softmax", "more labels"), ("entropy", "")
-#: Values of options here, with what each is for, by the names of others in small letters.
+#: Values and what each is for.
+Names: TypeAlias = Iterable[tuple[str, str]]
+#: Values of options here, with what each is for, by the names of others in small letters. Losses
+#: have their own, beside the squared loss, which is a criterion, too.
 VALUES: dict[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(
-        (
+        [
             "squared_error",
             "mse",
             "rmse",
@@ -242,50 +244,13 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
             "reg:squarederror",
             "reg:linear",
             "friedman_mse",
-        ),
+        ],
         (("squared", ""),),
     ),
     **dict.fromkeys(
-        (
-            "absolute_error",
-            "mae",
-            "l1",
-            "lad",
-            "mean_absolute_error",
-            "regression_l1",
-            "reg:absoluteerror",
-        ),
-        (("absolute", ""),),
+        ["log_loss", "logloss", "log", "deviance", "crossentropy", "cross_entropy"],
+        (("entropy", ""),),
     ),
-    **dict.fromkeys(("reg:pseudohubererror", "huberloss"), (("huber", ""),)),
-    **dict.fromkeys(("pinball", "reg:quantileerror", "multiquantile"), (("quantile", ""),)),
-    "count:poisson": (("poisson", ""),),
-    **dict.fromkeys(
-        ("log_loss", "logloss", "log", "deviance", "crossentropy", "cross_entropy"), _LOGISTIC
-    ),
-    **dict.fromkeys(
-        (
-            "binary",
-            "binary:logistic",
-            "binary:logitraw",
-            "binary_logloss",
-            "bce",
-            "binary_crossentropy",
-        ),
-        (("logistic", ""),),
-    ),
-    **dict.fromkeys(
-        (
-            "multiclass",
-            "multi:softmax",
-            "multi:softprob",
-            "multi_logloss",
-            "multinomial",
-            "categorical_crossentropy",
-        ),
-        (("softmax", ""),),
-    ),
-    "binary:hinge": (("hinge", ""),),
     "depthwise": (("free", ""), ("depth-first", "")),
     "lossguide": (("best-first", ""),),
     "symmetrictree": (("symmetric", ""),),
@@ -295,12 +260,13 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def value_here(value: Any, choices: Collection[str]) -> str:
+def value_here(value: Any, choices: Collection[str], more: Names = ()) -> str:
     """Return what is said of a value by another library's name, "" if none of the choices is meant.
 
-    It begins with "; " and ends a message.
+    It begins with "; " and ends a message. `more` are values here that it may mean, and what each
+    is for.
     """
-    known = VALUES.get(value.lower(), ()) if isinstance(value, str) else ()
+    known = (*VALUES.get(value.lower(), ()), *more) if isinstance(value, str) else ()
     meant = [(ours, use) for ours, use in known if ours in choices]
     if isinstance(value, str) and not meant and value.lower() in choices:
         meant = [(value.lower(), "")]

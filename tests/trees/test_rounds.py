@@ -28,7 +28,6 @@ from pboost._core import boost
 from pboost.data.labels import weight_of_copy
 from pboost.losses import LOSSES
 from pboost.trees.restraints import RESTRAINTS
-from pboost.trees.steps import has_curvature
 from pboost.trees.weights import weights_of
 
 
@@ -92,7 +91,7 @@ def test_without_simd_the_bits_are_the_same(name, level, restored):
 
 @pytest.mark.parametrize(
     ("name", "solved"),
-    [(name, how) for name in NAMES for how in (True, False) if how or has_curvature(LOSSES[name])],
+    [(name, how) for name in NAMES for how in (True, False) if how or LOSSES[name].has_curvature],
 )
 def test_the_order_of_rows_does_not_matter(name, solved):
     columns, y, loss, weight, _, options = wide_case(name, n=9000)
