@@ -21,7 +21,7 @@ from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.labels import balanced_weights
 from pboost.data.made_columns import bin_columns, sort_columns
-from pboost.ensembles import shards
+from pboost.distributed.partitions import partitions
 from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.continuation import continue_fit
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
@@ -198,6 +198,7 @@ __all__ = [
     "one_hot",
     "open_columns",
     "oracle_decisions",
+    "partitions",
     "permutation_importance",
     "plot_budget_curve",
     "plot_coefficients",
@@ -217,7 +218,6 @@ __all__ = [
     "risk_threshold",
     "save",
     "sbpmt_published",
-    "shards",
     "show_versions",
     "sort_columns",
     "staged_decision_function",

@@ -1,25 +1,5 @@
-"""Fits and predictions on Dask collections, where their rows lie (extra ``dask``)."""
+"""Rows of Dask collections to fit to, and predictions where they lie (extra ``dask``)."""
 
-from pboost.ensembles.dask_continuation import continue_fit
-from pboost.ensembles.dask_fits import (
-    fit_adaboost,
-    fit_boosted_tree,
-    fit_cart,
-    fit_forest,
-    fit_matryoshka,
-    fit_sbpmt,
-    fit_stagewise,
-    predict,
-)
+from pboost.distributed.dask_rows import decision_function, predict, predict_proba, rows
 
-__all__ = [
-    "continue_fit",
-    "fit_adaboost",
-    "fit_boosted_tree",
-    "fit_cart",
-    "fit_forest",
-    "fit_matryoshka",
-    "fit_sbpmt",
-    "fit_stagewise",
-    "predict",
-]
+__all__ = ["decision_function", "predict", "predict_proba", "rows"]

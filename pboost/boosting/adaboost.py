@@ -7,9 +7,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
-from pboost.data.check_xy import with_categories
-from pboost.data.labels import labels_of_rows
 from pboost.data.prices import GroupOption, PriceOption, plain_options
+from pboost.data.row_source import rows_of_fit
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
@@ -157,8 +156,7 @@ def fit_adaboost(
     """
     rounds = check_integer("rounds", rounds, least=1)
     rule = vote_rule(votes, smoothing, learning_rate)
-    y = labels_of_rows(y, y_proba, labels)
-    X = with_categories(X, categorical)
+    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
     fit = GraphFit(
         X,
         y,
@@ -172,7 +170,6 @@ def fit_adaboost(
         n_threads,
         callback,
         progress,
-        is_chain=True,
         two="" if votes == "domain" else f"with votes={votes!r}",
         prices=plain_options(prices, groups, comparison_price),
     )

@@ -6,8 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from pboost.data.check_xy import with_categories
-from pboost.data.labels import labels_of_rows
+from pboost.data.row_source import rows_here
 from pboost.data.table import Categorical
 from pboost.growth.real_chain import (
     CONFIDENCES,
@@ -170,8 +169,9 @@ def fit_adaboost_real(
             "y_proba: expected y with weak.hypothesis(train), whose train(X, y, weight, rng) is "
             "given one label of each row"
         )
-    y = labels_of_rows(y, y_proba, labels)
-    problem = weak.read(with_categories(X, categorical), y, sample_weight, "")
+    given = X, y, sample_weight, y_proba, labels, categorical
+    X, y, sample_weight = rows_here("fit_adaboost_real", *given)
+    problem = weak.read(X, y, sample_weight, "")
     with with_bar(callback, progress, rounds, "rounds") as told:
         if isinstance(weak, Feature | Hypothesis):
             real = RealChain(problem, rule, rounds, told)

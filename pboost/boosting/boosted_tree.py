@@ -7,9 +7,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
-from pboost.data.check_xy import with_categories
-from pboost.data.labels import labels_of_rows
 from pboost.data.prices import GroupOption, PriceOption, plain_options
+from pboost.data.row_source import rows_of_fit
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
@@ -175,8 +174,7 @@ def fit_boosted_tree(
     is_exact = check_made("observation", Observation, observation).is_exact
     if nodes is None and max_depth is None and not is_exact:
         raise ValueError(NO_END)
-    y = labels_of_rows(y, y_proba, labels)
-    X = with_categories(X, categorical)
+    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
     fit = GraphFit(
         X,
         y,
@@ -190,6 +188,7 @@ def fit_boosted_tree(
         n_threads,
         callback,
         progress,
+        growth=BoostedArrays if is_exact else SoftTree,
         prices=plain_options(prices, groups, comparison_price),
     )
     settings = fit.settings(
@@ -210,6 +209,7 @@ def fit_boosted_tree(
             return own.model(settings, own.grow(told))
         is_plain = is_exact and prices is None
         if is_plain and isinstance(weak, ColumnLearner):
-            arrays = BoostedArrays(fit.data, weak, rule, limits)
+            arrays = fit.growth(fit.data, fit.learner, rule, limits)
             return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))
-        return fit.grown(SoftTree(fit.data, fit.observer(workers), rule, limits), settings, told)
+        soft = SoftTree if is_exact else fit.growth
+        return fit.grown(soft(fit.data, fit.observer(workers), rule, limits), settings, told)

@@ -18,6 +18,7 @@ from pboost.data.functions import Oracles
 from pboost.data.labels import SoftLabels
 from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections, single_columns
+from pboost.data.row_source import RowSource
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.data.training import Problem, TrainingData
@@ -55,6 +56,8 @@ from pboost.weak.stump_search import ColumnLearner
 
 #: Of twice this the exponential is still a number.
 MOST_VOTE = 350.0
+#: The growth of more nodes, by the way in which a model is continued.
+GROWTHS_OF_WAYS = {"chain": Chain, "tree": SoftTree, "graph": NestedGrowth}
 #: Why directions of a model are not found among those of other data.
 OTHER_UNITS = (
     "; directions of more than two columns are made in units of the standard deviations of the "
@@ -172,18 +175,23 @@ def continue_graph(
         smoothing=smoothing,
         learning_rate=learning_rate,
     )
+    if isinstance(X, RowSource):
+        _check_in_partitions(model, more, state)
     if state is not None:
         state = check_state(state, rng)
         return _continue_chain(model, X, y, more, sample_weight, state, n_threads, bar)
     observation, learner, rule, way = more.observation, more.learner, more.rule, more.way
     joins, size, limits, settings = more.joins, more.size, more.limits, more.settings
-    generator = as_generator(rng)
+    generator, growth, searched = as_generator(rng), GROWTHS_OF_WAYS[way], more.searched
+    if isinstance(X, RowSource):
+        learner = searched = X.graph(searched, observation, growth)
+        growth = X.growth(growth)
     if model.n_votes > 1 and refusal(learner, observation):
         raise NotImplementedError(
             "model: graphs whose exits have several votes are continued with stumps and with "
             f"answers of a table, got {learner!r} and {observation!r}"
         )
-    data = _prepare(model, X, y, sample_weight, more.searched, n_threads)
+    data = _prepare(model, X, y, sample_weight, searched, n_threads)
     model = renumbered(model, data)
     told = bar(limits.nodes, "nodes", model.n_nodes)
     if model.n_votes > 1:
@@ -193,13 +201,13 @@ def continue_graph(
             more_trees = label_trees(data, search, rule, size if joins else 1, trees, observation)
             more_trees.replay(model, joins=joins)
             return more_trees.model(settings, more_trees.grow(callback))
-    with Workers(n_threads, data.cells) as workers, told as callback:
+    with learner.workers(data, n_threads) as workers, told as callback:
         if way == "tree" and observation.is_exact and model.answer is None:
             arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
             arrays.replay(model)
             return arrays.model(settings, grow_tree(arrays, workers, callback))
         observer = observation.bind(data, learner, workers, generator)
-        grown = _growth(model, way, joins, data, observer, rule, limits)
+        grown = _growth(model, growth, joins, data, observer, rule, limits)
         return grown.model(settings, grown.grow(callback))
 
 
@@ -251,9 +259,19 @@ def _continue_chain(
     return longer
 
 
+def _check_in_partitions(model: DecisionGraph, more: GoesOn, state: Any) -> None:
+    """Raise NotImplementedError for graphs that are not continued on partitions."""
+    is_exact_tree = more.way == "tree" and more.observation.is_exact and model.answer is None
+    if more.way == "graph" or is_exact_tree or state is not None:
+        raise NotImplementedError(
+            "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
+            "are continued with rounds, and trees of uncertain answers with nodes, without a state"
+        )
+
+
 def _growth(
     model: DecisionGraph,
-    way: str,
+    growth: Any,
     joins: bool,
     data: TrainingData,
     observer: Observer,
@@ -261,14 +279,12 @@ def _growth(
     limits: TreeLimits,
 ) -> Chain | SoftTree | NestedGrowth:
     """Return the growth of more nodes, with those of the model as they are."""
-    more: Chain | SoftTree | NestedGrowth
-    if way == "chain":
-        more = Chain(data, observer, rule, limits.nodes)
-    elif way == "tree":
-        more = SoftTree(data, observer, rule, limits)
-    else:
-        shape, join = (limits.nodes - model.n_nodes,), "all" if joins else "sign"
-        more = NestedGrowth(data, observer, rule, "additive", shape, join)
+    own: tuple[Any, ...] = (limits,)
+    if growth is Chain:
+        own = (limits.nodes,)
+    elif growth is NestedGrowth:
+        own = "additive", (limits.nodes - model.n_nodes,), "all" if joins else "sign"
+    more: Chain | SoftTree | NestedGrowth = growth(data, observer, rule, *own)
     more.replay(model, tables_of(model))
     return more
 
@@ -433,9 +449,14 @@ def _prepare(
     X = columns_to_fit(model, X)
     if isinstance(y, SoftLabels):
         y.check_labels(model.labels)
-    else:
+    elif not isinstance(X, RowSource):
         label = classes_of_labels(model, y, X.n_rows)
     problem = weak.read(X, y, sample_weight, "" if model.n_votes == 1 else None)
+    if isinstance(X, RowSource) and not np.array_equal(problem.labels, model.labels):
+        raise ValueError(
+            f"y: expected the labels of the model, {shown(model.labels.tolist())}, got "
+            f"{shown(problem.labels.tolist())}"
+        )
     if model.n_votes > 1 and not isinstance(y, SoftLabels):
         problem = replace(problem, label=label.astype(np.int32))
     return weak.arrange(as_of_model(problem, model), n_threads)

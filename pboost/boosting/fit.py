@@ -14,9 +14,10 @@ from pboost._core.votes import VoteRule
 from pboost.boosting.watch import Watch, values_read
 from pboost.data.binned_values import lacks_values
 from pboost.data.prices import PRICE_OPTIONS
+from pboost.data.row_source import RowSource
 from pboost.growth.label_trees import LabelTrees
 from pboost.growth.soft_label_trees import label_trees
-from pboost.growth.step import Callback, TreeLimits
+from pboost.growth.step import Callback, Chain, TreeLimits
 from pboost.growth.validation import held_share, validation_rows
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, Observer, check_pair
@@ -45,8 +46,8 @@ class GraphFit:
         Likewise.
     rule : VoteRule
         How masses become votes.
-    is_chain : bool
-        Whether there is one next classifier at any time.
+    growth : type
+        Growth of one table; of a `Chain` there is one next classifier at any time.
     two : str
         Because of which options there can be two labels only; empty where there can be more.
     prices : mapping
@@ -59,6 +60,10 @@ class GraphFit:
     ----------
     data : TrainingData
         What to train with: the rows that are held out have weight 0.
+    learner : Weak
+        The weak learner as it is trained with these answers, on these rows.
+    growth : type
+        The growth of these rows.
     """
 
     def __init__(
@@ -76,31 +81,40 @@ class GraphFit:
         callback: Any,
         progress: Progress,
         *,
-        is_chain: bool = False,
+        growth: type = Chain,
         votes_stay: bool = True,
         two: str = "",
         prices: Mapping[str, Any] = PRICE_OPTIONS,
     ) -> None:
         self.weak, self.observation, self.rule = weak, observation, rule
-        self._learner = check_pair(weak, observation, is_chain=is_chain)
+        self.learner = check_pair(weak, observation, is_chain=growth is Chain)
+        self.growth = growth
+        if isinstance(X, RowSource):
+            if prices["prices"] is not None:
+                raise NotImplementedError(
+                    "prices: expected None of rows in partitions; fits with prices need all rows "
+                    "in one place: pass rows.gather()"
+                )
+            self.learner = X.graph(self.learner, observation, growth)
+            self.growth = X.growth(growth)
         self._callback, self._progress = check_callback(callback, progress), progress
         # Entropy of the system is drawn only for those that draw, too.
         self._rng = None if rng is None else as_generator(rng)
         two = two or refusal(weak, observation)
         hold = held_share(validation, self._rng)
-        problem = weak.read(X, y, sample_weight, two or None, hold)
-        self.prices, self._learner = prices, with_prices(self._learner, prices, problem)
+        problem = self.learner.read(X, y, sample_weight, two or None, hold)
+        self.prices, self.learner = prices, with_prices(self.learner, prices, problem)
         if hold is not None and lacks_values(problem.columns):
             raise TypeError(
                 "validation: BinnedColumns hold no values to predict from; "
-                "pass X, SortedColumns, bin_columns(X, values=True), or validation data"
+                "pass X, SortedColumns, values=True to what bins X, or validation data"
             )
         self._rows = rows = None
         if validation is not None or patience is not None:
             self._rows = rows = validation_rows(
                 validation, patience, problem, self._rng, holes=weak.takes.holes
             )
-        self.data = self._learner.arrange(problem if rows is None else rows.problem, n_threads)
+        self.data = self.learner.arrange(problem if rows is None else rows.problem, n_threads)
         self._n_threads = n_threads
         if rows is not None:
             self._X = rows.problem.values(rows.drawn) if rows.X is None else rows.X
@@ -114,7 +128,7 @@ class GraphFit:
         """Return the growth of trees of more than two labels, None of two."""
         if not self.data.problem.of_many:
             return None
-        search = LabelSearch(self.data, self._learner, workers)  # type: ignore[arg-type]
+        search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
         return label_trees(self.data, search, self.rule, rounds, limits, self.observation)
 
     def settings(self, builder: str, **own: Any) -> dict[str, Any]:
@@ -131,13 +145,13 @@ class GraphFit:
         """Return the callback to grow with, once it is entered; see `with_bar`."""
         return with_bar(self._callback, self._progress, total, unit)
 
-    def workers(self) -> Workers:
-        """Return as many threads as the data are worth."""
-        return Workers(self._n_threads, self.data.cells)
+    def workers(self) -> AbstractContextManager[Workers]:
+        """Return as many threads as the data are worth; with them what answers for rows ends."""
+        return self.learner.workers(self.data, self._n_threads)
 
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
-        found = self.observation.bind(self.data, self._learner, workers, as_generator(self._rng))
+        found = self.observation.bind(self.data, self.learner, workers, as_generator(self._rng))
         if self.prices["prices"] is not None and not isinstance(found.search, PricedSearch):
             raise NotImplementedError(
                 "prices: expected None but with answers that are exact or have a table, such as "

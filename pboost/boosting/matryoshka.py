@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
-from pboost.data.check_xy import with_categories
-from pboost.data.labels import labels_of_rows
 from pboost.data.prices import GroupOption, PriceOption, plain_options
+from pboost.data.row_source import rows_of_fit
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
@@ -201,8 +200,7 @@ def fit_matryoshka(
     check_choice("collect", collect, COLLECTS)
     rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
     rule = vote_rule("domain", smoothing, rate)
-    y = labels_of_rows(y, y_proba, labels)
-    X = with_categories(X, categorical)
+    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
     fit = GraphFit(
         X,
         y,
@@ -216,6 +214,7 @@ def fit_matryoshka(
         n_threads,
         callback,
         progress,
+        growth=NestedGrowth if size is None else GreedyGrowth,
         votes_stay=collect == "additive",
         two=_two(sizes, join, collect),
         prices=plain_options(prices, groups, comparison_price),
@@ -239,11 +238,8 @@ def fit_matryoshka(
         if trees is not None:
             return fit.grown(trees, settings, told)
         observer = fit.observer(workers)
-        if size is not None:
-            return fit.grown(GreedyGrowth(fit.data, observer, rule, collect, size), settings, told)
-        return fit.grown(
-            NestedGrowth(fit.data, observer, rule, collect, sizes, join), settings, told
-        )
+        own = (sizes, join) if size is None else (size,)
+        return fit.grown(fit.growth(fit.data, observer, rule, collect, *own), settings, told)
 
 
 def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:

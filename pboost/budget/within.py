@@ -22,9 +22,11 @@ from pboost.budget.choice import FEW, Option, Promise, Tried, best, joined, opti
 from pboost.budget.compared import Data, read_data
 from pboost.budget.device import costly_path, fitted_in_bytes
 from pboost.budget.refit import fitted_within
+from pboost.data.binned_values import values_of
 from pboost.data.check_xy import as_features
 from pboost.data.convert import Features
 from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options, read_prices
+from pboost.data.row_source import OneTable, RowSource, rows_here
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.table import Categorical
 from pboost.models.base import Model
@@ -191,7 +193,9 @@ def fit_within(
     True
     """
     budgets, is_list = _budgets(comparisons, worst, price, bytes)
-    features = as_features(X, categorical)
+    if isinstance(X, RowSource | OneTable):
+        X, y, sample_weight = rows_here("fit_within", X, y, sample_weight, y_proba, labels)
+    features = as_features(values_of(X), categorical)
     data, rows = read_data(y, y_proba, labels, sample_weight, features.n_rows, task)
     features = features if rows is None else features.take(rows)
     folds = check_integer("folds", folds, least=2)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._version import __version__
+from pboost.threads import Workers
 from pboost.values import FloatArray
 
 #: The release that all must have who answer for rows.
@@ -35,6 +36,13 @@ def merge(masses: Sequence[NDArray[Any]]) -> NDArray[Any]:
 class Engine(Protocol):
     """What has the shards, wherever they are."""
 
+    @property
+    def workers(self) -> Workers:
+        """Threads of this process."""
+
+    def close(self) -> None:
+        """End what answers for rows."""
+
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """Return what a method of every shard returns."""
 
@@ -45,8 +53,13 @@ class Engine(Protocol):
 class Serial:
     """An engine that asks shards in memory, one after another."""
 
-    def __init__(self, shards: Sequence[Any]) -> None:
+    def __init__(self, shards: Sequence[Any], workers: Workers | None = None) -> None:
         self._shards = shards
+        self.workers = Workers(1) if workers is None else workers
+
+    def close(self) -> None:
+        """Let go of the shards."""
+        self._shards = ()
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """Return what a method of every shard returns."""
@@ -101,3 +114,14 @@ def shared_scale(engine: Engine, n: int, greatest: float, *of: Any) -> tuple[int
     total += total >> SURE_BITS
     scale = math.ldexp(1.0, SUM_BITS - total.bit_length() + shift)
     return exponent, scale, all(are_positive for _, are_positive in parts)
+
+
+def sum_of_weights(engine: Engine) -> float:
+    """Return the sum of the starting weights of all shards, rounded once, as one fit has it."""
+    return exact_sum(merge(engine.ask("weight_sums")).sum(axis=0))
+
+
+def class_sums(engine: Engine) -> tuple[float, float]:
+    """Return the sums of the starting weights of the classes, each rounded once."""
+    negative, positive = merge(engine.ask("weight_sums"))
+    return exact_sum(negative), exact_sum(positive)

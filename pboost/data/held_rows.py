@@ -63,8 +63,8 @@ class HeldRows:
         Which rows of X these are.
     weight : ndarray of float64, shape (m,)
         The weights that they were given.
-    y : ndarray of float64, shape (m,)
-        Targets as given; empty of a classification.
+    y : ndarray, shape (m,)
+        Targets as given, or classes.
     values : ndarray, shape (m, d), or None
         Their values, if bins of the training rows cannot hold them.
     """
@@ -72,7 +72,7 @@ class HeldRows:
     rows: NDArray[np.intp]
     given: NDArray[np.intp]
     weight: FloatArray
-    y: FloatArray
+    y: NDArray[Any]
     values: NDArray[Any] | None = None
 
     def without(self, weights: FloatArray | None, n: int) -> FloatArray:

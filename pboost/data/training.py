@@ -116,6 +116,8 @@ class Problem:
     held : HeldRows or None
         Rows that were held out before X was read, so that nothing of the columns depends on them;
         their weights are 0.
+    elsewhere : object, or None
+        What has the rows of a row source, of which there are none here.
     """
 
     columns: Features | SortedColumns | BinnedColumns | Rows
@@ -130,6 +132,7 @@ class Problem:
     ranks: IntArray | None = None
     seen: Digest | None = None
     held: HeldRows | None = None
+    elsewhere: Any = None
 
     @property
     def n_rows(self) -> int:
@@ -161,7 +164,8 @@ class Problem:
         rows = np.arange(self.n_rows) if self.weights is None else np.flatnonzero(self.weights > 0)
         drawn = hold.draw(rows, self.labels, self.label, self.entries)
         weights = np.ones(self.n_rows) if self.weights is None else self.weights.copy()
-        y = np.ldexp(self.y[drawn], self.exponent) if self.labels is None else _NO_NUMBERS
+        is_numeric = self.labels is None
+        y = np.ldexp(self.y[drawn], self.exponent) if is_numeric else self.label[drawn]
         held = HeldRows(drawn, self.given(drawn), weights[drawn], y)
         weights[drawn] = 0.0
         return replace(self, weights=weights, held=held)

@@ -17,8 +17,9 @@ from pboost.data.check_xy import (
 )
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import Rows, as_rows, is_frame
-from pboost.data.labels import Classes, labels_of_rows, needs_of, truth_of_rows
+from pboost.data.labels import Classes, needs_of, truth_of_rows
 from pboost.data.made_columns import bin_columns, sort_columns
+from pboost.data.row_source import rows_here
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.data.target_task import REGRESSION, task_of_fit
@@ -157,7 +158,7 @@ def fit_bagging(
     """
     check_callback(callback, progress)
     members = check_integer("members", members, least=1)
-    y = labels_of_rows(y, y_proba, labels)
+    X, y, sample_weight = rows_here("fit_bagging", X, y, sample_weight, y_proba, labels)
     check_fit(fit_bagging, "fit", fit, options, needs_of(y))
     task = task_of_fit(fit, options, y, task)
     if check_choice("vote", vote, VOTES) == "majority" and task == REGRESSION:

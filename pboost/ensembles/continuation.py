@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from numpy.typing import ArrayLike
 
 from pboost.boosting.continuation import continue_graph
-from pboost.data.labels import labels_of_rows
+from pboost.data.row_source import rows_of_fit
 from pboost.growth.fit_state import FitState
 from pboost.growth.step import Callback
 from pboost.models.base import check_model
@@ -196,7 +196,7 @@ def continue_fit(
     )
     if y_proba is not None and labels is None:
         labels = model.labels
-    y = labels_of_rows(y, y_proba, labels)
+    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels)
     return go_on(
         model,
         X,

@@ -31,6 +31,7 @@ from pboost.data.labels import (
     soft_validation,
 )
 from pboost.data.made_columns import bin_columns, sort_columns
+from pboost.data.row_source import rows_here
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.data.target_task import CLASSIFICATION, with_task
@@ -129,7 +130,9 @@ def fit_one_vs_rest(
     >>> pb.predict_proba(model, X).shape
     (6, 3)
     """
-    y = labels_of_rows(y, y_proba, labels)
+    own = options.get("sample_weight")
+    X, y, weights = rows_here("fit_one_vs_rest", X, y, own, y_proba, labels)
+    options = options if weights is own else {**options, "sample_weight": weights}
     is_soft = isinstance(y, SoftLabels)
     check_fit(fit_one_vs_rest, "fit", fit, options, needs=("y_proba",) if is_soft else ())
     found = _classes(y, options.get("sample_weight"), _count_rows(X))
@@ -245,7 +248,7 @@ def fit_samme(
     rounds = check_integer("rounds", rounds, least=1)
     rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
     check_callback(callback, progress)
-    y = labels_of_rows(y, y_proba, labels)
+    X, y, sample_weight = rows_here("fit_samme", X, y, sample_weight, y_proba, labels)
     n = _count_rows(X)
     found = _classes(y, sample_weight, n)
     share = _class_weights(found)

@@ -7,7 +7,7 @@ that of a model, and open a node there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -24,13 +24,30 @@ from pboost.models.nodes import ABOVE, BELOW, OUT
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
-from pboost.weak.port_shards import rest_of, share_of
 
 COLLECTS = ("additive", "sign")
 #: Fixed-point mass from which on rounding to integers is far below that of sums of real weights.
 SURE_MASS = 1 << 50
 #: Exponent of the largest scale of weights.
 MOST_EXPONENT = 1000
+#: Reach below this share of all weight is none: weights are kept from becoming subnormal.
+NO_REACH = 1e-250
+#: Shares below this are not taken as 1 less the other.
+SMALL_SHARE = 1e-6
+
+
+def share_of(whole: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
+    """Return which share some reaches are of the whole, one half where nobody arrives."""
+    arrives = whole > NO_REACH
+    found = sum(parts, np.zeros_like(whole)) / np.where(arrives, whole, 1.0)
+    return np.where(arrives, found, 0.5).clip(0.0, 1.0)
+
+
+def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Return the shares of exit 0, given those of both: large ones as 1 less those of exit 1."""
+    rest = 1 - above
+    found: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

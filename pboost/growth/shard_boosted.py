@@ -7,6 +7,7 @@ node's weights are refined only once its votes are made, and only where it may b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,11 @@ from numpy.typing import NDArray
 from pboost._core.votes import VoteRule
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import to_fixed_point
-from pboost.data.engines import Engine, check_size, exact_sum, merge, shared_scale
-from pboost.data.parts import Parts
+from pboost.data.engines import Engine, check_size, class_sums, exact_sum, merge, shared_scale
 from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays, limits_of
 from pboost.growth.shard_trees import LEAST_MASS, Question, ShardedArrays, TreeShard
 from pboost.growth.step import TreeLimits
-from pboost.weak.shards import class_sums
-from pboost.weak.stump_search import ColumnLearner
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +44,7 @@ class Root:
     told: list[Question]
 
 
-def begin_boosted(engine: Engine, parts: Parts) -> Root:
+def begin_boosted(engine: Engine, parts: Any) -> Root:
     """Give all shards the weights that one fit on all their rows begins with.
 
     Raises
@@ -82,9 +80,8 @@ def begin_boosted(engine: Engine, parts: Parts) -> Root:
 class ShardedBoosted(ShardedArrays, BoostedArrays):
     """The arrays of a boosted tree whose rows shards have."""
 
-    def __init__(
-        self, root: Root, weak: ColumnLearner, rule: VoteRule, limits: TreeLimits, engine: Engine
-    ) -> None:
+    def __init__(self, data: TrainingData, weak: Any, rule: VoteRule, limits: TreeLimits) -> None:
+        root, engine = weak.rows.root, weak.rows.engine
         own = limits_of(weak, limits, root.n, root.data.columns.n_features)
         super().__init__(root.data, root.n, own, 0, engine, rule, root.told)
         self._keep(0, root.cells)

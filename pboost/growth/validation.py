@@ -99,7 +99,7 @@ def validation_rows(
     held = problem.held
     assert held is not None
     labels = problem.labels
-    y = held.y if labels is None else _of_two(labels, problem.label[held.rows])
+    y = held.y if labels is None else _of_two(labels, held.y)
     settings = {"validation": hold.share, "patience": patience}
     return ValidationRows(problem, held.rows, held.values, y, held.weight, patience, settings)
 

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.check_xy import as_classes, as_targets, as_weights, check_has_rows
 from pboost.data.columns import MAX_BINS, SortedColumns
 from pboost.data.convert import Rows
-from pboost.data.labels import SoftLabels, fitted, labels_of_rows, numbers_given
+from pboost.data.labels import SoftLabels, fitted, numbers_given
+from pboost.data.row_source import rows_here
 from pboost.data.shared_reads import held
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
@@ -259,7 +260,7 @@ def cross_validate(
     >>> bool(result.error.mean() <= 0.05)
     True
     """
-    given = labels_of_rows(y, y_proba, labels)
+    X, given, sample_weight = rows_here("cross_validate", X, y, sample_weight, y_proba, labels)
     needs = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(cross_validate, "fit", fit, {}, [name for name in needs if needs[name] is not None])
     check_callback(callback, progress)

@@ -32,6 +32,7 @@ from pboost.data.fill import column_spread, known_sigma
 from pboost.data.functions import Oracles
 from pboost.data.indicators import in_sums, indicators_of
 from pboost.data.projections import Projections
+from pboost.data.row_source import RowSource
 from pboost.data.sigma import as_sigma, check_sigma_shape
 from pboost.data.table import Table, column_order
 from pboost.models.base import Model, TwoClassModel, check_model
@@ -87,6 +88,9 @@ def match_columns(model: Model, X: Any) -> Features:
 
 def columns_to_fit(model: Model, X: Any) -> Any:
     """Return X for further fitting: columns that are prepared, or features as the model's."""
+    if isinstance(X, RowSource):
+        columns_to_fit(model, X.bins)
+        return X
     if not isinstance(X, SortedColumns | BinnedColumns):
         return match_columns(model, X)
     if X.n_features != model.n_features:

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from pboost._core.probit_boost import boost_leaves
 from pboost.data.check_xy import AbsentClassError, as_features, training_features
 from pboost.data.indicators import in_sums
-from pboost.data.labels import classes_of_rows, labels_of_rows
+from pboost.data.labels import classes_of_rows
 from pboost.data.row_digest import digest_of
+from pboost.data.row_source import rows_here
 from pboost.data.table import Categorical, Takes
 from pboost.models.linear import ProbitModel
 from pboost.probit.tree import check_coefficients
@@ -102,9 +103,11 @@ def fit_probitboost(
     steps = check_integer("steps", steps, least=1)
     tol = None if tol is None else check_number("tol", tol, least=0.0)
     safeguard = check_flag("safeguard", safeguard)
-    features = as_features(X, categorical)
+    given = X, y, sample_weight, y_proba, labels, categorical
+    X, y, sample_weight = rows_here("fit_probitboost", *given)
+    features = as_features(X)
     n = len(features.values)
-    found = classes_of_rows(labels_of_rows(y, y_proba, labels), sample_weight, n, "")
+    found = classes_of_rows(y, sample_weight, n, "")
     of_rows = found.weights_of_rows(sample_weight, n)
     features = training_features(features, of_rows, Takes(holes=True, levels=True))
     values = in_sums(features.values, features.table)

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import probit_round as kernel
 from pboost._core.votes import NO_VOTE, half_log_odds
 from pboost.data.bags import Bags, check_bag, make_bags, rows_of_bag
-from pboost.data.check_xy import with_categories
 from pboost.data.fill import column_spread
-from pboost.data.labels import labels_of_rows
+from pboost.data.row_source import rows_here
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
@@ -390,8 +389,8 @@ def fit_sbpmt(
         missing=missing,
     )
     generator = as_generator(rng)
-    y = labels_of_rows(y, y_proba, labels)
-    X = with_categories(X, categorical)
+    given = X, y, sample_weight, y_proba, labels, categorical
+    X, y, sample_weight = rows_here("fit_sbpmt", *given)
     subsampled = options.arranged(X, y, sample_weight, generator, n_threads)
     with with_bar(callback, progress, members, "members") as told:
         return subsampled.fit(n_threads, told)

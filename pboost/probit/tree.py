@@ -15,12 +15,11 @@ from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
 from pboost.data.binned_values import values_of
-from pboost.data.check_xy import with_categories
 from pboost.data.columns import MAX_BINS, SortedColumns, listed_values
 from pboost.data.fill import column_means, column_spread
 from pboost.data.indicators import in_sums
-from pboost.data.labels import labels_of_rows
 from pboost.data.made_columns import read_once
+from pboost.data.row_source import rows_here
 from pboost.data.sharing import check_values
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical, Takes
@@ -345,8 +344,8 @@ def fit_probit_tree(
     >>> tree.n_leaves, pb.predict(tree, X).tolist()
     (2, [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0])
     """
-    y = labels_of_rows(y, y_proba, labels)
-    X = with_categories(X, categorical)
+    given = X, y, sample_weight, y_proba, labels, categorical
+    X, y, sample_weight = rows_here("fit_probit_tree", *given)
     task = probit_problem(
         X,
         y,

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import TASKS, check_taken, with_categories
+from pboost.data.check_xy import TASKS, check_taken
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.held_rows import HoldOut
-from pboost.data.labels import labels_of_rows
 from pboost.data.made_columns import column_ranks
 from pboost.data.prices import (
     PRICE_OPTIONS,
@@ -23,6 +22,7 @@ from pboost.data.prices import (
     plain_options,
     read_prices,
 )
+from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.sharing import reads_columns, search_option
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import EVERYTHING, Categorical, Takes
@@ -219,8 +219,7 @@ def fit_cart(
     """
     check_callback(callback, progress)
     generator = as_generator(rng)
-    y = labels_of_rows(y, y_proba, labels)
-    X = with_categories(X, categorical)
+    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
     problem, limits, settings, key = fit_cart_problem(
         X,
         y,
@@ -295,22 +294,30 @@ def fit_cart_problem(
 
     `hold` says which rows to hold out.
     """
-    task = task_of(y, task, task_of_options({"criterion": criterion}))
+    own = task_of_options({"criterion": criterion})
+    if isinstance(X, RowSource):
+        task = X.task(own if task is None else task)
+    else:
+        task = task_of(y, task, own)
     criterion = check_task(task, criterion)
     check_choice("search", search, SEARCHES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
-    problem = tree_problem(
-        X,
-        y,
-        sample_weight,
-        task=task,
-        search=search,
-        max_bins=max_bins,
-        n_threads=n_threads,
-        takes=taken_of(missing),
-        hold=hold,
-    )
+    if isinstance(X, RowSource):
+        problem = X.trees(task, search, hold)
+        check_taken(problem.table, problem.names, taken_of(missing))
+    else:
+        problem = tree_problem(
+            X,
+            y,
+            sample_weight,
+            task=task,
+            search=search,
+            max_bins=max_bins,
+            n_threads=n_threads,
+            takes=taken_of(missing),
+            hold=hold,
+        )
     limits, settings, key = cart_limits(
         problem,
         generator,
@@ -472,6 +479,11 @@ def fit_tree(
     callback: Callback | None = None,
 ) -> Tree:
     """Fit one tree to a problem, whose options are checked; `key` is that of its random numbers."""
+    if problem.elsewhere is not None:
+        found: Tree = problem.elsewhere.fit_tree(
+            problem, limits, settings, key, n_threads, callback
+        )
+        return found
     cells = problem.n_rows * problem.n_features
     with Workers(n_threads, cells) as workers:
         arrays = CartArrays(problem.weighted(weights, workers), limits, key)

@@ -6,13 +6,12 @@ the trees that are there take their places in one longer fit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pboost.data.parts import read_tree_parts
+from pboost.data.row_source import IN_ONE_PLACE, RowSource
 from pboost.growth.fit_state import check_state, fingerprints, keep, take
 from pboost.growth.step import STOPPED
 from pboost.growth.validation import GIVEN
@@ -21,9 +20,7 @@ from pboost.models.new_rows import columns_to_fit
 from pboost.models.tree_sum import CUT, StagewiseModel
 from pboost.trees.cart import FitData
 from pboost.trees.forest import FOREST_OPTIONS, grow_forest
-from pboost.trees.sharded_rounds import SumParts
 from pboost.trees.stagewise import SUM_OPTIONS, begin_sum, draws, grow_sum
-from pboost.trees.sum_shards import check_in_parts
 from pboost.values import Bar, as_generator, check_integer, generator_in_state
 
 
@@ -46,6 +43,8 @@ def continue_forest(
             "which they are"
         )
     generator = _generator(model, rng, is_needed=True)
+    if isinstance(X, RowSource):
+        raise NotImplementedError(IN_ONE_PLACE.format("continue_fit of a forest"))
     data = FitData(columns_to_fit(model, X), y, sample_weight, n_threads, generator)
     return grow_forest(data, len(model) + members, options, bar, tuple(model))
 
@@ -68,6 +67,11 @@ def continue_sum(
     data = FitData(columns_to_fit(model, X), y, sample_weight, n_threads, generator)
     if state is None:
         return grow_sum(data, model.loss, options, held_out, bar, model, tried)
+    if isinstance(X, RowSource):
+        raise NotImplementedError(
+            "state: expected None of rows in partitions; a kept state needs all rows in one place: "
+            "pass rows.gather()"
+        )
     state = check_state(state, rng)
     rows = fingerprints(model, data.X, y, sample_weight, validation)
     fit = take(state, model, rows)
@@ -78,44 +82,6 @@ def continue_sum(
         longer = fit.grow(bar, tried)
     keep(state, longer, rows, fit)
     return longer
-
-
-def continue_sum_parts(
-    model: StagewiseModel,
-    X: Any,
-    y: Any,
-    *,
-    steps: Any,
-    sample_weight: Any,
-    validation: Any,
-    rng: Any,
-    n_processes: int | None,
-    n_threads: int | None,
-    bar: Bar,
-) -> StagewiseModel:
-    """Return the sum with more trees, of rows in partitions."""
-    options, held_out, generator, tried = sum_goes_on(model, steps, validation, rng)
-    check_goes_on_parts(model, options)
-    given = read_tree_parts(X, y, sample_weight, options["task"])
-    data = FitData(columns_to_fit(model, X[0]), None, None, None, generator)
-    with ExitStack() as ends:
-        parts = SumParts(given, n_processes, n_threads, ends)
-        return grow_sum(data, model.loss, options, held_out, bar, model, tried, parts)
-
-
-def check_goes_on_parts(model: StagewiseModel, options: Mapping[str, Any]) -> None:
-    """Refuse what one table goes on with, and partitions do not."""
-    check_in_parts(model.loss, options["growth"])
-    for name in ("bag", "prices"):
-        if options[name] is not None:
-            raise NotImplementedError(
-                f"model: sums that were fitted with {name}= are not continued on partitions; "
-                "they need the rows in one table"
-            )
-    if options["search"] == "exact":
-        raise ValueError(
-            'search: expected a model of a binned search, of partitions, got one of "exact"'
-        )
 
 
 def sum_goes_on(

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import tree_walk
 from pboost.data.bags import check_bag, make_bags
-from pboost.data.check_xy import with_categories
 from pboost.data.columns import MAX_BINS
-from pboost.data.labels import labels_of_rows
 from pboost.data.prices import PRICE_OPTIONS, GroupOption, PriceOption, plain_options
+from pboost.data.row_source import rows_of_fit
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
@@ -22,7 +21,7 @@ from pboost.growth.step import Callback
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import LEAF, Tree
 from pboost.trees.cart import FitData, check_labels, fit_cart_problem, fit_tree, shared_columns
-from pboost.trees.members import Tally, tallied_members
+from pboost.trees.members import Tally, tallied, train_members
 from pboost.values import (
     Bar,
     FloatArray,
@@ -201,8 +200,7 @@ def fit_forest(
         **plain_options(prices, groups, comparison_price),
     }
     members = check_integer("members", members, least=1)
-    y = labels_of_rows(y, y_proba, labels)
-    X = with_categories(X, categorical)
+    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
     data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
     return grow_forest(data, members, options, partial(with_bar, callback, progress))
 
@@ -215,13 +213,16 @@ def grow_forest(
     bag, is_repeated = check_bag(of_trees.pop("bag")), of_trees.pop("replace")
     state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(*data, **of_trees)
-    entries = problem.entries
+    elsewhere, entries = problem.elsewhere, problem.entries
+    if elsewhere is not None:
+        problem = elsewhere.with_targets(problem)
     bags = make_bags(
         problem.weights, problem.n_rows, bag, is_repeated, data.generator, entries=entries
     )
     if given:
         check_labels(problem, given[0].labels)
-    problem = shared_columns(problem, limits, data.n_threads)
+    if elsewhere is None:
+        problem = shared_columns(problem, limits, data.n_threads)
     if problem.labels is None:
         tally = Tally(np.ldexp(problem.y, problem.exponent), bags.weights, 0)
     else:
@@ -241,7 +242,11 @@ def grow_forest(
 
     cells = problem.n_rows * problem.n_features * members
     with bar(members, "members", len(given)) as callback:
-        trees = tallied_members(train, members, data.n_threads, cells, tally, callback, len(given))
+        every = partial(train_members, train, members, data.n_threads, cells)
+        if elsewhere is not None:
+            own = problem, bags, limits, settings, members, data.n_threads
+            every = partial(elsewhere.fit_bags, *own)
+        trees = tallied(every, tally, callback, len(given))
     said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "bag": bag}
     known = {} if state is None else {"rng": state}
     return join_trees(trees, {**settings, **said, **known}, tally.close(), problem.seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -83,15 +84,26 @@ def tallied_members(
 
     Of the first, that are `known`, it is not told.
     """
-    models: list[T] = []
+    every = partial(train_members, train, members, n_threads, cells)
+    return tallied(every, tally, callback, known)
 
-    def take(trained: tuple[T, NDArray[np.intp], FloatArray]) -> bool:
+
+def tallied(
+    every: Callable[[Callable[[Any], bool]], None],
+    tally: Tally,
+    callback: Callback | None,
+    known: int = 0,
+) -> list[Any]:
+    """Return the members that `every` has taken one after another, see `tallied_members`."""
+    models: list[Any] = []
+
+    def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> bool:
         models.append(trained[0])
         tally.add(*trained[1:])
         is_new = len(models) > known
         return is_new and tally.tell(callback, len(models), trained[0])
 
-    train_members(train, members, n_threads, cells, take)
+    every(take)
     return models
 
 

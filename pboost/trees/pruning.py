@@ -17,12 +17,11 @@ from pboost.data.check_xy import (
     as_weights,
     class_codes,
     scaled_weights,
-    with_categories,
 )
 from pboost.data.columns import SortedColumns
 from pboost.data.criteria import IMPURITIES, class_criteria
-from pboost.data.labels import labels_of_rows
 from pboost.data.made_columns import read_once
+from pboost.data.row_source import rows_here
 from pboost.data.sharing import Search, check_values, reads_columns, search_option
 from pboost.data.splits import any_folds
 from pboost.data.table import Categorical
@@ -387,9 +386,10 @@ def fit_pruned_cart(
     known = [*TREE_OPTIONS, *option_names(fit_pruned_cart)]
     refuse_unknown(options, known, "fit_pruned_cart")
     generator = as_generator(rng)
+    given = X, y, sample_weight, y_proba, labels, categorical
+    X, y, sample_weight = rows_here("fit_pruned_cart", *given)
     check_values(X)
-    y = labels_of_rows(y, y_proba, labels)
-    X = read_once(with_categories(values_of(X), categorical), sample_weight, TAKES)
+    X = read_once(values_of(X), sample_weight, TAKES)
     found = fit_cart_problem(X, y, sample_weight, n_threads, generator, task=task, **options)
     problem, limits, settings, key = found
     problem, weights = problem.sorted_once(n_threads), problem.weights

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -13,16 +11,13 @@ from numpy.typing import NDArray
 
 from pboost._core import round_shard as kernel
 from pboost.data.columns import MAX_BINS
-from pboost.data.engines import Engine, check_size
-from pboost.data.parts import TreeParts, values_of_rows
+from pboost.data.engines import Engine
 from pboost.data.training import Problem
-from pboost.growth.shard_processes import places
 from pboost.growth.shard_trees import Answer
 from pboost.growth.tree import CartLimits, Grown
 from pboost.losses import Loss
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.trees import pairs
 from pboost.trees.restraints import Restraints
 from pboost.trees.round_shards import (
     Added,
@@ -31,7 +26,6 @@ from pboost.trees.round_shards import (
     Farthest,
     Fitted,
     Gathered,
-    Given,
     Looked,
     Packed,
     Parted,
@@ -73,80 +67,6 @@ class RowParts(Protocol):
         restraints: Restraints,
     ) -> ShardedRounds:
         """Return what grows one tree a round."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SumParts:
-    """Partitions of the rows of a sum of trees, and what is to answer for them.
-
-    Attributes
-    ----------
-    parts : TreeParts
-        X, y and weights.
-    n_processes, n_threads : int or None
-        The options.
-    ends : ExitStack
-        Ends processes.
-    """
-
-    parts: TreeParts
-    n_processes: int | None
-    n_threads: int | None
-    ends: ExitStack
-
-    def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
-        """Return rows, numbered through all parts, or what is on the same side of edges of bins."""
-        return values_of_rows(self.parts.columns, rows)
-
-    def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-        """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""
-        return pairs.scanned(self.parts.columns, weights)
-
-    def problem(self) -> Problem:
-        """Return the problem, whose columns have no rows."""
-        parts = self.parts
-        check_size(sum(columns.n_rows for columns in parts.columns))
-        whole = parts.problem()
-        return Problem(
-            columns=whole.columns,
-            labels=parts.labels,
-            label=np.concatenate(parts.label),
-            weights=None if parts.weights is None else np.concatenate(parts.weights),
-            names=whole.names,
-            y=np.concatenate(parts.y),
-            exponent=parts.exponent,
-            table=whole.table,
-        )
-
-    def rounds(
-        self,
-        problem: Problem,
-        y: FloatArray,
-        loss: Loss,
-        weights: Weights,
-        bias: Any,
-        limits: CartLimits,
-        steps: Steps,
-        restraints: Restraints,
-    ) -> ShardedRounds:
-        """Return what grows one tree a round."""
-        given = self._given(y, loss, weights, bias)
-        place = places(self.parts.columns, given, RoundShard, self.n_processes, self.n_threads)
-        engine, _ = self.ends.enter_context(place)
-        return ShardedRounds(engine, problem, y, loss, weights, limits, steps, restraints)
-
-    def _given(self, y: FloatArray, loss: Loss, weights: Weights, bias: float) -> list[Given]:
-        """Return the arguments of each place that has rows, but for its threads."""
-        found: list[Given] = []
-        start = 0
-        for columns in self.parts.columns:
-            rows = slice(start, start + columns.n_rows)
-            weight = None if weights.of_rows is None else weights.of_rows[rows]
-            start = rows.stop
-            if columns.n_rows:
-                more = weights.are_copies, weights.most_copies, loss, bias
-                found.append((columns, y[rows], weight, *more))
-        return found
 
 
 class ShardedRounds(Rounds):

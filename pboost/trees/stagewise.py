@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,13 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import check_bag, make_bags
-from pboost.data.check_xy import (
-    with_categories,
-)
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.convert import Features
-from pboost.data.labels import labels_of_rows, weight_of_copy
+from pboost.data.labels import weight_of_copy
 from pboost.data.prices import GroupOption, PriceOption, plain_options
+from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
@@ -68,6 +67,7 @@ from pboost.values import (
     check_integer,
     check_number,
     generator_state,
+    shown,
     with_bar,
 )
 from pboost.values.options import builder
@@ -76,6 +76,8 @@ STARTS = ("constant", "zero")
 LEAF_STEPS = ("auto", "best", "newton")
 SUMS = ("auto", "packed", "wide")
 TREES = ("per-class", "one")
+#: Losses of which rows in partitions have sums.
+LOSSES_IN_PARTITIONS = ("exponential", "logistic", "probit", "squared", "poisson")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
 MAX_STEP = 4.0
 #: The options of a sum of trees that are those of `fit_cart`.
@@ -386,8 +388,10 @@ def fit_stagewise(
     ['same', 'other']
     """
     check_callback(callback, progress)
-    y, X = labels_of_rows(y, y_proba, labels), with_categories(X, categorical)
-    loss = check_loss(loss_of(y, task) if loss is None else loss)
+    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
+    if loss is None:
+        loss = X.default_loss(task) if isinstance(X, RowSource) else loss_of(y, task)
+    loss = check_loss(loss)
     options = {
         "task": task_of_loss(loss, y, task),
         "trees": trees,
@@ -430,13 +434,29 @@ def grow_sum(
     bar: Bar,
     given: StagewiseModel | None = None,
     told: int = 0,
-    parts: RowParts | None = None,
 ) -> StagewiseModel:
-    """Return the sum of so many trees, of which the first may be given; `told`: of how many.
+    """Return the sum of so many trees, of which the first may be given; `told`: of how many."""
+    with ExitStack() as ends:
+        parts = None
+        if isinstance(data.X, RowSource):
+            check_in_partitions(loss, options)
+            parts = data.X.sums(options["task"], data.n_threads, ends)
+        return begin_sum(data, loss, options, held_out, given, parts).grow(bar, told)
 
-    Rows in `parts` are those of the fit; X has no others then.
-    """
-    return begin_sum(data, loss, options, held_out, given, parts).grow(bar, told)
+
+def check_in_partitions(loss: Loss, options: Mapping[str, Any]) -> None:
+    """Raise NotImplementedError for what partitions are not asked."""
+    what = None
+    if not is_of_package(loss) or loss.name not in LOSSES_IN_PARTITIONS:
+        what = f"loss: {loss}"
+    for name, value in (("bag", None), ("prices", None), ("tree_comparisons", None)):
+        if options[name] is not value:
+            what = f"{name}: {shown(options[name])}"
+    if options["growth"] == "per-comparison" or options["search"] == "exact":
+        name = "growth" if options["growth"] == "per-comparison" else "search"
+        what = f"{name}: {options[name]!r}"
+    if what is not None:
+        raise NotImplementedError(f"{what} needs all rows in one place: pass rows.gather()")
 
 
 def begin_sum(

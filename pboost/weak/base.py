@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -76,6 +77,10 @@ class Weak(Choice):
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
         raise NotImplementedError
+
+    def workers(self, data: TrainingData, n_threads: int | None) -> AbstractContextManager[Workers]:
+        """Return as many threads as the data are worth."""
+        return Workers(n_threads, data.cells)
 
 
 #: What makes the weak learners, by their kind.

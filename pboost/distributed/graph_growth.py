@@ -1,4 +1,4 @@
-"""Soft trees on rows in several places: growth by the masses that shards have at open exits.
+"""Soft trees and matryoshki on rows in partitions: growth by the masses that shards have.
 
 One path leads to each exit of a tree. Shards are told the cuts on it and what weights are
 multiplied by at each, make the weights there anew from those at the root, and answer with their
@@ -12,30 +12,34 @@ from typing import Any
 import numpy as np
 
 from pboost._core.votes import VoteRule
-from pboost.data.engines import Engine, exact_sum, merge
+from pboost.data.engines import Engine, exact_sum, merge, sum_of_weights
 from pboost.data.training import TrainingData
-from pboost.growth.ports import Split
+from pboost.distributed.graph_shards import PathSearch, PathWeights, ShardedSearch
+from pboost.distributed.port_shards import Ports, PortSearch
+from pboost.growth.greedy import GreedyGrowth
+from pboost.growth.nested import NestedGrowth
+from pboost.growth.ports import Matryoshka, Port, Split
 from pboost.growth.soft_tree import SoftExit, SoftTree
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.observation.answers import Observer, only_exit
 from pboost.weak.base import Weights
-from pboost.weak.shards import PathSearch, PathWeights, sum_of_weights
 
 _NO_REAL, _NO_FIXED = np.empty(0), np.empty(0, dtype=np.int64)
 
 
+def engine_of(observer: Observer) -> Engine:
+    """Return what has the shards of a search."""
+    assert isinstance(observer.search, ShardedSearch)
+    return observer.search.engine
+
+
 class ShardedSoft(SoftTree):
-    """A soft tree whose rows shards have; parameters are those of `SoftTree`, and an engine."""
+    """A soft tree whose rows shards have; parameters are those of `SoftTree`."""
 
     def __init__(
-        self,
-        data: TrainingData,
-        observer: Observer,
-        rule: VoteRule,
-        limits: TreeLimits,
-        engine: Engine,
+        self, data: TrainingData, observer: Observer, rule: VoteRule, limits: TreeLimits
     ) -> None:
-        self._engine = engine
+        self._engine = engine_of(observer)
         self._sent: dict[int, Any] = {}  # by the serial number of the exit that it leads to
         super().__init__(data, observer, rule, limits)
 
@@ -82,3 +86,46 @@ class ShardedSoft(SoftTree):
         split.answers.send(only_exit(side, np.exp([vote, -vote])), _NO_REAL, target)
         (sent,) = target.path
         return sent
+
+
+class ShardedMatryoshka(Matryoshka):
+    """A matryoshka whose rows shards have; parameters are those of its growth."""
+
+    def __init__(self, *given: Any) -> None:
+        engine = engine_of(given[1])
+        n_rows = int(given[0].columns.bin_start[:, -1].max(initial=0))
+        self._arrays = Ports(engine, n_rows)
+        super().__init__(*given)
+
+    def first_weights(self) -> Any:
+        """Return what stands for the weights of the rows."""
+        return self._arrays.made([], total=sum_of_weights(self._arrays.engine))
+
+    def weights_at(self, port: Port) -> Weights:
+        """Return what shards have at a port: one question tells all that a search reads."""
+        scale = fixed_scale(port.bound)
+        edge = self._arrays.ask("edges", port.weight.number, scale)
+        assert isinstance(self.search, PortSearch)
+        return PathWeights(port.weight, self.fixed, scale, self.search.whole(edge), edge)
+
+    def shares(self, whole: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
+        """Return what stands for the probabilities of either exit."""
+        made = self._arrays.made
+        share, other = (made([whole, *parts], what="share") for parts in (above, below))
+        return made([share, other], what="rest"), share
+
+    def boosted(self, weight: Any, negative: float, positive: float) -> Any:
+        """Return what stands for weights multiplied by a factor of each class."""
+        return self._arrays.made([weight], what="boosted", factors=(negative, positive))
+
+    def empty(self, source: Any, scale: float) -> Weights:
+        """Return where weights are noted that shards make of others."""
+        return Weights(_NO_REAL, self.fixed, scale, (0, 0))
+
+
+class ShardedNested(ShardedMatryoshka, NestedGrowth):
+    """A matryoshka of a given shape."""
+
+
+class ShardedGreedy(ShardedMatryoshka, GreedyGrowth):
+    """A matryoshka that finds its own shape."""

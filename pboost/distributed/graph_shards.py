@@ -8,7 +8,8 @@ the same cuts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
@@ -19,9 +20,19 @@ from pboost._core import reweight, split
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
-from pboost.data.engines import Engine, check_size, exact_parts, exact_sum, merge, shared_scale
+from pboost.data.engines import (
+    Engine,
+    check_size,
+    class_sums,
+    exact_parts,
+    exact_sum,
+    merge,
+    shared_scale,
+    sum_of_weights,
+)
+from pboost.data.held_rows import HoldOut
 from pboost.data.special_columns import HOLES, is_heavier, most_bins
-from pboost.data.training import TrainingData
+from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 from pboost.weak.base import Weights, class_units
@@ -332,17 +343,6 @@ def begin(engine: Engine, is_weighed: bool) -> Begun:
     return Begun(exponent, scale, (masses[0], masses[1]), bin_start)
 
 
-def sum_of_weights(engine: Engine) -> float:
-    """Return the sum of the starting weights of all shards, rounded once, as one fit has it."""
-    return exact_sum(merge(engine.ask("weight_sums")).sum(axis=0))
-
-
-def class_sums(engine: Engine) -> tuple[float, float]:
-    """Return the sums of the starting weights of the classes, each rounded once."""
-    negative, positive = merge(engine.ask("weight_sums"))
-    return exact_sum(negative), exact_sum(positive)
-
-
 class ShardedSearch(StumpSearch):
     """The binned search for stumps, of the masses that shards send.
 
@@ -354,7 +354,7 @@ class ShardedSearch(StumpSearch):
         self, data: TrainingData, weak: Any, workers: Workers, generator: object = None
     ) -> None:
         super().__init__(data, weak, workers, generator)
-        self._engine: Engine = weak.engine
+        self.engine: Engine = weak.engine
         self._n_rows = int(self._bin_start[:, -1].max(initial=0))
         self._cuts: list[Any] = []
         self._first: NDArray[np.int64] | None = None  # masses at the edges before the first cut
@@ -367,13 +367,13 @@ class ShardedSearch(StumpSearch):
 
     def class_sums(self) -> tuple[float, float]:
         """Return the sums of the starting weights of the classes, each rounded once."""
-        return class_sums(self._engine)
+        return class_sums(self.engine)
 
     def real_sum(self, weights: Weights | None = None) -> float:
         """Return the sum of real weights, or of those at the start, rounded once."""
         if weights is None:
-            return sum_of_weights(self._engine)
-        parts = merge(self._engine.ask("weight_sums_after", self._cuts))
+            return sum_of_weights(self.engine)
+        parts = merge(self.engine.ask("weight_sums_after", self._cuts))
         return exact_sum(parts.sum(axis=0))
 
     def best(self, weights: Weights) -> StumpCut | None:
@@ -383,7 +383,7 @@ class ShardedSearch(StumpSearch):
 
     def edges(self, weights: Weights) -> NDArray[np.int64]:
         """Return the masses of all shards at the edges of bins."""
-        edge = merge(self._engine.masses(self._cuts))
+        edge = merge(self.engine.masses(self._cuts))
         if self._first is None:
             self._first = edge
         return edge
@@ -463,7 +463,7 @@ class ShardedSearch(StumpSearch):
     ) -> FloatArray:
         """Return the starting masses (side, class) on either side of a cut."""
         sent = self._sent_cut(cut, np.ones((2, 2)))
-        total, below = merge(self._engine.ask("side_masses", sent, self._units)).astype(np.float64)
+        total, below = merge(self.engine.ask("side_masses", sent, self._units)).astype(np.float64)
         return np.stack([below, total - below])
 
     def heavier_sides(self, cuts: Sequence[Any]) -> list[int]:
@@ -510,11 +510,41 @@ class PathSearch(ShardedSearch):
 
 @dataclass(frozen=True, slots=True)
 class ShardedStump(Stump):
-    """A stump of rows that shards have."""
+    """A stump of rows that shards have; `rows` are those of one fit."""
 
     searches: ClassVar = ShardedSearch
 
-    engine: Engine | None = None
+    rows: Any = None
+
+    @classmethod
+    def of(cls, weak: Stump, rows: Any) -> ShardedStump:
+        """Return the weak learner that asks the shards of some rows."""
+        return cls(**{f.name: getattr(weak, f.name) for f in fields(weak)}, rows=rows)
+
+    @property
+    def engine(self) -> Engine:
+        """What has the shards."""
+        found: Engine = self.rows.engine
+        return found
+
+    def read(
+        self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
+    ) -> Problem:
+        """Return the problem of the fit, without rows."""
+        found: Problem = self.rows.problem(two, hold)
+        return found
+
+    def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
+        """Return the data of the fit, without rows."""
+        self.is_exact(problem)  # raises if the options do not go with the bins
+        found: TrainingData = self.rows.arrange(problem, n_threads)
+        return found
+
+    @contextmanager
+    def workers(self, data: TrainingData, n_threads: int | None) -> Iterator[Workers]:
+        """Return the threads of the engine, which is closed at the end."""
+        with closing(self.engine), self.engine.workers as workers:
+            yield workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,8 +552,3 @@ class PathStump(ShardedStump):
     """A stump at the end of any path."""
 
     searches: ClassVar = PathSearch
-
-
-def sharded(weak: Stump, engine: Engine, kind: type[ShardedStump] = ShardedStump) -> ShardedStump:
-    """Return the weak learner that asks shards."""
-    return kind(**{f.name: getattr(weak, f.name) for f in fields(weak)}, engine=engine)

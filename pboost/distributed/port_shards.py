@@ -15,28 +15,10 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight
 from pboost.data.engines import Engine, merge
+from pboost.distributed.graph_shards import PathSearch, Shard, ShardedStump
+from pboost.growth.ports import rest_of, share_of
 from pboost.values import FloatArray
 from pboost.weak.base import Weights
-from pboost.weak.shards import PathSearch, Shard, ShardedStump
-
-#: Reach below this share of all weight is none: weights are kept from becoming subnormal.
-NO_REACH = 1e-250
-#: Shares below this are not taken as 1 less the other.
-SMALL_SHARE = 1e-6
-
-
-def share_of(whole: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
-    """Return which share some reaches are of the whole, one half where nobody arrives."""
-    arrives = whole > NO_REACH
-    found = sum(parts, np.zeros_like(whole)) / np.where(arrives, whole, 1.0)
-    return np.where(arrives, found, 0.5).clip(0.0, 1.0)
-
-
-def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
-    """Return the shares of exit 0, given those of both: large ones as 1 less those of exit 1."""
-    rest = 1 - above
-    found: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
-    return found
 
 
 class Made(NamedTuple):

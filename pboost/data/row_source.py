@@ -1,0 +1,108 @@
+"""Rows to train on that are not one table of this process: what builders take as `X`, too."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from typing import Any, NamedTuple, TypeVar
+
+from pboost.data.check_xy import with_categories
+from pboost.data.columns import BinnedColumns
+from pboost.data.held_rows import HoldOut
+from pboost.data.labels import labels_of_rows
+from pboost.data.table import Categorical
+from pboost.data.training import Problem
+from pboost.values import Array, FloatArray, shown
+
+T = TypeVar("T")
+#: What builders say that have no method for partitions.
+IN_ONE_PLACE = "{} needs all rows in one place: pass rows.gather()"
+
+
+class OneTable(NamedTuple):
+    """All rows of a row source in one table, with their targets; builders take it as `X`.
+
+    Attributes
+    ----------
+    X : BinnedColumns
+        Rows in bins, partition after partition, with their values if the source keeps these.
+    y : ndarray of shape (n,)
+        Labels or targets.
+    sample_weight : ndarray of shape (n,), or None
+        Weights.
+    """
+
+    X: BinnedColumns
+    y: Array
+    sample_weight: FloatArray | None
+
+
+class RowSource(ABC):
+    """Rows in partitions, with their targets and weights.
+
+    Builders ask a source these questions, and never where the rows are.
+
+    Attributes
+    ----------
+    bins : BinnedColumns
+        The bins that all rows share; its own rows mean nothing.
+    """
+
+    bins: BinnedColumns
+
+    @abstractmethod
+    def gather(self) -> OneTable:
+        """Return all rows in one table of this process."""
+
+    @abstractmethod
+    def graph(self, learner: Any, observation: Any, growth: type) -> Any:
+        """Return the weak learner of one fit whose `growth` is that of these rows."""
+
+    @abstractmethod
+    def growth(self, kind: type[T]) -> type[T]:
+        """Return the growth of this kind whose rows are those of a source."""
+
+    @abstractmethod
+    def task(self, task: str | None) -> str:
+        """Return the task that is passed, or that of which the targets are."""
+
+    @abstractmethod
+    def trees(self, task: str, search: str, hold: HoldOut | None = None) -> Problem:
+        """Return the problem of one fit of trees, which has no rows but knows who has them."""
+
+    @abstractmethod
+    def default_loss(self, task: str | None) -> str:
+        """Return the loss of gradient boosting that such targets have by default."""
+
+    @abstractmethod
+    def sums(self, task: str, n_threads: int | None, ends: ExitStack) -> Any:
+        """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
+
+
+def rows_of_fit(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    y_proba: Any = None,
+    labels: Any = None,
+    categorical: Categorical = None,
+) -> tuple[Any, Any, Any]:
+    """Return X, y and the weights of a builder that takes any source of rows."""
+    if not isinstance(X, RowSource | OneTable):
+        y = labels_of_rows(y, y_proba, labels)
+        return with_categories(X, categorical), y, sample_weight
+    given = {"y": y, "sample_weight": sample_weight, "y_proba": y_proba, "labels": labels}
+    for name, value in {**given, "categorical": categorical}.items():
+        if value is not None:
+            raise ValueError(
+                f"{name}: expected None, since X is a source of rows that has its own, got "
+                f"{shown(value)}"
+            )
+    return tuple(X) if isinstance(X, OneTable) else (X, None, None)
+
+
+def rows_here(builder: str, X: Any, *given: Any) -> tuple[Any, Any, Any]:
+    """Return what `rows_of_fit` does, of a builder that needs all rows in one place."""
+    if isinstance(X, RowSource):
+        raise NotImplementedError(IN_ONE_PLACE.format(builder))
+    return rows_of_fit(X, *given)

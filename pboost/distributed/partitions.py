@@ -1,0 +1,555 @@
+"""Rows in partitions as a source of rows for builders, in this process or on a cluster.
+
+What is done with one partition is a task of `pboost.distributed.tasks`; a `Place` runs it here, or
+where the partition is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.batch_counts import BatchCounts
+from pboost.data.binned_values import BinnedValues, valued
+from pboost.data.check_xy import check_label_values, label_values
+from pboost.data.columns import MAX_BINS, BinnedColumns
+from pboost.data.convert import Features, Trained
+from pboost.data.engines import SUM_BITS, Engine, Serial, check_size
+from pboost.data.held_rows import HeldRows, HoldOut
+from pboost.data.made_columns import EDGES
+from pboost.data.part_levels import PartLevels, has_categories, joined_levels, shared_levels
+from pboost.data.row_source import OneTable, RowSource
+from pboost.data.sampled_bins import SAMPLE_ROWS
+from pboost.data.table import Table
+from pboost.data.target_task import CLASSIFICATION, joined, known_task
+from pboost.data.training import Problem
+from pboost.distributed import tasks
+from pboost.distributed.graphs import GROWTHS, GraphRows
+from pboost.distributed.sums import SumRows
+from pboost.distributed.trees import TreeRows
+from pboost.threads import Workers
+from pboost.values import Array, check_choice, check_flag, check_integer
+from pboost.values.options import OF_NUMBERS_IN_PARTS
+
+T = TypeVar("T")
+
+
+class Place(Protocol):
+    """Where partitions are, and what runs tasks there."""
+
+    def submit(self, task: Callable[..., Any], *given: Any) -> Any:
+        """Have a task run; returns what stands for its result."""
+
+    def results(self, submitted: Sequence[Any]) -> list[Any]:
+        """Return results; of tasks that fail the first of the list raises."""
+
+    def engine(self, given: Sequence[Any], kind: type[Any], n_threads: int | None) -> Engine:
+        """Return an engine whose shards are of a kind, made of the results of tasks."""
+
+
+class Here:
+    """The process of the fit, which runs a task at once."""
+
+    def submit(self, task: Callable[..., Any], *given: Any) -> Any:
+        """Return the result of a task."""
+        return task(*given)
+
+    def results(self, submitted: Sequence[Any]) -> list[Any]:
+        """Return results."""
+        return list(submitted)
+
+    def engine(self, given: Sequence[Any], kind: type[Any], n_threads: int | None) -> Engine:
+        """Return an engine whose shards are of a kind."""
+        cells = sum(columns.codes.size for columns, *_ in given)
+        workers = Workers(n_threads, cells)
+        return Serial([kind(*one, workers) for one in given], workers)
+
+
+class PartitionedRows(RowSource):
+    """Rows in partitions, in bins that all share; what `partitions` returns.
+
+    Parameters
+    ----------
+    place : Place
+        Where the partitions are.
+    parts : list
+        What stands there for the `Part` of each partition that has rows.
+    numbers : list of int
+        Number of each of these partitions among all that were passed.
+    sizes : list of int
+        Number of rows of each.
+    bins : BinnedColumns
+        The bins; its rows are not read. It keeps values if the partitions do.
+    is_weighed : bool
+        Whether the rows have weights.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        parts: list[Any],
+        numbers: list[int],
+        sizes: list[int],
+        bins: BinnedColumns,
+        is_weighed: bool,
+    ) -> None:
+        self.place, self.bins, self.is_weighed = place, bins, is_weighed
+        self._parts, self._numbers, self.sizes = parts, numbers, sizes
+        check_size(sum(sizes))
+
+    def __repr__(self) -> str:
+        n, d = sum(self.sizes), self.bins.n_features
+        return f"<{n} rows in {len(self.sizes)} partitions, {d} features>"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all partitions."""
+        return sum(self.sizes)
+
+    def submit(
+        self, task: Callable[..., Any], *given: Any, each: Sequence[tuple[Any, ...]] | None = None
+    ) -> list[Any]:
+        """Have a task run for each partition; `each` has more arguments for each of them."""
+        own = each or [()] * len(self._parts)
+        cases = zip(self._parts, self._numbers, own, strict=True)
+        return [self.place.submit(task, part, k, *given, *more) for part, k, more in cases]
+
+    def each(self, task: Callable[..., T], *given: Any, **more: Any) -> list[T]:
+        """Return the result of a task for each partition."""
+        return self.place.results(self.submit(task, *given, **more))
+
+    def task(self, task: str | None) -> str:
+        """Return the task: that which is passed, or that of which the targets are."""
+        return known_task(joined(self.each(tasks.kind_of))) if task is None else task
+
+    def targets(self, task: str, two: str | None = None) -> Array | int:
+        """Return the label values, or the exponent by which targets are scaled.
+
+        `two` says that there can be two classes only, and because of what.
+        """
+        if task != CLASSIFICATION:
+            return int(np.frexp(max(self.each(tasks.greatest_target)))[1])
+        return shared_labels(self._numbered(self.each(tasks.labels_in)), two)
+
+    def _numbered(self, found: list[T]) -> dict[int, T]:
+        return dict(zip(self._numbers, found, strict=True))
+
+    def problem(self, values: Array | int) -> Problem:
+        """Return the problem of one fit, without rows."""
+        none = np.empty(0, dtype=np.int32)
+        is_numeric = isinstance(values, int)
+        return Problem(
+            columns=without_rows(self.bins),
+            labels=None if is_numeric else values,
+            label=none,
+            weights=None,
+            names=self.bins.names,
+            exponent=values if is_numeric else 0,
+            table=self.bins.table,
+        )
+
+    def hold_out(self, hold: HoldOut, values: Array | int) -> HeldRows:
+        """Return rows that are held out, with what is known of them."""
+        found = self.each(tasks.classes_with_weight, values)
+        code, has = (np.concatenate(of) for of in zip(*found, strict=True))
+        labels = None if isinstance(values, int) else values
+        drawn = hold.draw(np.flatnonzero(has), labels, code, None)
+        X, y, weight = (np.concatenate(of) for of in zip(*self.rows(drawn, values), strict=True))
+        y = np.ldexp(y, values) if isinstance(values, int) else y
+        return HeldRows(drawn, drawn, weight, y, X)
+
+    def split_rows(self, rows: NDArray[Any]) -> list[tuple[NDArray[Any]]]:
+        """Return rows, numbered through all partitions in ascending order, by partition."""
+        stops = np.cumsum(self.sizes)
+        parts = np.split(rows, np.searchsorted(rows, stops[:-1]))
+        starts = (stops - self.sizes).tolist()
+        return [(own - start,) for own, start in zip(parts, starts, strict=True)]
+
+    def rows(self, rows: NDArray[Any], values: Array | int) -> list[tuple[Array, Array, Any]]:
+        """Return values, classes or scaled targets, and weights of rows of each partition."""
+        return self.each(tasks.rows_of, values, each=self.split_rows(rows))
+
+    def shards(
+        self,
+        kind: type[Any],
+        values: Array | int,
+        n_threads: int | None,
+        *,
+        dtype: Any = np.int32,
+        held: HeldRows | None = None,
+        each: Sequence[tuple[Any, ...]] | None = None,
+    ) -> Engine:
+        """Return an engine whose shards are of a kind.
+
+        Shards are given columns, classes of the dtype or scaled targets, weights, and what `each`
+        has for them.
+        """
+        own = [()] * len(self._parts) if each is None else each
+        of_held = [(None,)] * len(own) if held is None else self.split_rows(held.rows)
+        more = [(*out, tuple(one)) for out, one in zip(of_held, own, strict=True)]
+        given = self.submit(tasks.given_part, values, dtype, each=more)
+        return self.place.engine(given, kind, n_threads)
+
+    # What builders ask
+
+    def gather(self) -> OneTable:
+        """Return all rows in one table of this process, partition after partition.
+
+        Returns
+        -------
+        OneTable
+            What every builder takes as `X`.
+        """
+        is_numeric = known_task(joined(self.each(tasks.kind_of))) != CLASSIFICATION
+        codes, sources, y, weights = zip(*self.each(tasks.contents_of, is_numeric), strict=True)
+        columns = tasks.like(self.bins, np.concatenate(codes, axis=1))
+        if isinstance(self.bins, BinnedValues):
+            columns = valued(columns, np.concatenate(sources))
+        weight = np.concatenate(weights) if self.is_weighed else None
+        return OneTable(columns, np.concatenate(y), weight)
+
+    def graph(self, learner: Any, observation: Any, growth: type) -> Any:
+        """Return the weak learner of one fit whose `growth` is that of these rows."""
+        return GraphRows(self, learner, observation, growth).learner
+
+    def growth(self, kind: type[T]) -> type[T]:
+        """Return the growth of this kind whose rows are those of a source."""
+        found: type[T] = GROWTHS[kind].growth
+        return found
+
+    def trees(self, task: str, search: str, hold: HoldOut | None = None) -> Problem:
+        """Return the problem of one fit of trees, which has no rows but knows who has them."""
+        if search == "exact":
+            raise NotImplementedError(
+                'search: "exact" needs all rows in one place: pass rows.gather(); partitions are '
+                "searched by bins"
+            )
+        return TreeRows(self, self.targets(task)).problem(hold)
+
+    def default_loss(self, task: str | None) -> str:
+        """Return the loss of gradient boosting that such targets have by default."""
+        if self.task(task) != CLASSIFICATION:
+            return "squared"
+        return "softmax" if len(self.targets(CLASSIFICATION)) > 2 else "logistic"
+
+    def sums(self, task: str, n_threads: int | None, ends: ExitStack) -> SumRows:
+        """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
+        return SumRows(self, task, n_threads, ends)
+
+
+def without_rows(bins: BinnedColumns) -> BinnedColumns:
+    """Return the columns without their rows; whether they keep values remains."""
+    return bins.select(np.empty(0, dtype=np.int32))
+
+
+def shared_labels(parts: dict[int, Array | None], two: str | None) -> Array:
+    """Return the label values of all partitions, given those of each by its number."""
+    found = {k: values for k, values in parts.items() if values is not None}
+    if not found:
+        raise ValueError("y: expected at least one row of each class, got no rows")
+    first = next(iter(found))
+    is_text = found[first].dtype.kind in "UST"
+    for k, labels in found.items():
+        if (labels.dtype.kind in "UST") != is_text:
+            raise TypeError(
+                f"y: expected labels of one kind in all partitions, got {found[first].dtype} in "
+                f"partition {first} and {labels.dtype} in partition {k}"
+            )
+    values = label_values(np.concatenate(list(found.values())))
+    check_label_values(values, two, OF_NUMBERS_IN_PARTS)
+    return values
+
+
+# Reading
+
+
+def partitions(
+    X: Sequence[Any],
+    y: Sequence[Any],
+    *,
+    sample_weight: Sequence[Any] | None = None,
+    max_bins: int = MAX_BINS,
+    edges: str = "sample",
+    weighted_edges: bool = False,
+    values: bool = False,
+) -> PartitionedRows:
+    """Return rows in partitions, which builders take as `X` in place of one table.
+
+    Parameters
+    ----------
+    X : list of array_like of shape (n, d), of data frames, or of BinnedColumns
+        Numbers, some of which may be missing, and categories; of one dtype, with the same columns.
+        A partition may be empty. BinnedColumns must have the same bins, as those of one table that
+        was divided by its `select`.
+    y : list of array_like of shape (n,)
+        Labels, or targets of a regression, of the rows of each partition.
+    sample_weight : list of array_like of shape (n,), optional
+        Weights >= 0 of the rows of each partition, which may all be 0 in some.
+    max_bins : int
+        Bins per column, 2 to 256, of about equal weight; equal values share a bin. Not of
+        partitions that are binned already, as are the next two.
+    edges : {"sample", "exact"}
+        Rows that make the edges of bins, as in `pboost.bin_columns`: of more than 200,000 some, or
+        all.
+    weighted_edges : bool
+        Whether the edges, and which levels of more than 255 share a number, follow from the
+        weights, as those of ``pboost.bin_columns(X, sample_weight=...)`` do.
+    values : bool
+        Whether partitions keep a copy of the values: a share of the rows as `validation` needs
+        them.
+
+    Returns
+    -------
+    PartitionedRows
+        A row source. A model of it is that of ``pboost.bin_columns(X, ...)`` of all rows in one
+        table, partition after partition, bit for bit. ``gather()`` returns this table.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a partition is no table, holds an infinity, or has other columns or another dtype than
+        the first; if categories are of other kinds, or in another order; if weights are not as
+        described. The message names the partition.
+
+    Notes
+    -----
+    Masses of classes and sums of gradients are integers, whose sums depend neither on how rows are
+    divided nor on the order of partitions. No rows are copied into one table: edges of bins are
+    made of those of the 200,000 least hashes, or found by counting. Targets are checked by the
+    builder, which says whether they are labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.arange(8.0).reshape(8, 1), np.array([0, 1, 0, 0, 1, 1, 0, 1])
+    >>> rows = pb.partitions([X[:3], X[3:]], [y[:3], y[3:]])
+    >>> rows
+    <8 rows in 2 partitions, 1 features>
+    >>> model = pb.fit_adaboost(rows, rounds=5)
+    >>> whole = pb.fit_adaboost(pb.bin_columns(X), y, rounds=5)
+    >>> model.vote[0].tolist() == whole.vote[0].tolist()
+    True
+    """
+    columns = check_parts("X", X)
+    given = [check_parts("y", y, len(columns)), [None] * len(columns)]
+    if sample_weight is not None:
+        given[1] = check_parts("sample_weight", sample_weight, len(columns))
+    is_binned = [isinstance(part, BinnedColumns) for part in columns]
+    if any(is_binned):
+        if not all(is_binned):
+            k = is_binned.index(not is_binned[0])
+            raise TypeError(
+                f"X: expected BinnedColumns in all partitions or in none, got "
+                f"{type(columns[k]).__name__} in partition {k}"
+            )
+        defaults = max_bins == MAX_BINS and edges == "sample" and not (weighted_edges or values)
+        if not defaults:
+            raise ValueError(
+                "max_bins, edges, weighted_edges, values: expected the defaults of partitions that "
+                "are binned already"
+            )
+        return _binned(columns, *given, sample_weight is not None)
+    return read_rows(
+        Here(),
+        list(zip(columns, *given, strict=True)),
+        sample_weight is not None,
+        BinOptions.checked(max_bins, edges, weighted_edges, values, sample_weight is not None),
+    )
+
+
+def _binned(
+    columns: list[BinnedColumns], y: list[Any], weights: list[Any], is_weighed: bool
+) -> PartitionedRows:
+    """Return partitions that are binned already."""
+    for k, part in enumerate(columns):
+        if (what := _difference(columns[0], part)) is not None:
+            raise ValueError(
+                f"X: expected the same bins in all partitions, but partition {k} differs from "
+                f"partition 0 in {what}; partitions(X, y) of the values makes bins that all share"
+            )
+    parts = [
+        tasks.binned_part(k, *one, is_weighed)
+        for k, one in enumerate(zip(columns, y, weights, strict=True))
+    ]
+    if is_weighed:
+        check_any_weight(any(part.weights.any() for part in parts))
+    sizes = [part.n_rows for part in columns]
+    return _with_rows(Here(), parts, sizes, without_rows(columns[0]), is_weighed)
+
+
+def _with_rows(
+    place: Place, parts: Sequence[Any], sizes: Sequence[int], bins: BinnedColumns, is_weighed: bool
+) -> PartitionedRows:
+    """Return the source of the partitions that have rows."""
+    if not any(sizes):
+        raise ValueError("X: expected at least one row, all partitions are empty")
+    numbers = [k for k, n in enumerate(sizes) if n]
+    own, n_rows = [parts[k] for k in numbers], [sizes[k] for k in numbers]
+    return PartitionedRows(place, own, numbers, n_rows, bins, is_weighed)
+
+
+class BinOptions:
+    """How the columns of partitions are binned."""
+
+    def __init__(self, max_bins: int, edges: str, is_weighed: bool, values: bool) -> None:
+        self.max_bins, self.is_exact = max_bins, edges == "exact"
+        self.is_weighed, self.values = is_weighed, values
+
+    @classmethod
+    def checked(
+        cls, max_bins: Any, edges: Any, weighted_edges: Any, values: Any, has_weights: bool
+    ) -> BinOptions:
+        """Return the options, or raise what `partitions` raises."""
+        max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+        check_choice("edges", edges, EDGES)
+        if check_flag("weighted_edges", weighted_edges) and not has_weights:
+            raise ValueError("weighted_edges: expected False without sample_weight, got True")
+        return cls(max_bins, edges, weighted_edges, check_flag("values", values))
+
+
+def read_rows(
+    place: Place, given: Sequence[tuple[Any, Any, Any]], is_weighed: bool, options: BinOptions
+) -> PartitionedRows:
+    """Return the source of partitions, given the values, targets and weights of each."""
+
+    def each(task: Callable[..., Any], parts: Sequence[Any], *more: Any) -> list[Any]:
+        return [place.submit(task, part, k, *more) for k, part in enumerate(parts)]
+
+    read = [place.submit(tasks.read_part, k, *one, is_weighed) for k, one in enumerate(given)]
+    known: list[tasks.About] = place.results(each(tasks.about, read))
+    check_alike([part.features for part in known])
+    if is_weighed:
+        check_any_weight(any(part.weight > 0 for part in known))
+    if options.is_weighed:
+        most = math.frexp(max(part.heaviest for part in known))[1]
+        first = SUM_BITS - sum(part.n_rows for part in known).bit_length()
+        total = sum(place.results(each(tasks.weight_in, read, most, first)))
+        bits = SUM_BITS - (total.bit_length() - first)
+        read = each(tasks.fixed_part, read, most, bits)
+    if has_categories([part.features for part in known]):
+        own = place.results(each(tasks.levels_of, read))
+        read = each(tasks.numbered_part, read, _trained_levels(own, known[0].features))
+        known = place.results(each(tasks.about, read))
+    sizes = [part.n_rows for part in known]
+    if not any(sizes):
+        raise ValueError("X: expected at least one row, all partitions are empty")
+    first_part = known[0].features
+    features = Features(
+        first_part.values, first_part.names, _shared_table([part.features for part in known])
+    )
+    if options.is_exact:
+        bins = _exact_bins(place, each, read, features, options)
+    else:
+        bins, is_sample = _sampled_bins(place, each, read, features, options, sum(sizes))
+    one = tasks.like(bins, np.zeros((bins.n_features, 1), dtype=np.uint8))
+    coded = each(tasks.code_part, read, one, options.values)
+    if options.is_exact or is_sample:
+        one = tasks.whole_bins(one, place.results(each(tasks.ends_of, coded)))
+    parts = each(tasks.finished, coded, one)
+    if options.values:
+        one = valued(one, np.zeros((1, bins.n_features), dtype=features.values.dtype))
+    return _with_rows(place, parts, sizes, one, is_weighed)
+
+
+def _sampled_bins(
+    place: Place, each: Any, read: Sequence[Any], features: Features, options: BinOptions, n: int
+) -> tuple[BinnedColumns, bool]:
+    """Return bins whose edges are made of a sample of many rows, or of all."""
+    greatest = None
+    if n > SAMPLE_ROWS:
+        greatest = tasks.merged_hashes(place.results(each(tasks.least_hashes, read)))
+    rows = place.results(each(tasks.rows_of_edges, read, greatest))
+    with Workers(None, n * features.n_features) as workers:
+        is_sample = greatest is not None
+        return tasks.bins_of(rows, features, options.max_bins, is_sample, workers), is_sample
+
+
+def _exact_bins(
+    place: Place, each: Any, read: Sequence[Any], features: Features, options: BinOptions
+) -> BinnedColumns:
+    """Return bins whose edges are made of all rows, which are counted where they are."""
+    keys = each(tasks.keys_of, read)
+    table = features.table or Table.of_numbers(features.n_features)
+    counts = BatchCounts(table.n_levels, options.is_weighed)
+    counts.limit(options.max_bins, table.has_missing)
+    while asked := counts.asked:
+        for found in place.results(each(tasks.count_keys, keys, asked)):
+            counts.join(found)
+        counts.take()
+    return counts.bins(features.names, features.table)
+
+
+def _trained_levels(own: Sequence[PartLevels], features: Features) -> Trained:
+    """Return the columns of all partitions, of which some are given, with the levels of all."""
+    names = features.names
+    whole = joined_levels(own, names, "all partitions")
+    return Trained(names, features.n_features, shared_levels(whole, names))
+
+
+def _shared_table(found: Sequence[Features]) -> Table | None:
+    """Return which columns have missing values in any partition, None if none; all must agree."""
+    check_alike(found)
+    tables = [features.table for features in found if features.table is not None]
+    if not tables:
+        return None
+    return tables[0].with_holes(np.any([t.has_missing for t in tables], axis=0))
+
+
+def check_alike(found: Sequence[Features]) -> None:
+    """Raise an error if partitions have other columns or another dtype than the first."""
+    first = found[0]
+    for k, features in enumerate(found):
+        if features.n_features != first.n_features:
+            raise ValueError(
+                f"X: expected {first.n_features} columns in all partitions, as in partition 0, got "
+                f"{features.n_features} in partition {k}"
+            )
+        if features.names != first.names:
+            raise ValueError(f"X: partition {k} names its columns otherwise than partition 0")
+        if features.values.dtype != first.values.dtype:
+            raise TypeError(
+                f"X: expected one dtype in all partitions, got {first.values.dtype} in partition 0 "
+                f"and {features.values.dtype} in partition {k}"
+            )
+
+
+def check_parts(name: str, parts: Any, size: int | None = None) -> list[Any]:
+    """Return partitions as a list."""
+    if not isinstance(parts, Sequence) or isinstance(parts, str | bytes):
+        raise TypeError(
+            f"{name}: expected a list with an entry for each partition, got {type(parts).__name__}"
+        )
+    if not len(parts):
+        raise ValueError(f"{name}: expected one partition or more, got none")
+    if size is not None and len(parts) != size:
+        raise ValueError(f"{name}: expected {size} partitions, as in X, got {len(parts)}")
+    return list(parts)
+
+
+def check_any_weight(is_any: bool) -> None:
+    """Raise ValueError if no partition has weights above 0."""
+    if not is_any:
+        raise ValueError("sample_weight: expected at least one weight > 0, all are zero")
+
+
+def _difference(first: BinnedColumns, other: BinnedColumns) -> str | None:
+    """Return in what the bins of two partitions differ, None if in nothing."""
+    if first.n_features != other.n_features:
+        return f"the number of columns ({first.n_features}, {other.n_features})"
+    if first.names != other.names:
+        return "the names of columns"
+    if first.table != other.table:
+        return "the levels of categories, or which columns miss values"
+    for name in ("n_bins", "lower", "upper", "special"):
+        ours, theirs = getattr(first, name), getattr(other, name)
+        if (ours is None) != (theirs is None):
+            return f"`{name}`"
+        if ours is not None and not np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f"):
+            return f"`{name}`"
+    return None
