@@ -65,3 +65,23 @@ def divided(table, n_parts, seed=0):
 def contents(model, path):
     pb.save(model, path / "model")
     return (path / "model").read_bytes()
+
+
+def fit_parted(builder, X, y, *, sample_weight=None, **options):
+    """Fit a builder, given by its name, to rows in partitions."""
+    return getattr(pb, builder)(pb.partitions(X, y, sample_weight=sample_weight), **options)
+
+
+def continue_parted(model, X, y, *, sample_weight=None, **options):
+    """Continue a model on rows in partitions."""
+    return pb.continue_fit(model, pb.partitions(X, y, sample_weight=sample_weight), **options)
+
+
+def bin_parts(X, *, sample_weight=None, **options):
+    """Return the columns of each partition, binned together, also of those without rows."""
+    y = [np.zeros(len(part)) for part in X] if isinstance(X, list) else X
+    weighted = {} if sample_weight is None else {"weighted_edges": True}
+    rows = pb.partitions(X, y, sample_weight=sample_weight, **weighted, **options)
+    found = dict(zip(rows._numbers, (part.columns for part in rows._parts), strict=True))
+    none = rows.bins.select(np.empty(0, dtype=np.int32))
+    return [found.get(k, none) for k in range(len(X))]

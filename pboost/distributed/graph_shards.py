@@ -536,6 +536,11 @@ class ShardedStump(Stump):
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data of the fit, without rows."""
+        if self.search == "exact":
+            raise NotImplementedError(
+                'weak: search="exact" needs all rows in one place: pass rows.gather(); partitions '
+                "are searched by bins"
+            )
         self.is_exact(problem)  # raises if the options do not go with the bins
         found: TrainingData = self.rows.arrange(problem, n_threads)
         return found

@@ -19,7 +19,6 @@ SPACES = {
     "pb.generic": pb.generic,
     "pb.losses": pb.losses,
     "pb.observation": pb.observation,
-    "pb.shards": pb.shards,
     "pb.weak": pb.weak,
 }
 

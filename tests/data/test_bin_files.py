@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from partitioned import fit_parted
 
 import pboost as pb
 from pboost.data import column_folder, made_columns, row_sample, sampled_bins
@@ -74,7 +75,7 @@ def test_bins_and_models_are_those_in_memory(kind, is_weighed, sample_rows, tmp_
         theirs = pb.fit_adaboost(whole, y, rounds=10, sample_weight=weights)
         assert saved(ours, tmp_path) == saved(theirs, tmp_path)
         parts = [columns], [labels], None if weight is None else [weight]
-        sharded = pb.shards.fit_adaboost(*parts[:2], rounds=10, sample_weight=parts[2])
+        sharded = fit_parted("fit_adaboost", *parts[:2], rounds=10, sample_weight=parts[2])
         for name in ("feature", "threshold", "vote", "missing"):
             assert getattr(sharded, name).tobytes() == getattr(theirs, name).tobytes()
 

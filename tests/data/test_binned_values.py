@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from partitioned import contents
+from partitioned import contents, fit_parted
 
 import pboost as pb
 from pboost.data import encoded_batches
@@ -155,11 +155,9 @@ def test_partitions_from_folders(tmp_path):
     rows = np.arange(N, dtype=np.int32)
     parts, at = [columns.select(r) for r in np.split(rows, [50, 51])], [50, 51]
     labels, weights = np.split(y, at), np.split(weight, at)
-    measured = pb.observation.gaussian(0.2)
-    model = pb.shards.fit_boosted_tree(
-        parts, labels, sample_weight=weights, nodes=5, observation=measured
-    )
-    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, nodes=5, observation=measured)
+    options = {"nodes": 5, "validation": 0.2, "rng": 0}
+    model = fit_parted("fit_boosted_tree", parts, labels, sample_weight=weights, **options)
+    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 

@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from partitioned import bin_parts
 from reference.sort import rank_bins
 
 import pboost as pb
-from pboost.data import exact_edges, part_bins, sampled_bins
+from pboost.data import exact_edges, sampled_bins
+from pboost.distributed import partitions, tasks
 
 FIELDS = ("n_bins", "lower", "upper", "special")
 TINY = 5e-324
@@ -68,7 +70,7 @@ def test_bins_are_those_of_one_table(kind, cells, monkeypatch):
     for n, max_bins, n_parts in [(1, 2, 1), (3, 256, 5), (700, 7, 2), (700, 256, 5), (900, 2, 1)]:
         X, w, rows = table(n), weights(kind, n), dealt(n, n_parts, max_bins)
         whole = pb.bin_columns(X, max_bins=max_bins, edges="exact", sample_weight=w)
-        parts = pb.shards.bin_columns(
+        parts = bin_parts(
             [X[r] for r in rows],
             max_bins=max_bins,
             edges="exact",
@@ -100,14 +102,14 @@ def test_edges_of_many_rows_are_those_of_all(monkeypatch):
 @pytest.mark.parametrize("sample_rows", [100, 10_000])
 @pytest.mark.parametrize("kind", ["real", "zeros", "few"])
 def test_weights_of_a_sample(kind, sample_rows, monkeypatch):
-    for module in (sampled_bins, part_bins):
+    for module in (sampled_bins, tasks, partitions):
         monkeypatch.setattr(module, "SAMPLE_ROWS", sample_rows)
     X, w = table(700), weights(kind, 700)
     whole = pb.bin_columns(X, max_bins=50, sample_weight=w)
     for n_parts in (1, 4):
         rows = dealt(700, n_parts, 1)
         given = [X[r] for r in rows], [w[r] for r in rows]
-        parts = pb.shards.bin_columns(given[0], max_bins=50, sample_weight=given[1])
+        parts = bin_parts(given[0], max_bins=50, sample_weight=given[1])
         assert_rows_of(parts, whole, rows)
 
 
@@ -147,17 +149,6 @@ def test_cells_are_bounded_by_what_is_asked_for(monkeypatch):
     assert np.diff(ranks).min() >= 60_000 // 256
 
 
-def test_the_unit_of_weights_depends_on_no_order():
-    from pboost.data.columns import to_fixed_point
-    from pboost.data.parts import fixed_of_parts
-
-    w = np.random.default_rng(0).exponential(size=1000) * 1e-7
-    np.testing.assert_array_equal(
-        np.concatenate(fixed_of_parts(np.split(w, [0, 10]))), to_fixed_point(w)[1]
-    )
-    assert sum(part.sum() for part in fixed_of_parts([np.full(8, 0.5)])) == 2**60
-
-
 def test_what_is_refused():
     X = np.arange(8.0).reshape(4, 2)
     for options, error, match in [
@@ -169,15 +160,12 @@ def test_what_is_refused():
         ({"sample_weight": np.ones(8)}, TypeError, "sample_weight: expected a list"),
     ]:
         with pytest.raises(error, match=re.escape(match)):
-            pb.shards.bin_columns([X, X], **options)
+            bin_parts([X, X], **options)
     with pytest.raises(ValueError, match="edges: expected"):
         pb.bin_columns(X, edges="all")
 
 
 def test_threads_change_nothing():
     X = table(3000)
-    one, two = (
-        pb.shards.bin_columns([X[:1000], X[1000:]], edges="exact", n_threads=k) for k in (1, 2)
-    )
-    for ours, theirs in zip(one, two, strict=True):
-        assert_rows_of([ours], theirs, [slice(None)])
+    one, two = (pb.bin_columns(X, edges="exact", n_threads=k) for k in (1, 2))
+    assert_rows_of([one], two, [slice(None)])

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from partitioned import bin_parts, fit_parted
 
 import pboost as pb
-from pboost.data import batch_reader, part_bins, sampled_bins
+from pboost.data import batch_reader, sampled_bins
+from pboost.distributed import partitions, tasks
 
 pd = pytest.importorskip("pandas")
 FIELDS = ("n_bins", "lower", "upper", "special")
@@ -57,7 +59,7 @@ def assert_rows_of(parts, whole, rows):
 @pytest.mark.parametrize("is_weighed", [False, True], ids=["plain", "weights"])
 def test_levels_are_those_of_one_table(edges, is_weighed, monkeypatch):
     if edges == "sample of many":
-        for module in (sampled_bins, part_bins):
+        for module in (sampled_bins, tasks, partitions):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
     X, edges = frame(), edges.split()[0]
     w = np.random.default_rng(0).integers(0, 3, len(X)) / 2 if is_weighed else None
@@ -65,7 +67,7 @@ def test_levels_are_those_of_one_table(edges, is_weighed, monkeypatch):
     assert whole.table.n_levels.tolist() == [0, 255, 3, 3, 0, 3, 2, 0]
     for n_parts in (1, 2, 5):
         rows = dealt(len(X), n_parts)
-        parts = pb.shards.bin_columns(
+        parts = bin_parts(
             [X.iloc[r] for r in rows],
             edges=edges,
             sample_weight=None if w is None else [w[r] for r in rows],
@@ -77,8 +79,8 @@ def test_a_fit_on_them_is_that_on_one_table():
     X = frame()
     y = (np.arange(len(X)) * 7 % 10 < 3) | (X["few"] == "a").to_numpy()
     rows = dealt(len(X), 3)
-    parts = pb.shards.bin_columns([X.iloc[r] for r in rows], edges="exact")
-    model = pb.shards.fit_adaboost(parts, [y[r] for r in rows], rounds=10)
+    parts = bin_parts([X.iloc[r] for r in rows], edges="exact")
+    model = fit_parted("fit_adaboost", parts, [y[r] for r in rows], rounds=10)
     whole = pb.fit_adaboost(pb.bin_columns(X, edges="exact"), y, rounds=10)
     for name in ("feature", "threshold", "vote", "missing"):
         assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()
@@ -89,7 +91,7 @@ def test_parts_in_which_text_is_missing_or_single():
     whole = pd.DataFrame({"a": [None, None, "x", "y", "x", "y", "x", "x"]}, dtype=object)
     parts = [whole[:0], whole[:2], whole[2:4], whole[4:]]  # in the third each value stands once
     rows = [np.arange(0), np.arange(2), np.arange(2, 4), np.arange(4, 8)]
-    assert_rows_of(pb.shards.bin_columns(parts), pb.bin_columns(whole), rows)
+    assert_rows_of(bin_parts(parts), pb.bin_columns(whole), rows)
 
 
 def single(n):
@@ -130,7 +132,7 @@ def single(n):
 def test_what_is_refused(parts, error, match):
     frames = [pd.DataFrame(part) if isinstance(part, dict) else part for part in parts]
     with pytest.raises(error, match=match):
-        pb.shards.bin_columns(frames)
+        bin_parts(frames)
 
 
 # Batches

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from partitioned import bin_parts, fit_parted
 from target_cases import ASKS, CLASSES, REGRESSION, TARGETS, N, X, task_of
 
 import pboost as pb
@@ -80,11 +81,11 @@ def test_a_budget_follows_it(name):
 def test_partitions_follow_it(builder, name):
     y, expected = TARGETS[name]
     fit = {
-        "cart": partial(pb.shards.fit_cart, max_depth=2),
-        "forest": partial(pb.shards.fit_forest, members=2, max_depth=2, rng=0),
-        "stagewise": partial(pb.shards.fit_stagewise, steps=1, max_depth=1),
+        "cart": partial(fit_parted, "fit_cart", max_depth=2),
+        "forest": partial(fit_parted, "fit_forest", members=2, max_depth=2, rng=0),
+        "stagewise": partial(fit_parted, "fit_stagewise", steps=1, max_depth=1),
     }[builder]
-    columns = pb.shards.bin_columns(parts(X))
+    columns = bin_parts(parts(X))
     if expected == ASKS:
         with pytest.raises(ValueError, match="pass task="):
             fit(columns, parts(y))

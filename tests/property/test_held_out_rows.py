@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from partitioned import fit_parted
 
 import pboost as pb
 import pboost.sklearn as sk
@@ -158,12 +159,12 @@ def test_of_bins_made_before_only_the_bins_depend_on_all_rows(target, name):
 @pytest.mark.parametrize(
     ("fit", "target"),
     [
-        (partial(pb.shards.fit_adaboost, rounds=5), "two"),
-        (partial(pb.shards.fit_boosted_tree, nodes=5), "two"),
-        (partial(pb.shards.fit_matryoshka, shape=(3, 3)), "two"),
-        (partial(pb.shards.fit_stagewise, steps=4), "two"),
-        (partial(pb.shards.fit_stagewise, steps=4, loss="squared"), "numbers"),
-        (partial(pb.shards.fit_stagewise, steps=4, loss="poisson"), "counts"),
+        (partial(fit_parted, "fit_adaboost", rounds=5), "two"),
+        (partial(fit_parted, "fit_boosted_tree", nodes=5), "two"),
+        (partial(fit_parted, "fit_matryoshka", shape=(3, 3)), "two"),
+        (partial(fit_parted, "fit_stagewise", steps=4), "two"),
+        (partial(fit_parted, "fit_stagewise", steps=4, loss="squared"), "numbers"),
+        (partial(fit_parted, "fit_stagewise", steps=4, loss="poisson"), "counts"),
     ],
 )
 def test_nor_do_those_of_partitions(fit, target):

@@ -1,13 +1,10 @@
 """Forests of rows in partitions: the bytes of the forest of one table, its record with them."""
 
-import multiprocessing
-import os
 import re
-import signal
 
 import numpy as np
 import pytest
-from partitioned import TABLES, contents
+from partitioned import TABLES, bin_parts, contents, fit_parted
 
 import pboost as pb
 
@@ -34,9 +31,8 @@ def both(table, n_parts, path, **options):
     rows = np.split(np.arange(len(y), dtype=np.int32), at)
     options = {"members": 4, "rng": 3, **options}
     whole = pb.fit_forest(columns, y, sample_weight=weight, **options)
-    for name in ("n_processes", "callback"):
-        options.setdefault(name, None)
-    parted = pb.shards.fit_forest(
+    parted = fit_parted(
+        "fit_forest",
         [columns.select(of) for of in rows],
         [y[of] for of in rows],
         sample_weight=None if weight is None else [weight[of] for of in rows],
@@ -68,31 +64,11 @@ def test_more_labels_than_two(tmp_path):
     assert parted == whole
 
 
-def test_processes_give_the_bytes_also_where_one_is_killed(tmp_path):
-    columns, y, weight = TABLES["categories, weights"]
-    whole = pb.fit_forest(columns, y, sample_weight=weight, members=4, rng=0)
-    parts = np.split(np.arange(len(y), dtype=np.int32), [50, 50, 220])
-
-    def kill(step, record):
-        if step == 2:
-            os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
-
-    parted = pb.shards.fit_forest(
-        [columns.select(rows) for rows in parts],
-        [y[rows] for rows in parts],
-        sample_weight=[weight[rows] for rows in parts],
-        members=4,
-        rng=0,
-        n_processes=2,
-        callback=kill,
-    )
-    assert contents(parted, tmp_path) == contents(whole, tmp_path)
-
-
 def test_a_callback_is_told_of_members_and_may_stop():
     columns, y, _ = TABLES["numbers"]
     told = []
-    forest = pb.shards.fit_forest(
+    forest = fit_parted(
+        "fit_forest",
         [columns],
         [y],
         members=9,
@@ -109,18 +85,16 @@ def test_a_callback_is_told_of_members_and_may_stop():
         ({"members": 0}, ValueError, "members"),
         ({"bag": 0.0}, ValueError, "bag"),
         ({"bag": 500, "replace": False}, ValueError, "bag: expected at most 300"),
-        ({"missing": "both"}, ValueError, "missing: expected one of"),
         ({"task": "classification", "criterion": "squared"}, ValueError, "criterion"),
-        ({"search": "exact"}, TypeError, "search"),
+        ({"search": "exact"}, NotImplementedError, "search"),
         ({"replace": 1}, TypeError, "replace"),
-        ({"n_processes": 1, "n_threads": 1}, NotImplementedError, "n_threads"),
     ],
     ids=str,
 )
 def test_what_is_refused(options, error, message):
     columns, y, _ = TABLES["numbers"]
     with pytest.raises(error, match=re.escape(message)):
-        pb.shards.fit_forest([columns], [y], **options)
+        fit_parted("fit_forest", [columns], [y], **options)
 
 
 def test_targets_of_rows_of_weight_0_have_no_effect():
@@ -129,9 +103,10 @@ def test_targets_of_rows_of_weight_0_have_no_effect():
     y = 1e-10 * (X[:, 0] + rng.normal(size=60))
     weight[7], large = 0.0, y.copy()
     large[7] = 1e150
-    parts = pb.shards.bin_columns([X[:20], X[20:]])
+    parts = bin_parts([X[:20], X[20:]])
     one, other = (
-        pb.shards.fit_forest(
+        fit_parted(
+            "fit_forest",
             parts,
             [of[:20], of[20:]],
             task="regression",

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from partitioned import contents
+from partitioned import bin_parts, contents
 
 import pboost as pb
 import pboost.dask
@@ -109,7 +109,7 @@ def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch)
             monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    bins = pb.shards.bin_columns([frame], max_bins=9, values=True)[0]
+    bins = bin_parts([frame], max_bins=9, values=True)[0]
     for name, (builder, y, options) in FITS.items():
         lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y))]
         model = getattr(pb.dask, builder)(*lists, max_bins=9, **options)
@@ -135,7 +135,7 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
         }
     )
     frame.loc[::7, "word"] = None
-    bins = pb.shards.bin_columns([frame], max_bins=9, edges=which)[0]
+    bins = bin_parts([frame], max_bins=9, edges=which)[0]
     lists = [dd.from_pandas(a, npartitions=4) for a in (frame, pd.Series(TWO))]
     for builder in ("fit_adaboost", "fit_cart", "fit_stagewise", "fit_forest"):
         options = {"rng": 0, "members": 5} if builder == "fit_forest" else {}
@@ -167,8 +167,8 @@ def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
                 monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
         monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
     which = "exact" if edges == "exact" else "sample"
-    bins = pb.shards.bin_columns([X], max_bins=9, edges=which, sample_weight=[WEIGHT])[0]
-    plain = pb.shards.bin_columns([X], max_bins=9, edges=which)[0]
+    bins = bin_parts([X], max_bins=9, edges=which, sample_weight=[WEIGHT])[0]
+    plain = bin_parts([X], max_bins=9, edges=which)[0]
     assert (bins.codes != plain.codes).any()
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
     options = {"max_bins": 9, "edges": which, "weighted_edges": True}
@@ -189,7 +189,7 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
     frame = pd.DataFrame({"word": [f"w{k % 300}" for k in range(n)], "x": rng.normal(size=n)})
     weight = np.where(np.arange(n) % 300 < 40, 0.01, 1.0) * rng.random(n)
     y = rng.random(n) + (np.arange(n) % 300 < 100) > 1
-    bins = pb.shards.bin_columns([frame], sample_weight=[weight])[0]
+    bins = bin_parts([frame], sample_weight=[weight])[0]
     lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y), pd.Series(weight))]
     whole = pb.fit_adaboost(bins, y, sample_weight=weight, rounds=3)
     model = pb.dask.fit_adaboost(

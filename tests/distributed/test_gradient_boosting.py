@@ -1,17 +1,16 @@
 """Sums of trees of rows in partitions: the bytes of the model of one table."""
 
-import os
 import re
-import signal
 import types
 
 import numpy as np
 import pytest
-from partitioned import PARTS, TABLES, contents, divided
+from partitioned import PARTS, TABLES, contents, divided, fit_parted
 
 import pboost as pb
 from pboost.data.training import Problem
-from pboost.trees import round_shards, sharded_rounds
+from pboost.distributed import partitions
+from pboost.trees import round_shards
 
 OPTIONS = {
     "free": {"growth": "free", "max_depth": 5},
@@ -49,7 +48,9 @@ def both(table, n_parts, path, **options):
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
     whole = pb.fit_stagewise(columns, y, sample_weight=weight, **{"steps": 6, **options})
-    parted = pb.shards.fit_stagewise(X, labels, sample_weight=weights, **{"steps": 6, **options})
+    parted = fit_parted(
+        "fit_stagewise", X, labels, sample_weight=weights, **{"steps": 6, **options}
+    )
     return contents(whole, path), contents(parted, path)
 
 
@@ -90,7 +91,8 @@ def test_rows_that_are_held_out(validation, tmp_path):
             cuts = [40, 40, 41, 250]
             parts = [part.astype(np.int32) for part in np.split(np.arange(len(y)), cuts)]
             weights = None if weight is None else [weight[part] for part in parts]
-            parted = pb.shards.fit_stagewise(
+            parted = fit_parted(
+                "fit_stagewise",
                 [columns.select(part) for part in parts],
                 [target[part] for part in parts],
                 sample_weight=weights,
@@ -115,7 +117,7 @@ def test_the_data_choose_the_growth(weight, tmp_path):
     table = pb.bin_columns(X), y, weights
     whole, parted = both(table, 5, tmp_path, loss="logistic", steps=2, max_depth=6)
     assert parted == whole
-    model = pb.shards.fit_stagewise(*divided(table, 2)[:2], steps=1, max_depth=6)
+    model = fit_parted("fit_stagewise", *divided(table, 2)[:2], steps=1, max_depth=6)
     assert model.settings["growth"] == "symmetric"
 
 
@@ -152,29 +154,12 @@ def test_partitions_without_weight_or_of_one_row(tmp_path):
     parts = [rows.astype(np.int32) for rows in np.split(np.arange(len(y)), cuts)]
     options = {"steps": 5, "loss": "logistic"}
     whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
-    parted = pb.shards.fit_stagewise(
+    parted = fit_parted(
+        "fit_stagewise",
         [columns.select(rows) for rows in parts],
         [y[rows] for rows in parts],
         sample_weight=[weight[rows] for rows in parts],
         **options,
-    )
-    assert contents(parted, tmp_path) == contents(whole, tmp_path)
-
-
-def test_processes_give_the_bytes_also_where_one_is_killed(tmp_path):
-    columns, y, weight = TABLES["categories, weights"]
-    X, labels, weights = divided(TABLES["categories, weights"], 3)
-    options = {"steps": 6, "loss": "logistic", "sums": "wide"}
-    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
-
-    def kill(step, record):
-        if step == 3:
-            import multiprocessing
-
-            os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
-
-    parted = pb.shards.fit_stagewise(
-        X, labels, sample_weight=weights, n_processes=2, callback=kill, **options
     )
     assert contents(parted, tmp_path) == contents(whole, tmp_path)
 
@@ -184,6 +169,10 @@ class Forgetful:
 
     def __init__(self, make, rng):
         self.make, self.rng, self.shards = make, rng, make()
+        self.workers = pb.threads.Workers(1)
+
+    def close(self):
+        """Nothing is held."""
 
     def masses(self, told):
         if self.rng.random() < 0.05:
@@ -205,21 +194,12 @@ def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_pa
             Place.made += 1
             super().__init__(*given)
 
-    class Places:
-        def __init__(self, columns, given, *_):
-            workers = pb.threads.Workers(1)
-            self.engine = Forgetful(
-                lambda: [Place(*one, workers) for one in given], np.random.default_rng(0)
-            )
+    def engine(self, given, *_):
+        workers = pb.threads.Workers(1)
+        return Forgetful(lambda: [Place(*one, workers) for one in given], np.random.default_rng(0))
 
-        def __enter__(self):
-            return self.engine, None
-
-        def __exit__(self, *_):
-            return None
-
-    monkeypatch.setattr(sharded_rounds, "places", Places)
-    parted = pb.shards.fit_stagewise(X, labels, sample_weight=weights, **options)
+    monkeypatch.setattr(partitions.Here, "engine", engine)
+    parted = fit_parted("fit_stagewise", X, labels, sample_weight=weights, **options)
     assert contents(parted, tmp_path) == contents(whole, tmp_path)
     assert Place.made > 15
 
@@ -240,14 +220,18 @@ def test_what_goes_wrong_at_a_question_is_raised(monkeypatch):
     for last in (0, 7, 14, 25, 40, 60):  # in a look, at the root, at nodes, at leaves
         left = last
         with pytest.raises(KeyboardInterrupt):
-            pb.shards.fit_stagewise(X, labels, steps=20)
+            fit_parted("fit_stagewise", X, labels, steps=20)
 
 
 def test_callbacks_are_told_of_every_step():
     X, labels, _ = divided(TABLES["numbers"], 2)
     told = []
-    model = pb.shards.fit_stagewise(
-        X, labels, steps=9, callback=lambda step, record: told.append(step) or step == 4
+    model = fit_parted(
+        "fit_stagewise",
+        X,
+        labels,
+        steps=9,
+        callback=lambda step, record: told.append(step) or step == 4,
     )
     assert told == [1, 2, 3, 4]
     assert len(model.trees) == 4
@@ -256,17 +240,17 @@ def test_callbacks_are_told_of_every_step():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"loss": "softmax"}, NotImplementedError, "loss: expected one of exponential"),
-        ({"loss": "hinge"}, NotImplementedError, "got hinge"),
-        ({"loss": pb.losses.Huber(2.0)}, NotImplementedError, "got huber"),
+        ({"loss": "softmax"}, NotImplementedError, "loss: softmax needs all rows in one place"),
+        ({"loss": "hinge"}, NotImplementedError, "loss: hinge"),
+        ({"loss": pb.losses.Huber(2.0)}, NotImplementedError, "loss: huber"),
         ({"loss": "log"}, ValueError, "loss: expected one of"),
-        ({"growth": "per-comparison"}, NotImplementedError, 'growth: "per-comparison"'),
+        ({"growth": "per-comparison"}, NotImplementedError, "growth: 'per-comparison'"),
         ({"growth": "wild"}, ValueError, "growth"),
-        ({"missing": "both"}, ValueError, "missing: expected one of"),
         ({"steps": 0}, ValueError, "steps"),
         ({"learning_rate": 0}, ValueError, "learning_rate"),
-        ({"n_processes": 2, "n_threads": 2}, NotImplementedError, "n_threads"),
-        ({"bag": 0.5}, TypeError, "bag"),
+        ({"bag": 0.5}, NotImplementedError, "bag"),
+        ({"search": "exact"}, NotImplementedError, "search: 'exact'"),
+        ({"prices": {0: 1.0}}, NotImplementedError, "prices"),
         ({"monotone": {9: 1}}, ValueError, "monotone"),
         ({"callback": 3}, TypeError, "callback"),
         ({"validation": 0.9}, ValueError, "validation"),
@@ -278,22 +262,22 @@ def test_callbacks_are_told_of_every_step():
 def test_what_is_refused(options, error, message):
     X, labels, _ = divided(TABLES["numbers"], 2)
     with pytest.raises(error, match=re.escape(message)):
-        pb.shards.fit_stagewise(X, labels, **options)
+        fit_parted("fit_stagewise", X, labels, **options)
 
 
 def test_more_rows_than_are_counted_are_refused(monkeypatch):
     monkeypatch.setattr("pboost.data.engines.MOST_ROWS", 299)
     X, labels, _ = divided(TABLES["numbers"], 2)
     with pytest.raises(ValueError, match="at most 299 rows in all partitions, got 300"):
-        pb.shards.fit_stagewise(X, labels)
+        fit_parted("fit_stagewise", X, labels)
     with pytest.raises(ValueError, match="at most 299 rows in all partitions, got 300"):
-        pb.shards.fit_forest(X, labels)
+        fit_parted("fit_forest", X, labels)
 
 
 def test_labels_and_numbers_that_do_not_go_with_the_loss():
     X, labels, _ = divided(TABLES["numbers"], 2)
     three = [np.arange(len(part)) % 3 for part in labels]
     with pytest.raises(ValueError, match=r"y: expected two|softmax"):
-        pb.shards.fit_stagewise(X, three)
+        fit_parted("fit_stagewise", X, three, loss="logistic")
     with pytest.raises(ValueError, match="poisson"):
-        pb.shards.fit_stagewise(X, [part - 1.5 for part in labels], loss="poisson")
+        fit_parted("fit_stagewise", X, [part - 1.5 for part in labels], loss="poisson")

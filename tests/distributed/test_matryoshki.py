@@ -1,17 +1,14 @@
 """Matryoshki of rows in partitions: the bytes of that of one table."""
 
 import gc
-import multiprocessing
-import os
 import re
-import signal
 
 import numpy as np
 import pytest
-from partitioned import PARTS, TABLES, contents, divided
+from partitioned import PARTS, TABLES, bin_parts, contents, divided, fit_parted
 
 import pboost as pb
-from pboost.weak.port_shards import PortShard
+from pboost.distributed.port_shards import PortShard
 
 SHAPES = {
     "nested": {"shape": (3, 3)},
@@ -37,14 +34,12 @@ SHAPES = {
 }
 
 
-def both(table, n_parts, path, processes=None, **options):
+def both(table, n_parts, path, **options):
     """Return the bytes of the models of one table and of partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
     whole = pb.fit_matryoshka(columns, y, sample_weight=weight, **options)
-    parted = pb.shards.fit_matryoshka(
-        X, labels, sample_weight=weights, n_processes=processes, **options
-    )
+    parted = fit_parted("fit_matryoshka", X, labels, sample_weight=weights, **options)
     assert parted.n_nodes == whole.n_nodes
     return contents(whole, path), contents(parted, path)
 
@@ -54,27 +49,6 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts, options in zip((*PARTS, 3, 4, *PARTS), SHAPES.values(), strict=True):
         whole, parted = both(TABLES[name], n_parts, tmp_path, **options)
         assert parted == whole, n_parts
-
-
-def test_a_process_that_is_killed_makes_its_weights_again(tmp_path):
-    columns, y, weight = TABLES["holes"]
-    X, labels, weights = divided(TABLES["holes"], 3)
-    killed = []
-
-    def kill(step, record):
-        if step == 4:
-            process = multiprocessing.active_children()[0]
-            killed.append(process.pid)
-            os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-            process.join()
-
-    options = {"shape": (3, 3), "observation": pb.observation.adatree2(), "collect": "sign"}
-    whole = pb.fit_matryoshka(columns, y, sample_weight=weight, **options)
-    parted = pb.shards.fit_matryoshka(
-        X, labels, sample_weight=weights, n_processes=2, callback=kill, **options
-    )
-    assert len(killed) == 1
-    assert contents(parted, tmp_path) == contents(whole, tmp_path)
 
 
 def test_weights_that_are_not_needed_are_let_go(monkeypatch):
@@ -89,7 +63,7 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
     X, labels, _ = divided(TABLES["numbers"], 2)
     gc.disable()
     try:
-        pb.shards.fit_matryoshka(X, labels, shape=(3, 20), join="all")
+        fit_parted("fit_matryoshka", X, labels, shape=(3, 20), join="all")
     finally:
         gc.enable()
     # Of a tree of three nodes four exits are open, each with a weight and a reach; while they are
@@ -104,17 +78,16 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
         ({"nodes": 3}, ValueError, 'nodes: belongs to growth="greedy"'),
         ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
         ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),
-        ({"n_processes": 2, "n_threads": 2}, NotImplementedError, "n_threads"),
     ],
-    ids=["shape", "nodes", "affine", "drawn", "threads"],
+    ids=["shape", "nodes", "affine", "drawn"],
 )
 def test_refusals(options, error, message):
     X, labels, weights = divided(TABLES["holes"], 2)
     with pytest.raises(error, match=re.escape(message)):
-        pb.shards.fit_matryoshka(X, labels, sample_weight=weights, **options)
+        fit_parted("fit_matryoshka", X, labels, sample_weight=weights, **options)
 
 
 def test_an_empty_model():
-    X = pb.shards.bin_columns([np.zeros((2, 1)), np.zeros((3, 1))])
-    model = pb.shards.fit_matryoshka(X, [[0, 1], [1, 1, 1]])
+    X = bin_parts([np.zeros((2, 1)), np.zeros((3, 1))])
+    model = fit_parted("fit_matryoshka", X, [[0, 1], [1, 1, 1]])
     assert model.n_nodes == 0

@@ -1,18 +1,13 @@
 """Trees of rows in partitions: the bytes of the tree of one table, however its rows are divided."""
 
-import multiprocessing
-import os
 import re
-import signal
 
 import numpy as np
 import pytest
-from partitioned import PARTS, TABLES, contents, divided
+from partitioned import PARTS, TABLES, contents, divided, fit_parted
 from reference import shards as twin
 
 import pboost as pb
-from pboost.data.engines import Serial
-from pboost.data.parts import read_tree_parts
 from pboost.growth.shard_trees import Question, SentSplit, ShardArrays, TreeShard, begin
 from pboost.growth.tree import grow_tree
 from pboost.threads import Workers
@@ -58,7 +53,7 @@ def both(table, n_parts, path, **options):
         options = {**options, "task": "regression", "criterion": "squared"}
     X, labels, weights = divided(table, n_parts)
     whole = pb.fit_cart(columns, y, sample_weight=weight, **options)
-    parted = pb.shards.fit_cart(X, labels, sample_weight=weights, **options)
+    parted = fit_parted("fit_cart", X, labels, sample_weight=weights, **options)
     return contents(whole, path), contents(parted, path)
 
 
@@ -85,8 +80,13 @@ def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
     for k, n_threads, most in ((1, 1, 1 << 28), (-1, 2, 1 << 28), (1, 4, 1)):
         monkeypatch.setattr("pboost.growth.shard_trees.MOST_KEPT", most)
         for growth in found:
-            tree = pb.shards.fit_cart(
-                X[::k], y[::k], sample_weight=weights[::k], n_threads=n_threads, growth=growth
+            tree = fit_parted(
+                "fit_cart",
+                X[::k],
+                y[::k],
+                sample_weight=weights[::k],
+                n_threads=n_threads,
+                growth=growth,
             )
             found[growth].add(contents(tree, tmp_path))
     assert [len(trees) for trees in found.values()] == [1, 1]
@@ -120,13 +120,10 @@ def test_sums_of_targets_do_not_depend_on_the_order_of_rows(tmp_path):
 def grown(table, n_parts):
     """Return the shards of a table, and what they were told while a tree grew."""
     columns, y, weights = divided(table, n_parts)
-    parts, workers = read_tree_parts(columns, y, weights, "classification"), Workers(1)
-    given = parts.weights or [None] * n_parts
-    j = len(parts.labels)
-    shards = [
-        TreeShard(*one, j, workers) for one in zip(parts.columns, parts.label, given, strict=True)
-    ]
-    problem = parts.problem()
+    rows, workers = pb.partitions(columns, y, sample_weight=weights), Workers(1)
+    values = rows.targets("classification")
+    engine = rows.shards(TreeShard, values, 1, each=[(len(values),)] * len(rows.sizes))
+    problem = rows.trees("classification", "auto")
     limits, _, key = pb.trees.cart.cart_limits(
         problem,
         np.random.default_rng(0),
@@ -143,10 +140,10 @@ def grown(table, n_parts):
         missing="learn",
         level_smoothing=2.0,
     )
-    data, n = begin(Serial(shards), problem, parts.weights is not None)
-    arrays = ShardArrays(data, n, limits, key, Serial(shards))
+    data, n = begin(engine, problem, rows.is_weighed)
+    arrays = ShardArrays(data, n, limits, key, engine)
     grow_tree(arrays, workers, None)
-    return shards, arrays, data
+    return engine._shards, arrays, data
 
 
 def test_answers_are_those_of_the_twin():
@@ -180,23 +177,6 @@ def test_a_shard_that_lost_its_nodes_replays_the_splits():
         assert again.most.tobytes() == answer.most.tobytes()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="kill -9")
-def test_a_killed_process_costs_time_and_nothing_else(tmp_path):
-    columns, y, weight = of_three(ALL["holes"])
-    X, labels, weights = divided((columns, y, weight), 5)
-    before, killed = set(multiprocessing.active_children()), []
-
-    def kill(step, record):
-        if step == 7:
-            killed.append(next(iter(set(multiprocessing.active_children()) - before)).pid)
-            os.kill(killed[-1], signal.SIGKILL)
-
-    tree = pb.shards.fit_cart(X, labels, sample_weight=weights, n_processes=1, callback=kill)
-    whole = pb.fit_cart(columns, y, sample_weight=weight)
-    assert len(killed) == 1
-    assert contents(tree, tmp_path) == contents(whole, tmp_path)
-
-
 def test_callbacks_see_what_they_see_of_one_table():
     columns, label, _ = TABLES["categories"]
     X, y, _ = divided(TABLES["categories"], 4)
@@ -206,7 +186,7 @@ def test_callbacks_see_what_they_see_of_one_table():
         return lambda step, record: to.append((step, record)) or step == 4
 
     one = pb.fit_cart(columns, label, callback=note(seen[0]))
-    other = pb.shards.fit_cart(X, y, callback=note(seen[1]))
+    other = fit_parted("fit_cart", X, y, callback=note(seen[1]))
     assert seen[0] == seen[1]
     assert len(seen[0]) == 4
     assert one.stop_reason == other.stop_reason == "stopped by the callback"
@@ -215,7 +195,7 @@ def test_callbacks_see_what_they_see_of_one_table():
 def test_trees_are_pruned_as_those_of_one_table(tmp_path):
     columns, y, _ = TABLES["numbers"]
     X, labels, _ = divided(TABLES["numbers"], 3)
-    whole, parted = pb.fit_cart(columns, y), pb.shards.fit_cart(X, labels)
+    whole, parted = pb.fit_cart(columns, y), fit_parted("fit_cart", X, labels)
     lam = float(np.median(pb.prune_path(whole).lam))
     pruned = pb.prune(parted, lam)
     assert 1 < pruned.n_nodes < parted.n_nodes
@@ -224,7 +204,6 @@ def test_trees_are_pruned_as_those_of_one_table(tmp_path):
 
 REFUSED = {
     "labels": ({"task": "regression"}, TypeError, "partition 0: y: expected numbers, got"),
-    "missing": ({"missing": "both"}, ValueError, "missing: expected one of"),
     "no holes": ({"missing": "error"}, ValueError, "expected finite numbers, got missing values"),
     "criterion": ({"criterion": "chaos"}, ValueError, "criterion: expected one of"),
     "task": ({"task": "classification", "criterion": "squared"}, ValueError, "criterion: expected"),
@@ -234,9 +213,8 @@ REFUSED = {
         ValueError,
         "max_leaves: expected None",
     ),
-    "threads": ({"n_threads": 2, "n_processes": 2}, NotImplementedError, "n_threads: processes"),
     "smoothing": ({"level_smoothing": -1.0}, ValueError, "level_smoothing"),
-    "unknown": ({"search": "exact"}, TypeError, "search"),
+    "search": ({"search": "exact"}, NotImplementedError, "rows.gather()"),
 }
 
 
@@ -245,17 +223,17 @@ def test_what_is_refused(what):
     X, y, _ = divided(of_three(TABLES["holes"]), 2)
     options, kind, said = REFUSED[what]
     with pytest.raises(kind, match=re.escape(said)):
-        pb.shards.fit_cart(X, y, **options)
+        fit_parted("fit_cart", X, y, **options)
 
 
 def test_labels_of_partitions_are_checked():
     X, y, _ = divided(TABLES["numbers"], 2)
     numbers = [1.0 * y[0], np.full(len(y[1]), np.inf)]
     with pytest.raises(ValueError, match="partition 1: y: expected finite numbers to 1e"):
-        pb.shards.fit_cart(X, numbers, task="regression")
+        fit_parted("fit_cart", X, numbers, task="regression")
     with pytest.raises(ValueError, match=r"partition 1: y: expected \d+ numbers"):
-        pb.shards.fit_cart(X, [y[0], y[1][1:]], task="regression")
+        fit_parted("fit_cart", X, [y[0], y[1][1:]], task="regression")
     with pytest.raises(ValueError, match="expected at least two label values, got only 0"):
-        pb.shards.fit_cart(X, [0 * part for part in y])
+        fit_parted("fit_cart", X, [0 * part for part in y])
     with pytest.raises(ValueError, match="y: expected 2 partitions, as in X, got 1"):
-        pb.shards.fit_cart(X, y[:1])
+        fit_parted("fit_cart", X, y[:1])

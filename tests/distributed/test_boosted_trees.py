@@ -1,13 +1,10 @@
 """Boosted trees of rows in partitions: the bytes of the tree of one table."""
 
-import multiprocessing
-import os
 import re
-import signal
 
 import numpy as np
 import pytest
-from partitioned import PARTS, TABLES, contents, divided
+from partitioned import PARTS, TABLES, contents, divided, fit_parted
 
 import pboost as pb
 
@@ -38,7 +35,7 @@ def both(table, n_parts, path, **options):
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
     whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
-    parted = pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, **options)
+    parted = fit_parted("fit_boosted_tree", X, labels, sample_weight=weights, **options)
     assert parted.n_nodes == whole.n_nodes
     return contents(whole, path), contents(parted, path)
 
@@ -70,7 +67,9 @@ def test_weights_are_made_anew_where_little_mass_is_left(tmp_path):
 
     pb.fit_boosted_tree(columns, y, sample_weight=weight, nodes=None, callback=note)
     n = len(kept)
-    parted = pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, nodes=None, callback=note)
+    parted = fit_parted(
+        "fit_boosted_tree", X, labels, sample_weight=weights, nodes=None, callback=note
+    )
     assert kept[:n] == kept[n:]
     assert contents(parted, tmp_path) == contents(whole, tmp_path)
 
@@ -82,25 +81,10 @@ def test_growth_without_a_split(tmp_path):
         assert parted == whole
 
 
-def test_a_process_that_is_killed_is_replaced(tmp_path):
-    X, y, weights = divided(ALL["categories, weights"], 4)
-
-    def kill_one(step, record):
-        if step == 4:
-            os.kill(multiprocessing.active_children()[0].pid, signal.SIGTERM)
-
-    whole, _ = both(ALL["categories, weights"], 1, tmp_path, nodes=12)
-    model = pb.shards.fit_boosted_tree(
-        X, y, sample_weight=weights, nodes=12, n_processes=1, callback=kill_one
-    )
-    assert contents(model, tmp_path) == whole
-
-
 REFUSED = {
     "affine": ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
-    "exact": ({"weak": pb.weak.stump(search="exact")}, ValueError, 'search="exact" needs'),
+    "exact": ({"weak": pb.weak.stump(search="exact")}, NotImplementedError, "rows.gather()"),
     "growth": ({"growth": "depth-first"}, ValueError, "growth"),
-    "threads": ({"n_processes": 2, "n_threads": 2}, NotImplementedError, "one thread each"),
     "too light": ({"sample_weight": 1e-320}, ValueError, "more than floating point can hold"),
     "one class": ({"sample_weight": 0.0}, ValueError, "both classes to have positive weight"),
 }
@@ -114,4 +98,4 @@ def test_what_is_refused(what):
         light = options["sample_weight"]
         options = {"sample_weight": [np.where(part > 0, 1e5, light) for part in y]}
     with pytest.raises(kind, match=re.escape(said)):
-        pb.shards.fit_boosted_tree(X, y, **options)
+        fit_parted("fit_boosted_tree", X, y, **options)

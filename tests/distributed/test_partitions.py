@@ -4,9 +4,11 @@ import re
 
 import numpy as np
 import pytest
+from partitioned import bin_parts, fit_parted
 
 import pboost as pb
-from pboost.data import part_bins, sampled_bins
+from pboost.data import sampled_bins
+from pboost.distributed import partitions, tasks
 
 FIELDS = ("n_bins", "lower", "upper", "special")
 
@@ -28,7 +30,8 @@ def table(kind, n=900):
 @pytest.mark.parametrize("kind", ["numbers", "holes", "float32"])
 def test_bins_are_those_of_one_table(kind, sample_rows, monkeypatch):
     monkeypatch.setattr(sampled_bins, "SAMPLE_ROWS", sample_rows)
-    monkeypatch.setattr(part_bins, "SAMPLE_ROWS", sample_rows)
+    monkeypatch.setattr(tasks, "SAMPLE_ROWS", sample_rows)
+    monkeypatch.setattr(partitions, "SAMPLE_ROWS", sample_rows)
     X = table(kind)
     for max_bins in (8, 256):
         whole = pb.bin_columns(X, max_bins=max_bins)
@@ -36,7 +39,7 @@ def test_bins_are_those_of_one_table(kind, sample_rows, monkeypatch):
             rng = np.random.default_rng(n_parts)
             at = np.sort(rng.integers(0, len(X) + 1, n_parts - 1))
             rows = np.split(rng.permutation(len(X)), at)
-            found = pb.shards.bin_columns([X[r] for r in rows], max_bins=max_bins)
+            found = bin_parts([X[r] for r in rows], max_bins=max_bins)
             for part, r in zip(found, rows, strict=True):
                 np.testing.assert_array_equal(part.codes, whole.codes[:, r])
                 assert part.table == whole.table
@@ -51,8 +54,8 @@ def test_a_fit_on_them_is_that_on_one_table():
     X = table("holes")
     y = (np.arange(len(X)) * 7 % 10 < 3).astype(int)
     for at in ([0, 0, 400], [899], [10, 20, 500]):
-        parts = pb.shards.bin_columns(np.split(X, at))
-        model = pb.shards.fit_adaboost(parts, np.split(y, at), rounds=10)
+        parts = bin_parts(np.split(X, at))
+        model = fit_parted("fit_adaboost", parts, np.split(y, at), rounds=10)
         whole = pb.fit_adaboost(pb.bin_columns(X), y, rounds=10)
         assert model.n_nodes == 10
         for name in ("feature", "threshold", "vote", "missing"):
@@ -76,16 +79,16 @@ def refused():
 def test_what_is_refused(what):
     X, kind, said = refused()[what]
     with pytest.raises(kind, match=re.escape(said)):
-        pb.shards.bin_columns(X)
+        bin_parts(X)
 
 
 def test_names_and_categories():
     pandas = pytest.importorskip("pandas")
     one = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
-    parts = pb.shards.bin_columns([one, one[:0]])
+    parts = bin_parts([one, one[:0]])
     assert parts[1].names == ("a", "b")
     assert parts[1].n_rows == 0
     with pytest.raises(ValueError, match="partition 1 names its columns otherwise"):
-        pb.shards.bin_columns([one, one.rename(columns={"a": "c"})])
+        bin_parts([one, one.rename(columns={"a": "c"})])
     with pytest.raises(TypeError, match="'a' holds text in partition 0, numbers without levels"):
-        pb.shards.bin_columns([one.assign(a=["x", "x"]), one])
+        bin_parts([one.assign(a=["x", "x"]), one])

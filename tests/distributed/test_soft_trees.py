@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from partitioned import PARTS, TABLES, contents, divided
+from partitioned import PARTS, TABLES, contents, divided, fit_parted
 
 import pboost as pb
 from pboost.data.engines import exact_parts, exact_sum
@@ -31,7 +31,7 @@ def both(table, n_parts, path, **options):
     X, labels, weights = divided(table, n_parts)
     options = {"nodes": 12, "observation": ANSWERS["adatree2"], **options}
     whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
-    parted = pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, **options)
+    parted = fit_parted("fit_boosted_tree", X, labels, sample_weight=weights, **options)
     assert parted.n_nodes == whole.n_nodes
     return contents(whole, path), contents(parted, path)
 
@@ -58,15 +58,6 @@ def test_tiny_weights_at_deep_exits(tmp_path):
     assert parted == whole
 
 
-def test_processes_give_the_bytes_of_one_table(tmp_path):
-    columns, y, weight = TABLES["holes"]
-    X, labels, weights = divided(TABLES["holes"], 3)
-    options = {"nodes": 6, "observation": ANSWERS["flip"]}
-    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
-    parted = pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, n_processes=2, **options)
-    assert contents(parted, tmp_path) == contents(whole, tmp_path)
-
-
 def test_sums_of_parts_are_rounded_once():
     rng = np.random.default_rng(0)
     numbers = rng.random(1000) * 10.0 ** rng.integers(-300, 1, 1000)
@@ -90,4 +81,4 @@ def test_refusals(options, error, message):
     X, labels, weights = divided(TABLES["holes"], 2)
     options = {"observation": ANSWERS["half"], **options}
     with pytest.raises(error, match=re.escape(message)):
-        pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, **options)
+        fit_parted("fit_boosted_tree", X, labels, sample_weight=weights, **options)

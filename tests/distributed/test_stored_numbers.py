@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from partitioned import bin_parts, fit_parted
 
 import pboost as pb
 
@@ -31,9 +32,9 @@ def test_stored_numbers_do_not_depend_on_partitions(name):
     for seed in range(8):
         X, y, weight = problem(seed)
         whole = getattr(pb, builder)(pb.bin_columns(X), y, sample_weight=weight, **options)
-        parts = pb.shards.bin_columns([X[:5], X[5:]])
-        found = getattr(pb.shards, builder)(
-            parts, [y[:5], y[5:]], sample_weight=[weight[:5], weight[5:]], **options
+        parts = bin_parts([X[:5], X[5:]])
+        found = fit_parted(
+            builder, parts, [y[:5], y[5:]], sample_weight=[weight[:5], weight[5:]], **options
         )
         assert found.bias == whole.bias
         for field in ("certificate", "cost"):
@@ -46,8 +47,9 @@ def test_stored_numbers_do_not_depend_on_partitions(name):
 def test_a_soft_tree_of_partitions_may_have_no_nodes():
     X, y, weight = np.zeros((6, 1)), np.arange(6) % 2, np.arange(1.0, 7.0)
     whole = pb.fit_boosted_tree(pb.bin_columns(X), y, sample_weight=weight, **TREE, **ADATREE)
-    found = pb.shards.fit_boosted_tree(
-        pb.shards.bin_columns([X[:2], X[2:]]),
+    found = fit_parted(
+        "fit_boosted_tree",
+        bin_parts([X[:2], X[2:]]),
         [y[:2], y[2:]],
         sample_weight=[weight[:2], weight[2:]],
         **TREE,

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from partitioned import PARTS, TABLES, VALUED, contents, divided
+from partitioned import PARTS, TABLES, VALUED, contents, divided, fit_parted
 
 import pboost as pb
 
@@ -28,7 +28,7 @@ def models(table, n_parts, name, path, **options):
     builder, own = FITS[name]
     options = own | options
     whole = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
-    parted = getattr(pb.shards, builder)(X, labels, sample_weight=weights, **options)
+    parted = fit_parted(builder, X, labels, sample_weight=weights, **options)
     assert contents(parted, path) == contents(whole, path), (name, n_parts)
     np.testing.assert_array_equal(parted.record.validation, whole.record.validation)
     return parted
@@ -83,15 +83,14 @@ def test_a_share_is_drawn_by_the_numbers_of_rows(name, tmp_path):
         whole = getattr(pb, builder)(columns, y, sample_weight=weight, rng=4, **options)
         for cuts in ([], [0, 50, 51, 280]):
             X, labels, weights = in_order(VALUED[of], cuts)
-            fit = getattr(pb.shards, builder)
-            parted = fit(X, labels, sample_weight=weights, rng=4, **options)
+            parted = fit_parted(builder, X, labels, sample_weight=weights, rng=4, **options)
             assert contents(parted, tmp_path) == contents(whole, tmp_path), (of, cuts)
 
 
 def test_it_ends_growth_and_says_why():
     X, labels, _ = divided(TABLES["ties"], 3)
     values, y, _ = some_rows("ties")
-    model = pb.shards.fit_adaboost(X, labels, rounds=60, validation=(values, y), patience=2)
+    model = fit_parted("fit_adaboost", X, labels, rounds=60, validation=(values, y), patience=2)
     assert model.record.stop_reason.startswith("the validation error did not fall for 2 nodes")
     assert model.n_nodes + 3 == len(model.record.validation)
     assert model.settings["patience"] == 2
@@ -100,8 +99,8 @@ def test_it_ends_growth_and_says_why():
 @pytest.mark.parametrize(
     ("options", "kind", "said"),
     [
-        ({"validation": 0.2}, TypeError, "BinnedColumns hold no values to predict from; pass val"),
-        ({"validation": 0.7}, TypeError, "BinnedColumns hold no values"),
+        ({"validation": 0.2}, TypeError, "BinnedColumns hold no values to predict from"),
+        ({"validation": 0.7}, ValueError, "validation: expected a number in (0.0, 0.5]"),
         ({"patience": 3}, ValueError, "patience: expected None without validation"),
         ({"validation": (np.ones((3, 4)), [0, 1, 1])}, ValueError, "validation: X"),
         ({"validation": (np.ones((3, 5)), [0, 1, 2])}, ValueError, "validation: y"),
@@ -111,6 +110,6 @@ def test_it_ends_growth_and_says_why():
 )
 def test_what_is_refused(options, kind, said):
     X, labels, _ = divided(TABLES["numbers"], 2)
-    for fit in (pb.shards.fit_adaboost, pb.shards.fit_boosted_tree, pb.shards.fit_matryoshka):
+    for builder in ("fit_adaboost", "fit_boosted_tree", "fit_matryoshka"):
         with pytest.raises(kind, match=re.escape(said)):
-            fit(X, labels, **options)
+            fit_parted(builder, X, labels, **options)

@@ -16,14 +16,14 @@ from traceback import walk_stack
 
 import numpy as np
 import pytest
-from partitioned import contents
+from partitioned import bin_parts, contents
+from pboost.weak.shards import Shard
 
 import pboost as pb
 import pboost.dask
 from pboost.data import part_bins, part_tasks, sampled_bins
 from pboost.growth import answer_tree, channel, dask_places
 from pboost.growth.dask_places import DaskPlaces, dask_module
-from pboost.weak.shards import Shard
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -119,7 +119,7 @@ def test_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
     for max_bins in (5, 256):
-        bins = pb.shards.bin_columns([X], max_bins=max_bins)[0]
+        bins = bin_parts([X], max_bins=max_bins)[0]
         local = pb.fit_adaboost(bins, Y, **OPTIONS)
         columns, labels, _ = collections(70)
         model = pb.dask.fit_adaboost(columns, labels, max_bins=max_bins, **OPTIONS)

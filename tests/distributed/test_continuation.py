@@ -4,7 +4,16 @@ import re
 
 import numpy as np
 import pytest
-from partitioned import PARTS, TABLES, VALUED, contents, divided
+from partitioned import (
+    PARTS,
+    TABLES,
+    VALUED,
+    bin_parts,
+    contents,
+    continue_parted,
+    divided,
+    fit_parted,
+)
 
 import pboost as pb
 
@@ -18,7 +27,6 @@ GRAPHS = {
         {"rounds": 4, "observation": pb.observation.adatree2()},
         {"rounds": 5},
     ),
-    "gaussian": ("fit_adaboost", {"rounds": 4, "observation": GAUSSIAN}, {"rounds": 4}),
     "uncertain from then on": (
         "fit_adaboost",
         {"rounds": 4},
@@ -29,7 +37,6 @@ GRAPHS = {
         {"nodes": 4, "observation": pb.observation.uniform()},
         {"nodes": 4},
     ),
-    "gaussian tree": ("fit_boosted_tree", {"nodes": 3, "observation": GAUSSIAN}, {"nodes": 4}),
     "breadth": (
         "fit_boosted_tree",
         {"nodes": 3, "observation": pb.observation.flip(0.2)},
@@ -44,21 +51,19 @@ def test_graphs_go_on_as_in_one_table(kind, tmp_path):
     names = ("numbers", "ties", "weights", "holes", "categories, weights")
     for n_parts, name in zip((*PARTS, 3), names, strict=True):
         columns, y, weight = VALUED[name]
-        X, labels, weights = divided(VALUED[name], n_parts)
-        if "gaussian" not in kind:  # codes are enough
-            X, labels, weights = divided(TABLES[name], n_parts)
+        X, labels, weights = divided(TABLES[name], n_parts)
         first = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
         whole = pb.continue_fit(first, columns, y, sample_weight=weight, **more)
-        model = pb.shards.continue_fit(first, X, labels, sample_weight=weights, **more)
+        model = continue_parted(first, X, labels, sample_weight=weights, **more)
         assert contents(model, tmp_path) == contents(whole, tmp_path), name
         assert model.n_nodes > first.n_nodes
 
 
 def test_one_longer_fit_gives_the_votes(tmp_path):
     X, labels, weights = divided(TABLES["weights"], 4)
-    first = pb.shards.fit_adaboost(X, labels, sample_weight=weights, rounds=5)
-    longer = pb.shards.continue_fit(first, X, labels, sample_weight=weights, rounds=5)
-    at_once = pb.shards.fit_adaboost(X, labels, sample_weight=weights, rounds=10)
+    first = fit_parted("fit_adaboost", X, labels, sample_weight=weights, rounds=5)
+    longer = continue_parted(first, X, labels, sample_weight=weights, rounds=5)
+    at_once = fit_parted("fit_adaboost", X, labels, sample_weight=weights, rounds=10)
     for name in ("vote", "threshold", "feature"):
         assert getattr(longer, name).tobytes() == getattr(at_once, name).tobytes()
     assert longer.record.certificate.tobytes() == at_once.record.certificate.tobytes()
@@ -71,23 +76,21 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
     parts = [other[:20], other[20:]], [labels[:20], labels[20:]]
     for values in (False, True):
         columns = pb.bin_columns(other, max_bins=9, values=values)
-        binned = pb.shards.bin_columns(parts[0], max_bins=9, values=values)
+        binned = bin_parts(parts[0], max_bins=9, values=values)
         first = pb.fit_stagewise(X, y, steps=5)
         whole = pb.continue_fit(first, columns, labels, steps=5)
-        model = pb.shards.continue_fit(first, binned, parts[1], steps=5)
+        model = continue_parted(first, binned, parts[1], steps=5)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
         first = pb.fit_adaboost(X, y, rounds=5)
         with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
             pb.continue_fit(first, columns, labels, rounds=5)
         with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
-            pb.shards.continue_fit(first, binned, parts[1], rounds=5)
+            continue_parted(first, binned, parts[1], rounds=5)
         first = pb.fit_adaboost(pb.bin_columns(other, max_bins=9), labels, rounds=5)
         rows = rng.permutation(150)[:90].astype(np.int32)
         whole = pb.continue_fit(first, columns.select(rows), labels[rows], rounds=4)
         halves = [columns.select(rows[:30]), columns.select(rows[30:])]
-        model = pb.shards.continue_fit(
-            first, halves, [labels[rows[:30]], labels[rows[30:]]], rounds=4
-        )
+        model = continue_parted(first, halves, [labels[rows[:30]], labels[rows[30:]]], rounds=4)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
@@ -111,7 +114,7 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
         whole = pb.continue_fit(first, columns, y, sample_weight=weight, steps=3)
         cuts = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
         rows = np.split(np.arange(len(y), dtype=np.int32), cuts)
-        model = pb.shards.continue_fit(
+        model = continue_parted(
             first,
             [columns.select(r) for r in rows],
             [y[r] for r in rows],
@@ -122,7 +125,7 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
     rows = columns.select(np.arange(60, dtype=np.int32)), y[:60]
     if kind != "held out":
         with pytest.raises(ValueError, match="validation: expected None for a model whose fit"):
-            pb.shards.continue_fit(first, [rows[0]], [rows[1]], steps=3, validation=rows)
+            continue_parted(first, [rows[0]], [rows[1]], steps=3, validation=rows)
 
 
 def test_validation_rows_are_given_once_more(tmp_path):
@@ -131,9 +134,9 @@ def test_validation_rows_are_given_once_more(tmp_path):
     held = rng.normal(size=(50, 4)), rng.integers(0, 2, 50)
     first = pb.fit_stagewise(pb.bin_columns(X), y, steps=3, validation=held)
     whole = pb.continue_fit(first, pb.bin_columns(X), y, steps=3, validation=held)
-    parts = pb.shards.bin_columns([X[:30], X[30:]])
+    parts = bin_parts([X[:30], X[30:]])
     labels = [y[:30], y[30:]]
-    model = pb.shards.continue_fit(first, parts, labels, steps=3, validation=held)
+    model = continue_parted(first, parts, labels, steps=3, validation=held)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
@@ -150,20 +153,17 @@ def refused():
     hinge = pb.fit_stagewise(columns, y, steps=2, loss="hinge")
     words = pb.fit_adaboost(columns, np.where(y, "a", "b"), rounds=2)
     fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, rounds=2)
-    three = pb.fit_adaboost(columns, np.arange(len(y)) % 3, rounds=2)
     missing = NotImplementedError
     return [
         (tree, {"nodes": 2}, missing, "trees of uncertain answers"),
-        (chain, {"nodes": 2}, missing, "chains go on with `rounds`"),
-        (nested, {"rounds": 2}, missing, "pboost.continue_fit takes any graph"),
-        (three, {"rounds": 2}, missing, "of two labels"),
-        (forest, {}, missing, "a Forest is not continued on partitions"),
-        (bagged, {"steps": 2}, missing, "fitted with bag= are not continued on partitions"),
-        (hinge, {"steps": 2}, missing, "loss: expected one of exponential"),
-        (exact, {"steps": 2}, ValueError, "search: expected a model of a binned search"),
+        (chain, {"nodes": 2}, missing, "on partitions chains are continued with rounds"),
+        (nested, {"rounds": 2}, missing, "rows.gather()"),
+        (forest, {"members": 2}, missing, "continue_fit of a forest needs all rows in one place"),
+        (bagged, {"steps": 2}, missing, "bag: 0.5 needs all rows in one place"),
+        (hinge, {"steps": 2}, missing, "loss: hinge needs all rows"),
+        (exact, {"steps": 2}, missing, "search: 'exact' needs"),
         (words, {"rounds": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
         (fewer, {"rounds": 2}, ValueError, "X: expected 3 columns, got 5"),
-        (chain, {"rounds": 2, "rng": 3}, ValueError, "rng: expected None for a graph"),
         (chain, {"steps": 2}, TypeError, "steps, model: expected a StagewiseModel"),
         (total, {"rounds": 2}, TypeError, "rounds, model: expected a DecisionGraph"),
         (chain, {"members": 2}, TypeError, "members"),
@@ -178,4 +178,4 @@ def test_what_is_refused():
     X, labels, _ = divided(TABLES["numbers"], 2)
     for model, options, kind, said in refused():
         with pytest.raises(kind, match=re.escape(said)):
-            pb.shards.continue_fit(model, X, labels, **options)
+            continue_parted(model, X, labels, **options)
