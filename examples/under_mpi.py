@@ -10,6 +10,7 @@ What is imported from rooms of pboost is not part of its interface, and may chan
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -20,41 +21,42 @@ import numpy as np
 from mpi4py import MPI
 
 import pboost as pb
-from pboost.boosting.shards import Options
-from pboost.data.parts import read_parts
-from pboost.growth.shard_processes import answered
+from pboost.distributed.partitions import Here
 from pboost.threads import Workers
-from pboost.weak.shards import Shard
 
 ROWS, BATCH, COLUMNS, ROUNDS = 400_000, 50_000, 20, 100
 
 
 class Ranks:
-    """The engine of rank 0: it asks all ranks, itself among them, and hears what they answer."""
+    """The engine of rank 0: it asks all ranks, itself among them, and gathers their answers."""
 
-    def __init__(self, world: Any, shard: Shard) -> None:
-        self._world, self._shards = world, [shard]
-        self._cuts: list[Any] = []
-        self._n_told = 0
+    def __init__(self, world: Any, shard: Any) -> None:
+        self.workers, self._world, self._shard = shard.workers, world, shard
+        self._log: list[Any] = []
+        self._n_sent = 0
+
+    def close(self) -> None:
+        """End what the other ranks do."""
+        self._world.bcast(None)
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Return what a method of every shard returns."""
-        if what == "begin":  # cuts that were told before count no more
-            self._n_told = 0
-        return [one for _, found in self.tell(what, arguments) for one in found]
+        """Return the answer of a method of every shard."""
+        if what == "begin":  # what was logged before counts no more
+            self._n_sent = 0
+        return self._told(what, arguments)
 
-    def masses(self, cuts: Sequence[Any]) -> list[Any]:
-        """Return what `masses` returns, of every shard; only new cuts are told."""
-        first, self._n_told = self._n_told, len(cuts)
-        return [one for _, (one,) in self.tell("masses", (first, list(cuts[first:])))]
+    def masses(self, log: Sequence[Any]) -> list[Any]:
+        """Return the answers of `masses` of every shard; only what is new of the log is sent."""
+        first, self._n_sent = self._n_sent, len(log)
+        return self._told("masses", (first, list(log[first:])))
 
-    def tell(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
-        """Return the answers of all ranks, or raise what the first raised that could not answer."""
+    def _told(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
+        """Return the answers of all ranks, or raise the first error."""
         self._world.bcast((what, arguments))
         answers = self._world.gather(self._answer(what, arguments))
-        for kind, found in answers:
-            if kind == "error":
-                raise found
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
         return answers
 
     def serve(self) -> None:
@@ -62,8 +64,34 @@ class Ranks:
         while (told := self._world.bcast(None)) is not None:
             self._world.gather(self._answer(*told))
 
-    def _answer(self, what: str, arguments: Any) -> tuple[str, Any]:
-        return answered(self._shards, self._cuts, self._shards[0].workers, what, arguments)
+    def _answer(self, what: str, arguments: tuple[Any, ...]) -> Any:
+        if what == "masses":
+            first, new = arguments
+            self._log[first:] = new
+            arguments = (self._log,)
+        try:
+            return getattr(self._shard, what)(*arguments)
+        except Exception as error:  # raised by rank 0
+            return error
+
+
+class AllRanks(Here):
+    """Partitions of all ranks: each has its share of one table, which all ranks can read."""
+
+    def __init__(self, world: Any) -> None:
+        self._world = world
+
+    def engine(self, given: Sequence[Any], kind: type[Any], n_threads: int | None) -> Ranks:
+        """Return an engine whose shards are of a kind; the other ranks never return from here."""
+        columns, y, weights, *more = given[0]
+        mine = np.arange(len(y))[self._world.rank :: self._world.size]
+        weights = None if weights is None else weights[mine]
+        shard = kind(columns.select(mine), y[mine], weights, *more, Workers(1))
+        ranks = Ranks(self._world, shard)
+        if self._world.rank:
+            ranks.serve()
+            sys.exit()
+        return ranks
 
 
 def batches() -> Iterator[tuple[Any, Any]]:
@@ -82,20 +110,10 @@ def main() -> None:
         pb.bin_files(batches, Path(folder))
     world.Barrier()
     columns, y, _ = pb.open_columns(folder)
-    mine = np.arange(len(y))[world.rank :: world.size]
-    with Workers(1) as workers:
-        ranks = Ranks(world, Shard(columns.select(mine), y[mine].astype(np.uint8), None, workers))
-        if world.rank:
-            ranks.serve()
-            return
-        start = time.perf_counter()
-        options = Options.checked(
-            ROUNDS, pb.weak.stump(), "domain", pb.observation.exact(), 1e-4, 1.0, None, False
-        )
-        try:
-            model = options.fit(read_parts([columns], [y], None), ranks, workers)
-        finally:
-            world.bcast(None)
+    rows = pb.partitions([columns], [y])
+    rows.place = AllRanks(world)
+    start = time.perf_counter()
+    model = pb.fit_adaboost(rows, rounds=ROUNDS)
     taken = time.perf_counter() - start
     whole = pb.fit_adaboost(columns, y, rounds=ROUNDS)
     same = all(

@@ -42,7 +42,7 @@ FLOORS = (
     ("boosting", "trees"),
     ("inspection", "probit"),
     ("ensembles",),
-    ("budget",),
+    ("budget", "distributed"),
     ("cli", "dask", "sklearn"),
     ("__main__",),
 )
@@ -66,7 +66,6 @@ OBSERVATIONS += ["Exact", "Flip", "Half", "Uniform", "AdaTree2", "Gaussian", "Sa
 SUBMODULE_NAMES += [f"observation.{name}" for name in OBSERVATIONS]
 SUBMODULE_NAMES += [f"weak.{name}" for name in ("feature", "hypothesis", "Feature", "Hypothesis")]
 SUBMODULE_NAMES += [f"generic.{name}" for name in pboost.generic.__all__]
-SUBMODULE_NAMES += [f"shards.{name}" for name in pboost.shards.__all__]
 SUBMODULE_NAMES += ["dask", *(f"dask.{name}" for name in pboost.dask.__all__)]
 SUBMODULE_NAMES += [f"losses.{name}" for name in pboost.losses.__all__]
 SUBMODULE_NAMES += [f"bounds.{name}" for name in pboost.bounds.__all__]
