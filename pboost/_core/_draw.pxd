@@ -19,17 +19,17 @@ cdef inline void put_back(const Tree* t) noexcept nogil:
         t.picked[i], t.picked[j] = t.picked[j], t.picked[i]
 
 
-cdef inline Py_ssize_t draw_columns(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Draw the columns that a node is searched in; returns their number. Constant ones do not
-    help: drawing goes on until there is another."""
+cdef inline Py_ssize_t draw_columns(const Tree* t, Py_ssize_t e, Py_ssize_t number) noexcept nogil:
+    """Draw the columns that a node is searched in, by its number; returns how many. Constant ones do
+    not help: drawing goes on until there is another."""
     cdef uint64_t start
     cdef Py_ssize_t i, j
     cdef bint all_constant = True
     if t.n_picked >= t.d:
         return t.d  # `picked` counts them all
     put_back(t)
-    t.counter.drawn = e
-    start = stream(t.key, <uint64_t>e, 0)
+    t.counter.drawn = number
+    start = stream(t.key, <uint64_t>number, 0)
     for i in range(t.d):
         if i >= t.n_picked and not all_constant:
             return i

@@ -15,7 +15,10 @@ cdef enum:
     PICK, SEARCH, CHOOSE, SPLIT, OPEN
 # What `grow` returns.
 cdef enum:
-    DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION, ASK_SEARCH, ASK_SPLIT
+    DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION, UNKNOWN_AHEAD
+# Whether the split of a node ahead is known.
+cdef enum:
+    UNKNOWN, KNOWN, NO_SPLIT
 # Below this fixed-point mass a node's weights are made anew, with sums up to about this.
 cdef enum:
     LEAST_BITS = 40
@@ -76,10 +79,20 @@ cdef struct Tree:
     int64_t* fixed
     Moment* moment
     uint8_t* side  # of rows in sorted columns; of codes where rows are elsewhere
-    # Where rows are elsewhere, what the node that is worked on holds: by column and code its masses
-    # and its number of rows, of so many codes. Else NULL.
+    # If nodes are split by their histograms: that of the current node, by column and code the masses
+    # and the number of rows, of so many codes. Else NULL.
     const int64_t* cells
     Py_ssize_t n_codes
+    # If rows are elsewhere: which node of the tree ahead each node is, -1 if its rows are here; and
+    # the tree ahead, see `Ahead` in growth/shard_trees.py. Else NULL.
+    int32_t* ahead_of
+    const Node* ahead
+    const int64_t* ahead_mass
+    const int64_t* ahead_below  # masses as the split of the parent makes them
+    const uint64_t* ahead_subset
+    const uint8_t* ahead_state
+    const int64_t* ahead_stored  # where the rows of a node are stored here, -1 if they are not
+    int32_t* ahead_number  # which node of this tree it is, -1 if growth has not reached it
     int32_t* spare
     int64_t* work
     int64_t* packed
@@ -123,8 +136,13 @@ cdef inline Py_ssize_t width(const Tree* t) noexcept nogil:
     return 2 if t.squares else t.n_classes
 
 
+cdef inline bint is_elsewhere(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Whether the rows of a node are elsewhere: the tree ahead has its split."""
+    return t.ahead_of != NULL and t.ahead_of[e] >= 0
+
+
 cdef inline const int64_t* cells_of(const Tree* t, Py_ssize_t f) noexcept nogil:
-    """What the node that is worked on holds in a column, where rows are elsewhere."""
+    """The histogram of the current node in a column."""
     return t.cells + f * t.n_codes * (width(t) + 1)
 
 

@@ -4,6 +4,7 @@ from numpy.typing import NDArray
 
 STATE: dict[str, Any]
 STATUS: dict[int, str]
+AHEAD: dict[str, int]
 GROWTH: dict[str, int]
 
 def work_size(n_classes: int) -> int: ...
@@ -21,8 +22,13 @@ def grow(arrays: object, cells: int, large: int) -> str: ...
 def search_pending(
     arrays: object, first: int, last: int, found: float, work: NDArray[Any]
 ) -> float: ...
-def search_cells(arrays: object) -> None: ...
-def split_cells(arrays: object) -> None: ...
+def split_ahead(
+    arrays: object,
+    nodes: NDArray[Any],
+    numbers: NDArray[Any],
+    cells: list[NDArray[Any]],
+    side: NDArray[Any],
+) -> None: ...
 def partition_pending(arrays: object, first: int, last: int, spare: NDArray[Any]) -> None: ...
 def preorder(
     array: NDArray[Any],

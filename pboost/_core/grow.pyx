@@ -24,22 +24,22 @@ from libc.string cimport memset
 from pboost._core._address cimport address
 from pboost._core._draw cimport draw_columns
 from pboost._core._grower cimport (
-    ALL_LEAVES, ASK_SEARCH, ASK_SPLIT, BEST_FIRST, BREADTH_FIRST, CHOOSE, Counter, DEPTH_FIRST,
-    DONE, Found, Given, LARGEST_BOUND, LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD,
-    Node, OPEN, PAUSED, PICK, SEARCH, SPLIT, TARGET, Tree, Vote, boosted_mass, can_split,
-    child_vote, count_certificate, heap_of, lowered_certificate,
-    lowered_impurity, measure_classes, refine, risk_of, rows_at, size_of,
-    unit_of, width,
+    ALL_LEAVES, BEST_FIRST, BREADTH_FIRST, CHOOSE, Counter, DEPTH_FIRST, DONE, Found, Given, KNOWN,
+    LARGEST_BOUND, LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD, NO_SPLIT, Node, OPEN,
+    PAUSED, PICK, SEARCH, SPLIT, TARGET, Tree, UNKNOWN, UNKNOWN_AHEAD, Vote, boosted_mass, can_split,
+    child_vote, count_certificate, heap_of, is_elsewhere, lowered_certificate, lowered_impurity,
+    measure_classes, refine, risk_of, rows_at, size_of, unit_of, width,
 )
 from pboost._core._heap cimport Heap, pop, push, rounded
 from pboost._core._node_cut cimport choose, cut_of, search_columns
 from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_cells, part_special
+from pboost._core._node_levels cimport WORDS
 from pboost._core._node_squares cimport measure_squares
 from pboost._core._ranks cimport order_of
 from pboost._core._scan cimport pack_rows
 from pboost._core._segment cimport partition_rows, partition_segment
 from pboost._core.criteria cimport Moment
-from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
+from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
 
 cdef Node _node
 cdef Vote _vote
@@ -49,7 +49,9 @@ STATE = {"node": <Node[:1]>&_node, "vote": <Vote[:1]>&_vote, "counter": <Counter
 #: What `grow` returns.
 STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "paused",
           LARGE_SEARCH: "large search", LARGE_PARTITION: "large partition",
-          ASK_SEARCH: "cells to be searched", ASK_SPLIT: "cells to be split"}
+          UNKNOWN_AHEAD: "unknown ahead"}
+#: Whether the split of a node ahead is known.
+AHEAD = {"unknown": UNKNOWN, "known": KNOWN, "no split": NO_SPLIT}
 GROWTH = {"depth-first": DEPTH_FIRST, "best-first": BEST_FIRST, "largest-bound": LARGEST_BOUND,
           "largest-error": LARGEST_ERROR, "look-ahead": LOOK_AHEAD, "breadth-first": BREADTH_FIRST}
 
@@ -82,9 +84,9 @@ cdef Tree read_tree(arrays) except *:
     t.fixed = <int64_t*>address(arrays.fixed)
     t.moment = <Moment*>address(arrays.moment)
     t.side = <uint8_t*>address(arrays.side)
-    t.cells = NULL
-    if arrays.cells is not None:
-        t.cells, t.n_codes = <const int64_t*>address(arrays.cells), arrays.cells.shape[1]
+    t.cells, t.ahead_of = NULL, NULL
+    if arrays.ahead is not None:
+        read_ahead(&t, arrays)
     t.spare = <int32_t*>address(arrays.spare)
     t.work = <int64_t*>address(arrays.work)
     t.packed = <int64_t*>address(arrays.packed)
@@ -114,6 +116,74 @@ cdef Tree read_tree(arrays) except *:
     return t
 
 
+cdef int read_ahead(Tree* t, arrays) except -1:
+    ahead = arrays.ahead
+    t.ahead_of = <int32_t*>address(arrays.ahead_of)
+    t.ahead = <const Node*>address(ahead.node)
+    t.ahead_mass = <const int64_t*>address(ahead.mass)
+    t.ahead_below = <const int64_t*>address(ahead.below)
+    t.ahead_subset = <const uint64_t*>address(ahead.subset)
+    t.ahead_state = <const uint8_t*>address(ahead.state)
+    t.ahead_stored = <const int64_t*>address(ahead.stored)
+    t.ahead_number = <int32_t*>address(ahead.number)
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------
+# Nodes whose rows are elsewhere: what is made of them is in the tree ahead.
+
+cdef bint take_choice(Tree* t, Py_ssize_t e) noexcept nogil:
+    """As `choose`."""
+    cdef Py_ssize_t there = t.ahead_of[e]
+    t.node[e].feature, t.node[e].limit = t.ahead[there].feature, t.ahead[there].limit
+    return t.ahead_state[there] == KNOWN
+
+
+cdef void take_below(const Tree* t, Py_ssize_t e, int64_t* below) noexcept nogil:
+    """OUT below: masses below the split."""
+    cdef Py_ssize_t i, k = width(t), child = t.ahead[t.ahead_of[e]].child
+    for i in range(k):
+        below[i] = t.ahead_below[k * child + i]
+
+
+cdef Py_ssize_t take_split(Tree* t, Py_ssize_t e) noexcept nogil:
+    """Note where a node is split; returns the number of rows below."""
+    cdef Py_ssize_t there = t.ahead_of[e], child = t.ahead[there].child, i
+    cdef Node* node = &t.node[e]
+    node.missing = t.ahead[there].missing
+    node.low, node.high = t.ahead[there].low, t.ahead[there].high
+    if kind_of(t, node.feature) & LEVELS:
+        for i in range(WORDS):
+            t.subset[WORDS * e + i] = t.ahead_subset[WORDS * there + i]
+    return t.ahead[child].stop - t.ahead[child].start
+
+
+cdef void take_measures(Tree* t, Py_ssize_t e) noexcept nogil:
+    cdef Py_ssize_t i, k = width(t), there = t.ahead_of[e]
+    cdef const Node* found = &t.ahead[there]
+    cdef Node* node = &t.node[e]
+    node.shift, node.pure = found.shift, found.pure
+    node.mean, node.loss, node.scale = found.mean, found.loss, found.scale
+    for i in range(k):
+        t.mass[k * e + i] = t.ahead_mass[k * there + i]
+
+
+cdef void take_place(Tree* t, Py_ssize_t e) noexcept nogil:
+    """Find out where the rows of a child are: elsewhere, or stored here."""
+    cdef Py_ssize_t parent = t.node[e].parent, there, i, start
+    t.ahead_of[e] = -1
+    if t.ahead_of[parent] < 0:
+        return
+    there = t.ahead[t.ahead_of[parent]].child + e - t.node[parent].child
+    t.ahead_number[there] = <int32_t>e
+    if t.ahead_stored[there] < 0:
+        t.ahead_of[e] = <int32_t>there
+        return
+    start = t.node[e].start
+    for i in range(size_of(t, e)):
+        t.rows[start + i] = <int32_t>(t.ahead_stored[there] + i)
+
+
 # ---------------------------------------------------------------------------------------------
 # The steps.
 
@@ -130,7 +200,10 @@ cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
     # The masses of its sides are put where those of the next children will be.
     cdef int64_t* below = t.mass + k * t.counter.nodes
     if looks_ahead(t):
-        cut_of(t, e, kept, below)
+        if is_elsewhere(t, e):
+            take_below(t, e, below)
+        else:
+            cut_of(t, e, kept, below)
         for i in range(k):
             below[k + i] = t.mass[k * e + i] - below[i]
     if t.growth == DEPTH_FIRST:
@@ -160,8 +233,12 @@ cdef void add_child(
     node.feature = node.child = -1
     node.low = node.high = 0
     node.missing, node.parent = -1, <int32_t>parent
+    if t.ahead_of != NULL:
+        take_place(t, e)
     if t.cells != NULL:
-        node.pure = False  # measured where the rows are
+        node.pure = False  # measured by what shards answer
+    elif is_elsewhere(t, e) and not t.boosted:
+        take_measures(t, e)
     elif t.squares:
         measure_squares(t, e)
     else:
@@ -195,7 +272,9 @@ cdef bint split_node(
     cdef int64_t* below = t.mass + k * first
     cdef int32_t listed = 0 if t.boosted else node.feature
     cdef int kind = kind_of(t, f)
-    if given == NULL:
+    if is_elsewhere(t, e):
+        take_below(t, e, below)
+    elif given == NULL:
         place = cut_of(t, e, kept, below)
     else:
         place, node.missing = given.place, given.missing
@@ -205,7 +284,9 @@ cdef bint split_node(
         order = order_of(t, e, f, True, t.work + t.n_work)
         for i in range(n):  # sums of targets are taken in this order
             t.rows[start + i] = row_of(order[i])
-    if t.cells != NULL:
+    if is_elsewhere(t, e):
+        n_below = take_split(t, e)
+    elif t.cells != NULL:
         n_below = part_cells(t, e, place)
     elif kind and t.exact:
         n_below = mark_special(t, e, place, NULL if given == NULL else below)
@@ -244,13 +325,16 @@ cdef void partition_columns(
             partition_segment(t.order + f * t.n + t.node[e].start, size_of(t, e), t.side, spare)
 
 
-cdef void open_children(const Tree* t, Py_ssize_t e) noexcept nogil:
+cdef void open_children(Tree* t, Py_ssize_t e) noexcept nogil:
     """Refine the weights of those that a boosted tree can split."""
     cdef Py_ssize_t child
-    if t.boosted and t.cells == NULL:
-        for child in range(t.node[e].child, t.node[e].child + 2):
-            if can_split(t, child):
-                refine(t, child)
+    if not t.boosted:
+        return
+    for child in range(t.node[e].child, t.node[e].child + 2):
+        if is_elsewhere(t, child):
+            take_measures(t, child)
+        elif can_split(t, child):
+            refine(t, child)
 
 
 cdef int pick(Tree* t, int* status) noexcept nogil:
@@ -336,7 +420,8 @@ def split_given(
 def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     """Go on until about `cells` cells are done; nodes of more than `large` cells are left.
 
-    Returns why it was left, see STATUS. After "large search" the columns picked are to be searched by
+    Returns why it was left, see STATUS. After "unknown ahead" the split of the current node must be
+    found in the tree ahead. After "large search" the columns picked are to be searched by
     `search_pending`, their number is `counter.picked`; after "large partition" all are to be
     partitioned by `partition_pending`. After "paused" all that follows a split is done.
     """
@@ -345,6 +430,7 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     cdef int64_t* phase = &t.counter.phase
     cdef Py_ssize_t e
     cdef int status = DONE
+    cdef bint elsewhere
     cdef Found kept
     kept.node = -1
     if t.complexity > 0.0:
@@ -361,28 +447,27 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
             e = t.counter.at
             size = size_of(&t, e) * t.d
             if phase[0] == SEARCH:
-                if t.cells != NULL:
-                    status = ASK_SEARCH
+                elsewhere = is_elsewhere(&t, e)
+                if elsewhere and t.ahead_state[t.ahead_of[e]] == UNKNOWN:
+                    status = UNKNOWN_AHEAD
                     break
-                t.counter.picked = draw_columns(&t, e)
                 phase[0] = CHOOSE
-                pack_rows(&t, e)
-                if size > large:
-                    status = LARGE_SEARCH
-                    break
-                search_columns(&t, e, 0, t.counter.picked, INFINITY, t.work, &kept)
-                done += size
+                if not elsewhere:
+                    t.counter.picked = draw_columns(&t, e, e)
+                    pack_rows(&t, e)
+                    if size > large:
+                        status = LARGE_SEARCH
+                        break
+                    search_columns(&t, e, 0, t.counter.picked, INFINITY, t.work, &kept)
+                    done += size
             if phase[0] == CHOOSE:
                 phase[0] = PICK
-                if choose(&t, e, t.counter.picked):
+                if take_choice(&t, e) if is_elsewhere(&t, e) else choose(&t, e, t.counter.picked):
                     if looks_ahead(&t):
                         push_node(&t, e, &kept)
                     else:
                         phase[0] = SPLIT
             if phase[0] == SPLIT:
-                if t.cells != NULL:
-                    status = ASK_SPLIT
-                    break
                 phase[0] = OPEN
                 if split_node(&t, e, &kept, NULL):
                     if size > large:
@@ -410,25 +495,27 @@ def search_pending(
     return found
 
 
-def search_cells(arrays):
-    """Search the pending node in its cells, after "cells to be searched"."""
-    cdef Tree t = read_tree(arrays)
-    with nogil:
-        t.counter.picked = draw_columns(&t, t.counter.at)
-        search_columns(&t, t.counter.at, 0, t.counter.picked, INFINITY, t.work, NULL)
-        t.counter.phase = CHOOSE
+def split_ahead(
+    arrays, const int32_t[::1] nodes, const int32_t[::1] numbers, list cells, uint8_t[:, ::1] side
+):
+    """Search nodes in their histograms, and split those of which a split is found.
 
-
-def split_cells(arrays):
-    """Split the pending node by its cells, after "cells to be split", which may hold no other column
-    than that of the node. The sides of codes are then in `side`; the children have masses and
-    numbers of rows, and are to be measured."""
+    IN nodes, numbers (k,): nodes, and those by whose numbers columns are drawn; cells: their
+    histograms, (d, codes, masses + 1) each. OUT side (k, 256), zeros: sides of codes. Children have masses
+    and numbers of rows, and are to be measured.
+    """
     cdef Tree t = read_tree(arrays)
+    cdef Py_ssize_t i, e
     cdef Found kept
     kept.node = -1
-    with nogil:
-        split_node(&t, t.counter.at, &kept, NULL)
-        t.counter.phase = OPEN
+    for i in range(nodes.shape[0]):
+        e, t.side = nodes[i], &side[i, 0]
+        t.cells, t.n_codes = <const int64_t*>address(cells[i]), cells[i].shape[1]
+        with nogil:
+            t.counter.picked = draw_columns(&t, e, numbers[i])
+            search_columns(&t, e, 0, t.counter.picked, INFINITY, t.work, NULL)
+            if choose(&t, e, t.counter.picked):
+                split_node(&t, e, &kept, NULL)
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):

@@ -2,14 +2,33 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+def part_rows(
+    codes: NDArray[Any],
+    rows: NDArray[Any],
+    bounds: NDArray[Any],
+    spare: NDArray[Any],
+    node: NDArray[Any],
+    child: NDArray[Any],
+    feature: NDArray[Any],
+    side: NDArray[Any],
+) -> None: ...
 def count_cells(
     codes: NDArray[Any],
     rows: NDArray[Any],
+    stop: NDArray[Any],
     label: NDArray[Any],
     mass: NDArray[Any],
     first: int,
     last: int,
     cells: NDArray[Any],
+) -> None: ...
+def leaves_of(
+    codes: NDArray[Any],
+    rows: NDArray[Any],
+    feature: NDArray[Any],
+    child: NDArray[Any],
+    side: NDArray[Any],
+    leaf: NDArray[Any],
 ) -> None: ...
 def coarse_shift_of(heaviest: float, n: int) -> int: ...
 def full_shift_of(total: int, shift: int) -> int: ...

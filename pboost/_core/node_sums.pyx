@@ -15,35 +15,92 @@ cdef Tree nodes_of(arrays) except *:
     return t
 
 
-def count_cells(
-    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int32_t[::1] label,
-    const int64_t[:, ::1] mass, Py_ssize_t first, Py_ssize_t last, int64_t[:, :, ::1] cells,
+def part_rows(
+    const uint8_t[:, ::1] codes, int32_t[::1] rows, int32_t[:, ::1] bounds, int32_t[::1] spare,
+    const int32_t[::1] node, const int32_t[::1] child, const int32_t[::1] feature,
+    const uint8_t[:, ::1] side,
 ):
-    """Add up what some rows hold of each code of the columns first..last-1.
+    """Split nodes one after another: those whose side is 1 go to the second child.
 
-    IN codes (d, n); rows (m,); label (n,), or empty where all masses of a row are counted; mass (m, 1),
-    or (m, k) without labels: of the listed rows. INOUT cells (d, codes, k + 1): masses, by class or as
-    they are, then the number of rows.
+    IN codes (d, n); node, child, feature (k,), side (k, 256) of codes. INOUT rows (m,): listed node by
+    node; bounds (nodes, 2): where those of a node begin and end. WORK spare (m,).
     """
-    cdef Py_ssize_t f, i, j, m = rows.shape[0], k = cells.shape[2] - 1
+    cdef Py_ssize_t i, j, start, middle, n_above
+    cdef const uint8_t* code
+    cdef int32_t row
+    with nogil:
+        for i in range(node.shape[0]):
+            start = middle = bounds[node[i], 0]
+            n_above, code = 0, &codes[feature[i], 0]
+            for j in range(start, bounds[node[i], 1]):
+                row = rows[j]
+                rows[middle] = spare[n_above] = row
+                if side[i, code[row]]:
+                    n_above += 1
+                else:
+                    middle += 1
+            for j in range(n_above):
+                rows[middle + j] = spare[j]
+            bounds[child[i], 0], bounds[child[i], 1] = <int32_t>start, <int32_t>middle
+            bounds[child[i] + 1, 0] = <int32_t>middle
+            bounds[child[i] + 1, 1] = bounds[node[i], 1]
+
+
+def count_cells(
+    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int64_t[::1] stop,
+    const int32_t[::1] label, const int64_t[:, ::1] mass, Py_ssize_t first, Py_ssize_t last,
+    int64_t[:, :, :, ::1] cells,
+):
+    """Add up the histograms of nodes in the columns first..last-1.
+
+    IN codes (d, n); rows (m,), listed node by node; stop (nodes,): where those of a node end; label (m,),
+    or empty if all masses of a row are counted; mass (m, 1), or (m, k) without labels. INOUT cells
+    (nodes, d, codes, k + 1): masses, by class or as they are, then the number of rows.
+    """
+    cdef Py_ssize_t f, i, j, e, start, m = rows.shape[0], k = cells.shape[3] - 1
     cdef bint by_class = label.shape[0] > 0
-    cdef const uint8_t* of_rows
+    cdef const uint8_t* code
+    cdef int64_t* of_column
     cdef int64_t* cell
-    if mass.shape[0] != m or mass.shape[1] != (1 if by_class else k) or last > cells.shape[0]:
+    if mass.shape[0] != m or mass.shape[1] != (1 if by_class else k) or last > cells.shape[1]:
         raise ValueError("count_cells: arrays of different sizes")
     if m == 0:
         return
     with nogil:
         for f in range(first, last):
-            of_rows = &codes[f, 0]
-            for i in range(m):
-                cell = &cells[f, of_rows[rows[i]], 0]
-                if by_class:
-                    cell[label[rows[i]]] += mass[i, 0]
-                else:
-                    for j in range(k):
-                        cell[j] += mass[i, j]
-                cell[k] += 1
+            code, start = &codes[f, 0], 0
+            for e in range(stop.shape[0]):
+                of_column = &cells[e, f, 0, 0]
+                for i in range(start, stop[e]):
+                    cell = of_column + code[rows[i]] * (k + 1)
+                    if by_class:
+                        cell[label[i]] += mass[i, 0]
+                    else:
+                        for j in range(k):
+                            cell[j] += mass[i, j]
+                    cell[k] += 1
+                start = stop[e]
+
+
+def leaves_of(
+    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int32_t[::1] feature,
+    const int32_t[::1] child, const uint8_t[:, ::1] side, int32_t[::1] leaf,
+):
+    """Find the leaf that each of some rows reaches.
+
+    IN codes (d, n); rows (m,); of nodes: feature, child (nodes,), the first of two, -1 of leaves; side
+    (nodes, 32): bits of codes. OUT leaf (m,).
+    """
+    cdef Py_ssize_t i
+    cdef int32_t e
+    cdef uint8_t code
+    with nogil:
+        for i in range(rows.shape[0]):
+            e = 0
+            while child[e] >= 0:
+                code = codes[feature[e], rows[i]]
+                e = child[e] + (side[e, code >> 3] >> (code & 7) & 1)
+            leaf[i] = e
 
 
 def coarse_shift_of(double heaviest, Py_ssize_t n):

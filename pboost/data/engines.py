@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import reweight
 from pboost._version import __version__
 from pboost.threads import Workers
-from pboost.values import FloatArray
+from pboost.values import FloatArray, IntArray
 
 #: The release that all must have who answer for rows.
 RELEASE = __version__
@@ -21,6 +22,8 @@ SUM_BITS, SURE_BITS = 61, 40
 #: Bits of the mantissa of a float64 and of its lower half, and the exponents of `frexp`.
 MANTISSA, HALF_BITS = 53, 26
 LEAST_EXPONENT, MOST_EXPONENT = -1073, 1024
+#: What `exact_parts` makes of no numbers.
+NO_PARTS = np.zeros((MOST_EXPONENT - LEAST_EXPONENT + 1, 2), dtype=np.int64)
 #: Rows of all shards: more are not counted in int32.
 MOST_ROWS = 2**31 - 1
 
@@ -70,6 +73,26 @@ class Serial:
         return [shard.masses(cuts) for shard in self._shards]
 
 
+class LogShard:
+    """A shard that follows a log: it does each record once, in its order, and answers the last.
+
+    One that begins anew is given the whole log.
+    """
+
+    #: What does a record of each kind: (shard, record, whether it is to be answered).
+    DO: ClassVar[Mapping[type, Any]]
+    #: Number of records that have been done.
+    _seen = 0
+
+    def masses(self, log: Sequence[Any]) -> Any:
+        """Do what has not been done of the log; answer its last record."""
+        answer, last = None, len(log) - 1
+        for k in range(self._seen, len(log)):
+            answer = self.DO[type(log[k])](self, log[k], k == last)
+        self._seen = len(log)
+        return answer
+
+
 def exact_parts(weights: FloatArray) -> NDArray[np.int64]:
     """Return integers of which `exact_sum` makes the sum, (exponents, 2).
 
@@ -78,7 +101,7 @@ def exact_parts(weights: FloatArray) -> NDArray[np.int64]:
     """
     mantissa, exponent = np.frexp(weights)
     whole = np.ldexp(mantissa, MANTISSA).astype(np.int64)
-    found = np.zeros((MOST_EXPONENT - LEAST_EXPONENT + 1, 2), dtype=np.int64)
+    found = NO_PARTS.copy()
     place = exponent - LEAST_EXPONENT
     np.add.at(found[:, 0], place, whole >> HALF_BITS)
     np.add.at(found[:, 1], place, whole & ((1 << HALF_BITS) - 1))
@@ -101,19 +124,39 @@ def check_size(n: int) -> None:
         raise ValueError(f"X: expected at most {MOST_ROWS} rows in all partitions, got {n}")
 
 
-def shared_scale(engine: Engine, n: int, greatest: float, *of: Any) -> tuple[int, float, bool]:
+def scaled_sum(
+    weights: FloatArray, rows: IntArray | slice, exponent: int, shift: int
+) -> tuple[int, bool]:
+    """Return the sum of weights times ``2**-exponent``, in units of ``2**-shift``.
+
+    And whether those of some rows are then still positive.
+    """
+    weight = np.ldexp(weights, -exponent)
+    fixed = np.empty(len(weight), dtype=np.int64)
+    total = int(reweight.to_fixed(weight, 2.0**shift, fixed))
+    return total, bool((weight[rows] > 0).all())
+
+
+def shared_scale(engine: Engine, n: int, greatest: float) -> tuple[int, float, bool]:
     """Return the exponent and the scale of the weights of n rows, of which the greatest is given.
 
-    `of` says of which weights, where shards have several. They are those of one table, see
-    `TrainingData`. Also whether all weights are then positive.
+    They are those of one table, see `TrainingData`. Also whether all weights are then positive.
     """
-    exponent = math.frexp(greatest)[1]
-    shift = SUM_BITS - n.bit_length()
-    parts = engine.ask("scaled_sum", exponent, shift, *of)
+    exponent, shift = math.frexp(greatest)[1], first_shift(n)
+    return exponent, *scale_of(engine.ask("scaled_sum", exponent, shift), shift)
+
+
+def first_shift(n: int) -> int:
+    """Return in which units the weights of n rows, none above 1, are added up first."""
+    return SUM_BITS - n.bit_length()
+
+
+def scale_of(parts: Sequence[tuple[int, bool]], shift: int) -> tuple[float, bool]:
+    """Return the scale of weights, given what `scaled_sum` is of each shard."""
     total = sum(part for part, _ in parts)
     total += total >> SURE_BITS
     scale = math.ldexp(1.0, SUM_BITS - total.bit_length() + shift)
-    return exponent, scale, all(are_positive for _, are_positive in parts)
+    return scale, all(are_positive for _, are_positive in parts)
 
 
 def sum_of_weights(engine: Engine) -> float:

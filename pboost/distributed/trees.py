@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,19 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.bags import Bags
-from pboost.data.columns import BinnedColumns
 from pboost.data.engines import Engine
 from pboost.data.held_rows import HoldOut
-from pboost.data.special_columns import HOLES
 from pboost.data.training import Problem
 from pboost.distributed import tasks
-from pboost.growth.bag_shards import Bag, BagShard
-from pboost.growth.shard_trees import SentSplit, ShardArrays, TreeShard, begin
+from pboost.growth.bag_shards import Bag, BagShard, begin_bags, tests_of
+from pboost.growth.shard_trees import Calls, ShardArrays, TreeShard, begin, grow_together
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits, grow_tree
-from pboost.models.trees import LEAF, Tree
+from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, IntArray
+from pboost.values import Array, FloatArray
+
+#: Trees grow together while the rows of all are no more.
+TOGETHER = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,59 +97,52 @@ class TreeRows:
         before = np.searchsorted(bags.rows, starts)
         each = [(self.n_classes, *of) for of in zip(starts.tolist(), before.tolist(), strict=True)]
         engine = self.source.shards(BagShard, self.values, n_threads, each=each)
+        together = max(1, TOGETHER // self.source.n_rows)
         with closing(engine), engine.workers as workers:
             fit = _Members(engine, workers, problem, limits, settings)
-            for member in range(members):
-                _, stream = bags.draw(member)
-                case = Bag(bags.seed, member, len(bags.rows), bags.size, bags.replace)
-                if take(fit.grown(case, int(stream.integers(2**63)))):
-                    return
+            for start in range(0, members, together):
+                some = range(start, min(start + together, members))
+                keys = [int(bags.draw(member)[1].integers(2**63)) for member in some]
+                n = len(bags.rows)
+                cases = [Bag(bags.seed, member, n, bags.size, bags.replace) for member in some]
+                for grown in fit.grown(cases, keys):
+                    if take(grown):
+                        return
 
 
 class _Members:
     """What grows the members of a forest whose rows an engine has."""
 
     def __init__(
-        self, engine: Engine, workers: Workers, problem: Problem, limits: CartLimits,
+        self,
+        engine: Engine,
+        workers: Workers,
+        problem: Problem,
+        limits: CartLimits,
         settings: dict[str, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._engine, self._workers, self._problem = engine, workers, problem
         self._limits, self._settings = limits, settings
 
-    def grown(self, bag: Bag, key: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
-        """Return the tree of a bag, the rows that are out of it, and what it says of them."""
-        limits = self._limits
-        data, n = begin(self._engine, self._problem, True, bag)
-        arrays = ShardArrays(data, n, limits, key, self._engine)
-        stop_reason = grow_tree(arrays, self._workers, None)
-        tree = arrays.model(self._settings, stop_reason, limits.criterion)
-        place = _places(tree, {split.node: split.child for split in arrays.splits})
-        found = self._engine.ask("leaves", bag, self._sides(tree, place, arrays.splits))
-        rows, node = (np.concatenate(of) for of in zip(*found, strict=True))
-        return tree, rows.astype(np.intp), tree.value[place[node]]
-
-    def _sides(self, tree: Tree, place: IntArray, splits: list[SentSplit]) -> list[SentSplit]:
-        """Return the splits, with the sides on which missing values are that no row had there."""
-        columns, missing = self._problem.columns, tree.missing
-        assert isinstance(columns, BinnedColumns)
-        if columns.special is None or missing is None:
-            return splits
-        found = []
-        for split in splits:
-            side, code = split.side.copy(), columns.n_bins[split.feature]
-            if columns.special[split.feature] & HOLES:
-                side[code] = missing[place[split.node]]
-            found.append(split._replace(side=side))
-        return found
-
-
-def _places(tree: Tree, child: dict[int, int]) -> IntArray:
-    """Return where the nodes of a tree stand in it, by their numbers in growth."""
-    found = np.zeros(tree.n_nodes, dtype=np.int32)
-    made = np.zeros(tree.n_nodes, dtype=np.int32)
-    for place, (below, above) in enumerate(tree.children.tolist()):
-        number = int(made[place])
-        found[number] = place
-        if below != LEAF:
-            made[below], made[above] = child[number], child[number] + 1
-    return found
+    def grown(
+        self, bags: Sequence[Bag], keys: Sequence[int]
+    ) -> Iterator[tuple[Tree, NDArray[np.intp], FloatArray]]:
+        """Yield the tree of each bag, the rows that are out of it, and what it says of them."""
+        calls, limits = Calls(self._engine), self._limits
+        begun = begin_bags(self._engine, self._problem, bags)
+        grown = [
+            ShardArrays(data, n, limits, key, self._engine, calls, k)
+            for k, ((data, n), key) in enumerate(zip(begun, keys, strict=True))
+        ]
+        reasons = grow_together(grown, calls, self._workers)
+        trees = [
+            arrays.model(self._settings, reason, limits.criterion)
+            for arrays, reason in zip(grown, reasons, strict=True)
+        ]
+        tests = [tests_of(arrays, tree) for arrays, tree in zip(grown, trees, strict=True)]
+        found = self._engine.ask("leaves", bags, tests)
+        for arrays, tree, parts in zip(grown, trees, zip(*found, strict=True), strict=True):
+            rows, leaf = (np.concatenate(of) for of in zip(*parts, strict=True))
+            place = np.empty(int(arrays.counter["nodes"]), dtype=np.intp)
+            place[arrays.in_preorder()] = np.arange(tree.n_nodes)
+            yield tree, rows.astype(np.intp), tree.value[place[leaf]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -135,8 +135,11 @@ class BoostedArrays(TreeArrays):
         """Return the sums of the weights of the classes, each rounded once."""
         return self.data.class_sums()
 
-    def real_sums(self, node: int) -> tuple[float, float]:
-        """Return the sums of the weights of the classes at a node, each rounded once."""
+    def real_sums(self, nodes: Sequence[int]) -> FloatArray:
+        """Return the sums of the weights of the classes at nodes, each rounded once, (nodes, 2)."""
+        return np.array([self._real_sums_at(node) for node in nodes])
+
+    def _real_sums_at(self, node: int) -> tuple[float, float]:
         start, stop = (int(self.node[name][node]) for name in ("start", "stop"))
         if self.exact and node:
             # The column by which the parent is split is always partitioned.
@@ -161,8 +164,8 @@ class BoostedArrays(TreeArrays):
         unsure = np.flatnonzero(rounding > SURE * bound).tolist()
         if not unsure:
             return certificate
-        for node in unsure:
-            bound[node] = self.scale * float(factor[node] @ self.real_sums(node))
+        for node, sums in zip(unsure, self.real_sums(unsure), strict=True):
+            bound[node] = self.scale * float(factor[node] @ sums)
         bound /= self.whole
         found, total = certificate.copy(), (float(bound[0]), 0.0)
         for k, node in enumerate(split.tolist(), 1):

@@ -6,6 +6,7 @@ node's weights are refined only once its votes are made, and only where it may b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,28 @@ from numpy.typing import NDArray
 from pboost._core.votes import VoteRule
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import to_fixed_point
-from pboost.data.engines import Engine, check_size, class_sums, exact_sum, merge, shared_scale
+from pboost.data.engines import (
+    NO_PARTS,
+    Engine,
+    check_size,
+    class_sums,
+    exact_sum,
+    merge,
+    shared_scale,
+)
+from pboost.data.special_columns import most_bins
 from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays, limits_of
-from pboost.growth.shard_trees import LEAST_MASS, Question, ShardedArrays, TreeShard
+from pboost.growth.shard_trees import (
+    Asking,
+    Calls,
+    Queries,
+    Query,
+    ShardedArrays,
+    TreeShard,
+)
 from pboost.growth.step import TreeLimits
+from pboost.values import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,14 +52,14 @@ class Root:
         Number of rows of positive weight.
     cells : ndarray of int64, shape (d, b, 3)
         Masses of the classes and number of rows in each bin.
-    told : list of Question
+    told : list of Queries
         What shards have been asked for it.
     """
 
     data: TrainingData
     n: int
     cells: NDArray[np.int64]
-    told: list[Question]
+    told: list[Queries]
 
 
 def begin_boosted(engine: Engine, parts: Any) -> Root:
@@ -68,8 +86,11 @@ def begin_boosted(engine: Engine, parts: Any) -> Root:
                 "sample_weight: the weights differ by more than floating point can hold"
             )
     engine.ask("begin", exponent, scale)
-    told = [Question("cells", 0)]
-    cells = TreeShard.merge(engine.masses(told)).total
+    root, none = np.zeros(1, dtype=np.int32), np.empty((1, 0))
+    told = [Queries([Query("cells", 0, root, root, none)])]
+    columns = parts.problem.columns
+    bins = most_bins(columns.n_bins, columns.special)
+    cells = TreeShard.merge(engine.masses(told)).total.reshape(-1, bins, 3)
     masses = cells[0, :, :2].sum(axis=0).tolist()
     bin_start = np.zeros((cells.shape[0], cells.shape[1] + 1), dtype=np.int32)
     np.cumsum(cells[:, :, 2], axis=1, out=bin_start[:, 1:])
@@ -83,33 +104,29 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
     def __init__(self, data: TrainingData, weak: Any, rule: VoteRule, limits: TreeLimits) -> None:
         root, engine = weak.rows.root, weak.rows.engine
         own = limits_of(weak, limits, root.n, root.data.columns.n_features)
-        super().__init__(root.data, root.n, own, 0, engine, rule, root.told)
-        self._keep(0, root.cells)
+        super().__init__(root.data, root.n, own, 0, Calls(engine, root.told), rule=rule)
         self.given, self.given_missing = np.empty(0), None
+        self.calls.run([self.begin(root.cells)])
 
     def class_sums(self) -> tuple[float, float]:
         """Return the sums of the weights of the classes, each rounded once."""
-        return class_sums(self._engine)
+        return class_sums(self.calls.engine)
 
-    def real_sums(self, node: int) -> tuple[float, float]:
-        """Return the sums of the weights of the classes at a node, each rounded once."""
-        leaves, below = [], [node]
-        while below:
-            one = below.pop()
-            child = int(self.node["child"][one])
-            if child < 0:
-                leaves.append(one)
-            else:
-                below += child, child + 1
-        negative, positive = self._ask("weight_sums", node, *leaves).total
-        return exact_sum(negative), exact_sum(positive)
+    def real_sums(self, nodes: Sequence[int]) -> FloatArray:
+        """Return the sums of the weights of the classes at nodes, each rounded once, (nodes, 2)."""
+        found = np.empty((len(nodes), 2))
+        there = self.ahead_of[[*nodes]]
+        for k in np.flatnonzero(there < 0).tolist():
+            found[k] = self._real_sums_at(nodes[k])
+        is_there = there >= 0
+        self.calls.run([self._sums_there(there[is_there], found, is_there)])
+        return found
 
-    def _measure(self, node: int) -> None:
-        """Note what a node is like; its certificate is of its masses as they are.
-
-        So weights are refined afterwards, of nodes that may be split, as `refine` in
-        `_core/_grower.pxd` does.
-        """
-        self.node["pure"][node] = np.count_nonzero(self.mass[node] > 0) < 2
-        if node and float(self.mass[node].sum()) < LEAST_MASS and self._may_split(node):
-            self._refine(node)
+    def _sums_there(
+        self, nodes: IntArray, found: FloatArray, is_there: NDArray[np.bool_]
+    ) -> Asking:
+        """Ask for the sums of nodes ahead."""
+        if len(nodes):
+            answered = yield self._told([self._query("weight_sums", nodes)])
+            parts = answered.totals(len(nodes), 2, *NO_PARTS.shape)
+            found[is_there] = [[exact_sum(one) for one in of_node] for of_node in parts]

@@ -1,80 +1,147 @@
-"""Trees on rows in several places: what each place sends of a node, and growth by what they send.
+"""Trees on rows in several places: the histograms that places send, and growth by their sums.
 
-A shard is a function of its rows and of the splits so far. Asked about a node, it answers with the
-masses of its rows there by bin, which are integers, so that their sums do not depend on how rows
-are divided. The compiled grower searches the sums as it searches those of rows of its own.
+A shard is a function of its rows and of the calls so far. A call carries the splits of all nodes
+that are opened together, and queries about their children; the answers are integers, so that their
+sums do not depend on how rows are divided. Splits are searched ahead of growth, level by level, and
+growth takes them in its own order. Nodes with few rows are sent as rows: the rest of the tree below
+them grows as it does on one table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import grow, node_sums, reweight
+from pboost._core import grow, node_sums
 from pboost._core.votes import VoteRule
 from pboost.data.columns import GROUP, MAX_BINS, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
-from pboost.data.engines import Engine, check_size, exact_parts, merge, shared_scale
+from pboost.data.engines import (
+    Engine,
+    LogShard,
+    check_size,
+    exact_parts,
+    merge,
+    scaled_sum,
+    shared_scale,
+)
 from pboost.data.special_columns import most_bins
 from pboost.data.training import Problem, TrainingData
-from pboost.growth.tree import CartArrays, CartLimits, TreeArrays
-from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray
+from pboost.growth.tree import NODE, CartArrays, CartLimits, TreeArrays
+from pboost.models.sides import WORDS
+from pboost.threads import CELLS_PER_CALL, Workers, check_stop
+from pboost.values import INT32_MAX, FloatArray, IntArray
 
 #: As in `_core/_grower.pxd`: below this mass the weights of a node are made anew.
 LEAST_MASS = 2.0**40
-#: Bytes of what nodes hold by bin that are kept, for the other child of a node, and for later.
+#: Bytes of the histograms that are kept for later, of one tree.
 MOST_KEPT = 1 << 28
-_NO_NUMBERS = np.empty(0)
-_NO_ROWS = np.empty(0, dtype=np.int32)
+#: A node is sent as its rows if these have at most so many bytes, or at most this share of those of
+#: its histogram.
+FEW_BYTES, FEW_SHARE = 1 << 16, 0.5
+#: Bytes of a row that is sent, but for its codes: class or target, and weight.
+ROW_BYTES = 16
 #: As in `_core/_node_squares.pxd`.
 FINER = 2.0**30
+_NO_NUMBERS, _NO_TOTAL = np.empty(0), np.empty(0, dtype=np.int64)
+_NO_ROWS = np.empty(0, dtype=np.int32)
+_KNOWN, _NO_SPLIT = grow.AHEAD["known"], grow.AHEAD["no split"]
 #: Columns, classes or targets, and weights of a shard, and the number of classes.
 Given: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
 
 
-class SentSplit(NamedTuple):
-    """A split as shards are told of it: on which `side` the rows of each code of a column lie."""
+class Splits(NamedTuple):
+    """Splits of nodes of a tree: the first child, and on which `side` the rows of each code lie."""
 
-    node: int
-    child: int
-    feature: int
+    tree: int
+    node: IntArray
+    child: IntArray
+    feature: IntArray
     side: NDArray[np.uint8]
 
 
-class Question(NamedTuple):
-    """What shards are asked about a node: the name of a method of `_Rows`, and its numbers.
+class Query(NamedTuple):
+    """A query about nodes of a tree: its name in `TreeShard.ANSWERS`, and numbers for each node.
 
     Weights are in units of ``2**-shift`` times those of the root.
     """
 
     what: str
-    node: int
-    shift: int = 0
-    numbers: tuple[float, ...] = ()
+    tree: int
+    node: IntArray
+    shift: IntArray
+    numbers: FloatArray
+
+
+class Queries(NamedTuple):
+    """The queries of a call."""
+
+    queries: list[Query]
+
+
+class SentRows(NamedTuple):
+    """The rows of nodes of a tree in one place: how many of each node, and their data.
+
+    No weights are sent if all are 1.
+    """
+
+    tree: int
+    count: NDArray[np.int64]
+    codes: NDArray[np.uint8]
+    y: NDArray[Any]
+    weight: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What shards answer: whole numbers that are added up, others of which the greatest counts."""
+    """Answers to queries, one after another: totals, maxima, and rows."""
 
     total: NDArray[Any]
     most: FloatArray
+    rows: Sequence[SentRows] = ()
 
 
-def send_rows(at: dict[int, IntArray], split: SentSplit, codes: NDArray[np.uint8]) -> None:
-    """Send the rows at a node, which are listed by nodes, to its children."""
-    rows = at.pop(split.node)
-    above = split.side[codes[split.feature, rows]] > 0
-    at[split.child], at[split.child + 1] = rows[~above], rows[above]
+class TreeRows:
+    """The rows of a place that take part in a tree, listed node by node, and their weights."""
+
+    def __init__(self, rows: IntArray, weight: FloatArray, scale: float) -> None:
+        self.rows, self.weight, self.scale = rows.copy(), weight, scale
+        self.bounds = np.array([[0, len(rows)]], dtype=np.int32)
+
+    def split(self, codes: NDArray[np.uint8], told: Splits) -> None:
+        """Split nodes."""
+        n_nodes = int(told.child.max(initial=0)) + 2
+        if n_nodes > len(self.bounds):
+            more = np.zeros((2 * n_nodes - len(self.bounds), 2), dtype=np.int32)
+            self.bounds = np.concatenate([self.bounds, more])
+        spare = np.empty_like(self.rows)
+        node_sums.part_rows(codes, self.rows, self.bounds, spare, *told[1:])
+
+    def at(self, nodes: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
+        """Return the rows at nodes, one after another, and how many there are at each."""
+        bounds = self.bounds[nodes]
+        parts = [self.rows[start:stop] for start, stop in bounds.tolist()]
+        count = bounds[:, 1].astype(np.int64) - bounds[:, 0]
+        return (np.concatenate(parts) if parts else _NO_ROWS), count
+
+    def fixed(self, rows: IntArray, shift: NDArray[Any]) -> NDArray[np.int64]:
+        """Return weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
+        return fixed_weights(self.weight[rows] * self.scale, shift)
 
 
-class TreeShard:
-    """Rows of one place, and at which nodes they are.
+def fixed_weights(scaled: FloatArray, shift: NDArray[Any]) -> NDArray[np.int64]:
+    """Return scaled weights as integers in units that are ``2**-shift`` times as large."""
+    found: FloatArray = (np.ldexp(scaled, shift) if np.any(shift) else scaled) + 0.5
+    return found.astype(np.int64)
+
+
+class TreeShard(LogShard):
+    """Rows of one place, and at which nodes of trees they are.
 
     Parameters
     ----------
@@ -103,14 +170,14 @@ class TreeShard:
         self._given = weights
         is_in = np.ones(len(y), dtype=bool) if weights is None else weights > 0
         self._first = np.flatnonzero(is_in).astype(np.int32)
-        self._rows: dict[int, IntArray] = {}
-        self._seen = 0
+        self._trees: list[TreeRows] = []
 
     @staticmethod
     def merge(answers: Sequence[Answer]) -> Answer:
         """Return the answers of several shards as one."""
         most = np.max([answer.most for answer in answers], axis=0)
-        return Answer(merge([answer.total for answer in answers]), most)
+        rows = [sent for answer in answers for sent in answer.rows]
+        return Answer(merge([answer.total for answer in answers]), most, rows)
 
     def extent(self) -> tuple[int, int, float]:
         """Return how many rows there are, how many of positive weight, and the greatest weight."""
@@ -124,10 +191,10 @@ class TreeShard:
 
     def weight_sums(self) -> NDArray[np.int64]:
         """Return the starting weights of either of two classes for `exact_sum`."""
-        return self._parts(self._first)
+        return self._parts(self._trees[0], self._first)
 
-    def _parts(self, rows: IntArray) -> NDArray[np.int64]:
-        weight, label = self._weight[rows], self._y[rows]
+    def _parts(self, tree: TreeRows, rows: IntArray) -> NDArray[np.int64]:
+        weight, label = tree.weight[rows], self._y[rows]
         return np.stack([exact_parts(weight[label == k]) for k in (0, 1)])
 
     def scaled_sum(self, exponent: int, shift: int) -> tuple[int, bool]:
@@ -136,149 +203,614 @@ class TreeShard:
         And whether those that take part are still positive.
         """
         assert self._given is not None
-        weight = np.ldexp(self._given, -exponent)
-        fixed = np.empty(len(weight), dtype=np.int64)
-        total = int(reweight.to_fixed(weight, 2.0**shift, fixed))
-        return total, bool((weight[self._first] > 0).all())
+        return scaled_sum(self._given, self._first, exponent, shift)
 
     def begin(self, exponent: int, scale: float) -> None:
         """Set the weights, times ``2**-exponent``, and put all rows that take part at the root."""
         n, given = len(self._y), self._given
-        self._weight = np.ones(n) if given is None else np.ldexp(given, -exponent)
-        self._scale, self._rows, self._seen = scale, {0: self._first}, 0
+        weight = np.ones(n) if given is None else np.ldexp(given, -exponent)
+        self.begin_trees([TreeRows(self._first, weight, scale)])
 
-    def masses(self, told: Sequence[SentSplit | Question]) -> Answer:
-        """Make the splits that have not been made, of all so far; answer the last question."""
-        for split in told[self._seen :]:
-            if isinstance(split, SentSplit):
-                send_rows(self._rows, split, self._codes)
-        self._seen = len(told)
-        question = told[-1]
-        assert isinstance(question, Question)
-        if question.what == "weight_sums":
-            rows = np.concatenate([self._rows[int(node)] for node in question.numbers])
-            return Answer(self._parts(rows), _NO_NUMBERS)
-        rows = self._rows[question.node]
-        there = _Rows(rows, self._y[rows], self._weight[rows], self._scale, question.shift)
-        if question.what == "cells":
-            return Answer(self._cells(there, question.numbers), _NO_NUMBERS)
-        if question.what == "masses":
-            return Answer(there.masses(self._n_classes), _NO_NUMBERS)
-        answer: Answer = getattr(there, question.what)(*question.numbers)
-        return answer
+    def begin_trees(self, trees: list[TreeRows]) -> None:
+        """Begin trees, of which nothing has been told yet."""
+        self._trees, self._seen = trees, 0
 
-    def _cells(self, there: _Rows, numbers: tuple[float, ...]) -> NDArray[np.int64]:
-        mass, label = there.fixed()[:, None], self._y
-        if not self._n_classes:
-            mass, label = np.column_stack([mass, there.moments(*numbers)]), _NO_ROWS
-        d = len(self._codes)
-        cells = np.zeros((d, self._bins, (self._n_classes or 2) + 1), dtype=np.int64)
+    def _split(self, told: Splits, _: bool) -> None:
+        self._trees[told.tree].split(self._codes, told)
 
-        def count(first: int, last: int) -> None:
-            node_sums.count_cells(self._codes, there.rows, label, mass, first, last, cells)
+    def _answer(self, told: Queries, is_asked: bool) -> Answer | None:
+        if not is_asked:
+            return None
+        found = [
+            self.ANSWERS[query.what](self, self._trees[query.tree], query) for query in told.queries
+        ]
+        totals = [one.total for one in found if len(one.total)]
+        most = [one.most for one in found if len(one.most)]
+        return Answer(
+            np.concatenate(totals) if len(totals) > 1 else totals[0] if totals else _NO_TOTAL,
+            np.concatenate(most) if most else _NO_NUMBERS,
+            [sent for one in found for sent in one.rows],
+        )
 
-        self.workers.run(count, d, GROUP, len(there.rows))
-        return cells
+    DO: ClassVar[Mapping[type, Any]] = {Splits: _split, Queries: _answer}
+
+    def _cells(self, tree: TreeRows, query: Query) -> Answer:
+        """Return the histograms of nodes, (nodes, d, codes, masses + 1)."""
+        rows, count = tree.at(query.node)
+        mass = tree.fixed(rows, np.repeat(query.shift, count))[:, None]
+        label: NDArray[Any] = _NO_ROWS
+        if self._n_classes:
+            label = self._y[rows]
+        else:
+            mean, scale = np.repeat(query.numbers, count, axis=0).T
+            moment = np.rint(tree.weight[rows] * (self._y[rows] - mean) * scale)
+            mass = np.column_stack([mass, moment.astype(np.int64)])
+        d, stop = len(self._codes), np.cumsum(count)
+        cells = np.zeros((len(stop), d, self._bins, (self._n_classes or 2) + 1), dtype=np.int64)
+
+        def add(first: int, last: int) -> None:
+            node_sums.count_cells(self._codes, rows, stop, label, mass, first, last, cells)
+
+        if len(rows):
+            self.workers.run(add, d, GROUP, len(rows))
+        return Answer(cells.ravel(), _NO_NUMBERS)
+
+    def _rows(self, tree: TreeRows, query: Query) -> Answer:
+        """Return the rows of nodes."""
+        rows, count = tree.at(query.node)
+        if not len(rows):
+            return Answer(_NO_TOTAL, _NO_NUMBERS)
+        weight = tree.weight[rows]
+        if (weight == 1.0).all():
+            weight = _NO_NUMBERS
+        codes = self._codes.take(rows, axis=1)
+        return Answer(
+            _NO_TOTAL, _NO_NUMBERS, [SentRows(query.tree, count, codes, self._y[rows], weight)]
+        )
+
+    def _of_nodes(self, tree: TreeRows, query: Query) -> Answer:
+        """Return the sums of rows at nodes that a function of `NODE_SUMS` makes."""
+        of_node = NODE_SUMS[query.what]
+        found = []
+        for k in range(len(query.node)):
+            rows, _ = tree.at(query.node[k : k + 1])
+            weight, y = tree.weight[rows], self._y[rows]
+            fixed = fixed_weights(weight * tree.scale, query.shift[k])
+            found.append(of_node(_AtNode(weight, y, fixed, self._n_classes), *query.numbers[k]))
+        return Answer(np.concatenate(found), _NO_NUMBERS)
+
+    def _heaviest(self, tree: TreeRows, query: Query) -> Answer:
+        """Return the greatest weights, in units of the root."""
+        parts = [tree.weight[tree.at(query.node[k : k + 1])[0]] for k in range(len(query.node))]
+        most = [float((weight * tree.scale).max(initial=0.0)) for weight in parts]
+        return Answer(_NO_TOTAL, np.array(most))
+
+    def _ends(self, tree: TreeRows, query: Query) -> Answer:
+        """Return the greatest targets, and the greatest of the negative targets, node by node."""
+        parts = [self._y[tree.at(query.node[k : k + 1])[0]] for k in range(len(query.node))]
+        most = [(y.max(initial=-np.inf), (-y).max(initial=-np.inf)) for y in parts]
+        return Answer(_NO_TOTAL, np.array(most).ravel())
+
+    def _weight_sums(self, tree: TreeRows, query: Query) -> Answer:
+        """Return the weights of either of two classes at nodes for `exact_sum`."""
+        parts = [
+            self._parts(tree, tree.at(query.node[k : k + 1])[0]) for k in range(len(query.node))
+        ]
+        return Answer(np.stack(parts).ravel(), _NO_NUMBERS)
+
+    ANSWERS: ClassVar[Mapping[str, Any]] = {
+        "cells": _cells,
+        "rows": _rows,
+        "masses": _of_nodes,
+        "above": _of_nodes,
+        "squares": _of_nodes,
+        "heaviest": _heaviest,
+        "ends": _ends,
+        "weight_sums": _weight_sums,
+    }
 
 
-class _Rows(NamedTuple):
-    """Rows of a shard at a node: their classes or targets, and weights as they are scaled.
+class _AtNode(NamedTuple):
+    """The rows of a shard at a node; sums are made as the kernels make those of one table."""
 
-    What is made of them is what the kernels make of rows in one table, operation by operation.
-    """
-
-    rows: IntArray
-    y: NDArray[Any]
     weight: FloatArray
-    scale: float
-    shift: int
+    y: NDArray[Any]
+    fixed: NDArray[np.int64]
+    n_classes: int
 
-    def fixed(self) -> NDArray[np.int64]:
-        """Return the weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
-        found: FloatArray = np.ldexp(self.weight * self.scale, self.shift) + 0.5
-        return found.astype(np.int64)
-
-    def masses(self, n_classes: int) -> NDArray[np.int64]:
+    def masses(self) -> NDArray[np.int64]:
         """Return the mass of each class; of a regression that of all, and 0."""
-        found = np.zeros(n_classes or 2, dtype=np.int64)
-        np.add.at(found, self.y if n_classes else np.zeros(len(self.y), dtype=int), self.fixed())
+        found = np.zeros(self.n_classes or 2, dtype=np.int64)
+        np.add.at(found, self.y if self.n_classes else np.zeros(len(self.y), dtype=int), self.fixed)
         return found
 
-    def heaviest(self) -> Answer:
-        """Return the greatest weight, in units of the root."""
-        greatest = (self.weight * self.scale).max(initial=0.0)
-        return Answer(np.empty(0, dtype=np.int64), np.array([greatest]))
-
-    def ends(self) -> Answer:
-        """Return the greatest target, and the greatest of the negative targets."""
-        most = [self.y.max(initial=-np.inf), (-self.y).max(initial=-np.inf)]
-        return Answer(np.empty(0, dtype=np.int64), np.array(most))
-
-    def above(self, least: float, scale: float) -> Answer:
+    def above(self, least: float, scale: float) -> NDArray[np.int64]:
         """Return the sum of weight times target less the least one."""
         parts = (self.weight * (self.y - least) * scale).astype(np.int64)
-        return Answer(parts.sum(keepdims=True), _NO_NUMBERS)
+        return parts.sum(keepdims=True)
 
-    def moments(self, mean: float, scale: float) -> NDArray[np.int64]:
-        """Return weight times deviation of each row."""
-        found: FloatArray = np.rint(self.weight * (self.y - mean) * scale)
-        return found.astype(np.int64)
-
-    def squares(self, mean: float, scale: float, of_squares: float) -> Answer:
+    def squares(self, mean: float, scale: float, of_squares: float) -> NDArray[np.int64]:
         """Return the sums of moments and of squares, each with what rounding leaves over."""
-        found, deviation = [], self.y - mean
+        deviation = self.y - mean
+        moments = self.weight * deviation * scale
         squares = self.weight * deviation * deviation * of_squares
+        found = []
         for part, whole in (
-            (self.weight * deviation * scale, self.moments(mean, scale)),
+            (moments, np.rint(moments).astype(np.int64)),
             (squares, squares.astype(np.int64)),
         ):
             found += [whole.sum(), ((part - whole) * FINER).astype(np.int64).sum()]
-        return Answer(np.array(found, dtype=np.int64), _NO_NUMBERS)
+        return np.array(found, dtype=np.int64)
 
 
-def begin(engine: Engine, problem: Problem, is_weighed: bool, *of: Any) -> tuple[TrainingData, int]:
+NODE_SUMS = {"masses": _AtNode.masses, "above": _AtNode.above, "squares": _AtNode.squares}
+
+
+def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingData, int]:
     """Give all shards their weights; returns the data of the fit, without rows, and their number.
-
-    `of` says which weights, where shards have several.
 
     Raises
     ------
     ValueError
         If there are more rows than int32 counts.
     """
-    n_all, n, greatest = (list(part) for part in zip(*engine.ask("extent", *of), strict=True))
+    n_all, n, greatest = (list(part) for part in zip(*engine.ask("extent"), strict=True))
     check_size(sum(n_all))
+    exponent, (scale, _) = 0, to_fixed_point(np.ones(1), sum(n_all))
     if is_weighed:
-        exponent, scale, _ = shared_scale(engine, sum(n_all), max(greatest), *of)
-    else:
-        exponent, (scale, _) = 0, to_fixed_point(np.ones(1), sum(n_all))
-    engine.ask("begin", exponent, scale, *of)
+        exponent, scale, _ = shared_scale(engine, sum(n_all), max(greatest))
+    engine.ask("begin", exponent, scale)
+    return data_elsewhere(problem, exponent, scale), sum(n)
+
+
+def data_elsewhere(problem: Problem, exponent: int, scale: float) -> TrainingData:
+    """Return the data of a fit whose rows are elsewhere."""
     assert isinstance(problem.columns, BinnedColumns)
-    order = np.empty((problem.n_features, 0), dtype=np.int32)
-    data = TrainingData(
+    return TrainingData(
         problem=problem,
         rows=_NO_ROWS,
         weight=_NO_NUMBERS,
-        fixed=np.empty(0, dtype=np.int64),
+        fixed=_NO_TOTAL,
         weight_exponent=exponent,
         scale=scale,
         exact=False,
-        order=order,
+        order=np.empty((problem.n_features, 0), dtype=np.int32),
         columns=problem.columns,
     )
-    return data, sum(n)
+
+
+class Answered:
+    """An answer to a call, which is read query by query."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._total, self._most, self._rows = answer.total, answer.most, answer.rows
+
+    def totals(self, *shape: int) -> NDArray[Any]:
+        """Return the next totals."""
+        n = math.prod(shape)
+        found, self._total = self._total[:n], self._total[n:]
+        return found.reshape(shape)
+
+    def most(self, n: int) -> FloatArray:
+        """Return the next maxima."""
+        found, self._most = self._most[:n], self._most[n:]
+        return found
+
+    def rows(self, tree: int) -> list[SentRows]:
+        """Return the rows of a tree, place by place."""
+        return [sent for sent in self._rows if sent.tree == tree]
+
+
+#: Yields what it tells and asks shards in the next call, and is sent the answer.
+Asking: TypeAlias = Generator[list[Splits | Query], Answered, None]
+
+
+class Calls:
+    """The calls of an engine's shards by which some trees grow together, and the log of them."""
+
+    def __init__(self, engine: Engine, told: Sequence[Any] = ()) -> None:
+        self.engine, self.told = engine, list[Splits | Queries](told)
+
+    def run(self, asking: Sequence[Asking]) -> None:
+        """Run what asks, each call for all of them, until none asks any more."""
+        waiting = [(one, told) for one in asking if (told := next(one, None)) is not None]
+        while waiting:
+            queries = list[Query]()
+            for _, told in waiting:
+                self.told += [one for one in told if isinstance(one, Splits)]
+                queries += [one for one in told if isinstance(one, Query)]
+            self.told.append(Queries(queries))
+            answered = Answered(TreeShard.merge(self.engine.masses(self.told)))
+            waiting = [
+                (one, told) for one, _ in waiting if (told := _sent(one, answered)) is not None
+            ]
+
+
+def _sent(asking: Asking, answered: Answered) -> list[Splits | Query] | None:
+    try:
+        return asking.send(answered)
+    except StopIteration:
+        return None
+
+
+class Ahead(TreeArrays):
+    """Nodes that are split by the sums of histograms before growth reaches them, level by level.
+
+    They are numbered in the order in which they are split.
+
+    Attributes
+    ----------
+    below : ndarray of int64, shape (nodes, masses)
+        Masses of each node as the split of its parent makes them.
+    centre : ndarray of float64, shape (nodes,)
+        Of regressions, the numbers that the moments of each node are about.
+    state : ndarray of uint8, shape (nodes,)
+        Whether the split is known, see `pboost._core.grow.AHEAD`.
+    stored : ndarray of int64, shape (nodes,)
+        Where the rows of a node are stored here, -1 if they are not.
+    number : ndarray of int32, shape (nodes,)
+        The number of the node in growth, -1 if that has not reached it.
+    """
+
+    def __init__(self, of: TreeArrays) -> None:
+        vars(self).update(vars(of))
+        self.rule, d = None, len(of.best)
+        self.best, self.picked = np.empty(d), np.arange(d, dtype=np.int32)
+        self.to_pay = np.empty_like(of.to_pay)
+        width = of.mass.shape[1]
+        self.node = np.zeros(0, dtype=NODE)
+        self.mass = self.below = np.zeros((0, width), dtype=np.int64)
+        self.subset = np.zeros((0, WORDS), dtype=np.uint64)
+        self.state = np.zeros(0, dtype=np.uint8)
+        self.centre = np.zeros(0)
+        self.stored, self.number = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self.counter = np.zeros((), dtype=of.counter.dtype)
+        self.counter["nodes"] = self.counter["leaves"] = 1
+        self.make_room(64)
+        for name in ("feature", "child", "missing", "parent"):
+            self.node[name][0] = -1
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes so far."""
+        return int(self.counter["nodes"])
+
+    def make_room(self, n: int) -> None:
+        """Make places for so many nodes in all."""
+        if n <= len(self.node):
+            return
+        for name in ("node", "mass", "below", "subset", "centre", "state", "stored", "number"):
+            old = getattr(self, name)
+            kind = -1 if name in ("stored", "number") else 0
+            new = np.zeros((2 * n, *old.shape[1:]), dtype=old.dtype)
+            if kind:
+                new[...] = kind
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+    def sizes(self, nodes: IntArray) -> IntArray:
+        """Return the numbers of rows at nodes."""
+        found: IntArray = self.node["stop"][nodes] - self.node["start"][nodes]
+        return found
+
+    def may_split(self, nodes: IntArray) -> NDArray[np.bool_]:
+        """Return which nodes are going to be searched, as the grower decides."""
+        limits, node = self.limits, self.node[nodes]
+        least = max(limits.min_split, 2 * limits.min_leaf)
+        is_open = (node["pure"] == 0) & (node["depth"] < limits.depth)
+        return is_open & (self.sizes(nodes) >= least)
+
+    def are_light(self, nodes: IntArray) -> NDArray[np.bool_]:
+        """Return of which nodes the weights have become small."""
+        mass = self.mass[nodes]
+        return (mass.sum(axis=1) if self.n_classes else mass[:, 0]).astype(float) < LEAST_MASS
+
+    def note_pure(self, nodes: IntArray) -> None:
+        """Note which nodes have rows of one class only."""
+        self.node["pure"][nodes] = (self.mass[nodes] > 0).sum(axis=1) < 2
+
+    def split(self, nodes: IntArray, cells: list[NDArray[np.int64]]) -> NDArray[np.uint8]:
+        """Search nodes, and split those that can be; returns the sides of codes."""
+        self.make_room(self.n_nodes + 2 * len(nodes) + 2)
+        side = np.zeros((len(nodes), MAX_BINS), dtype=np.uint8)
+        grow.split_ahead(self, nodes, self.number[nodes], cells, side)
+        self.state[nodes] = np.where(self.node["child"][nodes] < 0, _NO_SPLIT, _KNOWN)
+        return side
 
 
 class ShardedArrays(TreeArrays):
     """The arrays of a tree whose rows shards have; `n` are those of positive weight.
 
-    Of a boosted tree the `rule` makes votes. Of the root, shards may have been `told` questions.
+    Of a boosted tree the `rule` makes votes. `tree` is the number of the tree among those that grow
+    together, by the same `calls`.
     """
 
-    asks: ClassVar[Mapping[str, str]] = {
-        "cells to be searched": "search_elsewhere",
-        "cells to be split": "split_elsewhere",
-    }
+    asks: ClassVar[Mapping[str, str]] = {"unknown ahead": "split_ahead"}
+
+    def __init__(
+        self,
+        data: TrainingData,
+        n: int,
+        limits: CartLimits,
+        key: int,
+        calls: Calls,
+        tree: int = 0,
+        rule: VoteRule | None = None,
+    ) -> None:
+        columns, labels = data.columns, data.problem.labels
+        self.data, self.limits, self.rule, self.key = data, limits, rule, key
+        self.exact, self.n_classes = False, 0 if labels is None else len(labels)
+        self.criterion, self.n_negative = CODES[limits.criterion], 0
+        self.order, self.n_bins, self.special = data.order, columns.n_bins, columns.special
+        self.ranks, self.ranked_row = None, _NO_ROWS
+        self.scale = data.scale
+        self.whole = data.scale if rule is None else float(sum(data.class_masses()))
+        self._make_nodes(min(limits.leaves, n, 1 << min(limits.depth, 40)))
+        self.n, self.tree, self.calls = n, tree, calls
+        d, width = columns.n_features, self.n_classes or 2
+        self._shape = d, most_bins(columns.n_bins, columns.special), width + 1
+        few = max(FEW_BYTES, int(FEW_SHARE * 8 * math.prod(self._shape)))
+        self._few = min(n, few // (d + ROW_BYTES))
+        self._make_store()
+        self.ahead_of = np.empty(len(self.node), dtype=np.int32)
+        self.ahead = Ahead(self)
+        #: The histograms of nodes ahead whose splits are not known, the newest last.
+        self._kept: dict[int, NDArray[np.int64]] = {}
+        self._untold: list[Splits] = []
+
+    def _make_store(self) -> None:
+        """Make the places for rows that are sent; pages that are not written are never taken."""
+        n, n_classes = self.n, self.n_classes
+        self.n_stored = 0
+        self.codes = np.empty((len(self.best), n), dtype=np.uint8)
+        self.label = np.empty(n if n_classes else 0, dtype=np.int32)
+        self.y = np.empty(0 if n_classes else n)
+        self.weight, self.fixed = np.empty(n), np.empty(n, dtype=np.int64)
+        self.moment = np.empty((0 if n_classes else n, 2), dtype=np.int64)
+        self.rows, self.spare = np.empty(n, dtype=np.int32), np.empty(self._few, dtype=np.int32)
+        self.side = np.empty(0, dtype=np.uint8)
+        packed = self._few * (1 if n_classes == 2 else 2 * (not n_classes))
+        self.packed = np.empty(packed, dtype=np.int64)
+        self.work = np.zeros(grow.work_size(n_classes), dtype=np.int64)
+
+    def begin(self, cells: NDArray[np.int64] | None = None) -> Asking:
+        """Make the root, of which the histogram may be known."""
+        ahead, root = self.ahead, np.zeros(1, dtype=np.int32)
+        ahead.node["stop"][0] = self.n
+        if cells is None and self.n <= self._few:
+            answered = yield [self._query("rows", root)]
+            self._store(root, answered.rows(self.tree))
+            self.rows[...] = np.arange(self.n)
+            self.ahead_of[0] = -1
+            grow.begin_root(self)
+            return
+        self.ahead_of[0] = ahead.number[0] = 0
+        if cells is None and self.n_classes:
+            answered = yield [self._query("cells", root)]
+            cells = answered.totals(*self._shape)
+        if cells is not None:
+            ahead.mass[0] = cells[0, :, :-1].sum(axis=0)
+            ahead.note_pure(root)
+            self._kept[0] = cells
+        else:
+            answered = yield [self._query("masses", root)]
+            ahead.mass[0] = answered.totals(2)
+            yield from self._measure_numbers(root)
+        self.counter[...] = 0
+        self.counter["nodes"] = self.counter["leaves"] = 1
+        self.node[0], self.mass[0] = ahead.node[0], ahead.mass[0]
+        self.vote[:1] = 0
+        self.certificate[:] = 1.0, 0.0
+
+    def split_ahead(self) -> None:
+        """Find the split of the pending node, and others of its level."""
+        self.calls.run([self.level()])
+
+    def level(self) -> Asking:
+        """Split nodes ahead, the pending one among them, and measure their children."""
+        ahead, at = self.ahead, int(self.ahead_of[self.at])
+        if at not in self._kept:
+            answered = yield self._told([self._query_cells(np.array([at], dtype=np.int32))])
+            self._kept[at] = answered.totals(*self._shape)
+        nodes = self._next_nodes(at)
+        side = ahead.split(nodes, [self._kept[node] for node in nodes.tolist()])
+        is_split = ahead.state[nodes] == _KNOWN
+        split = nodes[is_split]
+        if len(split):
+            child, feature = ahead.node["child"][split], ahead.node["feature"][split]
+            self._untold.append(Splits(self.tree, split, child, feature, side[is_split]))
+            new = np.column_stack([child, child + 1]).ravel()
+            ahead.below[new] = ahead.mass[new]
+            yield from self._measure_classes(new) if self.n_classes else self._measure_numbers(new)
+        for node in nodes.tolist():
+            del self._kept[node]
+        while len(self._kept) > self._most_kept:
+            del self._kept[next(iter(self._kept))]
+
+    @property
+    def _most_kept(self) -> int:
+        return max(3, MOST_KEPT // (8 * math.prod(self._shape)))
+
+    def _next_nodes(self, at: int) -> IntArray:
+        """Return the nodes that are split in the next call: `at`, and the largest of all others.
+
+        Their number is that of the splits that may follow. Where columns are drawn, by the numbers
+        of nodes, growth must have reached them.
+        """
+        ahead, limits = self.ahead, self.limits
+        known = np.array([node for node in self._kept if node != at], dtype=np.int32)
+        if limits.features < len(self.best):
+            known = known[ahead.number[known] >= 0]
+        known = known[(-ahead.sizes(known)).argsort(kind="stable")]
+        most = min(limits.leaves - int(self.counter["leaves"]), self._most_kept)
+        return np.concatenate([np.array([at], dtype=np.int32), known[: max(most - 1, 0)]])
+
+    def _query(self, what: str, nodes: IntArray, numbers: FloatArray | None = None) -> Query:
+        """Return a query about nodes, with numbers for each."""
+        if numbers is None:
+            numbers = np.empty((len(nodes), 0))
+        return Query(what, self.tree, nodes, self.ahead.node["shift"][nodes], numbers)
+
+    def _query_cells(self, nodes: IntArray) -> Query:
+        """Return the query for the histograms of nodes."""
+        if self.n_classes:
+            return self._query("cells", nodes)
+        of_moments = self.ahead.centre[nodes], self.ahead.node["scale"][nodes]
+        return self._query("cells", nodes, np.column_stack(of_moments))
+
+    def _told(self, queries: list[Query]) -> list[Splits | Query]:
+        """Return queries about nodes of which there are some, after the splits not yet told."""
+        told, self._untold = self._untold, []
+        return [*told, *(query for query in queries if len(query.node))]
+
+    def _measure_classes(self, new: IntArray) -> Asking:
+        """Measure new nodes; get the rows of small ones and the histograms of others.
+
+        A boosted tree refines weights once its votes are made, and only of nodes that may be split.
+        """
+        ahead, is_boosted = self.ahead, self.rule is not None
+        ahead.note_pure(new)
+        is_small, is_light = ahead.sizes(new) <= self._few, ahead.are_light(new)
+        if is_boosted:
+            is_light &= ahead.may_split(new)
+        if len(light := new[is_light & ~is_small]):
+            yield from self._refine(light)
+            if not is_boosted:
+                ahead.note_pure(light)
+        is_open = ahead.may_split(new)
+        is_sent = is_small & (is_open | is_light)
+        asked, differences = self._asked(new, is_small, is_open & ~is_small, is_sent)
+        sent = new[is_sent]
+        if not len(sent) + len(asked):
+            return
+        answered = yield self._told([self._query("rows", sent), self._query_cells(asked)])
+        self._store(sent, answered.rows(self.tree))
+        cells = dict(zip(asked.tolist(), answered.totals(len(asked), *self._shape), strict=True))
+        for large, small in differences:
+            if small not in cells:
+                cells[small] = self._cells_of_stored(small)
+            cells[large] = self._kept[int(ahead.node["parent"][large])] - cells[small]
+        for node in new[is_open & ~is_small].tolist():
+            self._kept[node] = cells[node]
+
+    def _asked(
+        self,
+        new: IntArray,
+        is_small: NDArray[np.bool_],
+        is_wanted: NDArray[np.bool_],
+        is_sent: NDArray[np.bool_],
+    ) -> tuple[IntArray, list[tuple[int, int]]]:
+        """Return the nodes whose histograms are queried, and pairs (larger, smaller) of children.
+
+        Of a pair only the histogram of the smaller is queried, or its rows, which is noted in
+        `is_sent`; that of the larger is the difference to the parent's.
+        """
+        shift = self.ahead.node["shift"]
+        asked, differences = list[int](), list[tuple[int, int]]()
+        for k in np.flatnonzero(is_wanted[::2] | is_wanted[1::2]).tolist():
+            pair = 2 * k, 2 * k + 1
+            first, second = new[pair[0]], new[pair[1]]
+            if not shift[first] == shift[second] == shift[self.ahead.node["parent"][first]]:
+                asked += [int(new[i]) for i in pair if is_wanted[i]]
+                continue
+            size = self.ahead.sizes(new[[*pair]])
+            small, large = pair if size[0] <= size[1] else pair[::-1]
+            if is_small[small]:
+                is_sent[small] = True
+            else:
+                asked.append(int(new[small]))
+            if is_wanted[large]:
+                differences.append((int(new[large]), int(new[small])))
+        return np.array(asked, dtype=np.int32), differences
+
+    def _measure_numbers(self, new: IntArray) -> Asking:
+        """Note mean and squared error of new nodes, as `measure_binned` does of rows here.
+
+        The rows of small ones are sent, and measured by the grower; of others that may be split,
+        histograms are, of moments about the mean of each node.
+        """
+        ahead = self.ahead
+        is_small = (ahead.sizes(new) <= self._few) & (new > 0)
+        sent, large = new[is_small], new[~is_small]
+        if len(light := large[ahead.are_light(large)]):
+            yield from self._refine(light)
+        answered = yield self._told([self._query("rows", sent), self._query("ends", large)])
+        self._store(sent, answered.rows(self.tree))
+        if not len(large):
+            return
+        ends = answered.most(2 * len(large)).reshape(-1, 2)[:, ::-1] * (-1.0, 1.0)
+        node = ahead.node
+        of_squares = [
+            node_sums.begin_moments(ahead, *one)
+            for one in zip(large.tolist(), *ends.T.tolist(), strict=True)
+        ]
+        scale = node["scale"][large]
+        answered = yield [self._query("above", large, np.column_stack([ends[:, 0], scale]))]
+        above = answered.totals(len(large)).tolist()
+        for one in zip(large.tolist(), *ends.T.tolist(), above, strict=True):
+            node_sums.centre_moments(ahead, *one)
+        ahead.centre[large] = node["mean"][large]
+        numbers = np.column_stack([node["mean"][large], scale, of_squares])
+        wanted = large[ahead.may_split(large)]
+        squares = self._query("squares", large, numbers)
+        answered = yield self._told([squares, self._query_cells(wanted)])
+        found = answered.totals(len(large), 4)
+        for k, one in enumerate(large.tolist()):
+            node_sums.end_moments(ahead, one, *ends[k].tolist(), of_squares[k], found[k])
+        cells = answered.totals(len(wanted), *self._shape)
+        self._kept.update(zip(wanted.tolist(), cells, strict=True))
+
+    def _refine(self, nodes: IntArray) -> Asking:
+        """Make the weights of nodes anew, so that their sums are large."""
+        ahead, shift = self.ahead, self.ahead.node["shift"]
+        answered = yield self._told([self._query("heaviest", nodes)])
+        heaviest, size = answered.most(len(nodes)).tolist(), ahead.sizes(nodes).tolist()
+        shift[nodes] = [node_sums.coarse_shift_of(*one) for one in zip(heaviest, size, strict=True)]
+        width = ahead.mass.shape[1]
+        answered = yield [self._query("masses", nodes)]
+        total = answered.totals(len(nodes), width).sum(axis=1).tolist()
+        shift[nodes] = [
+            node_sums.full_shift_of(*one) for one in zip(total, shift[nodes].tolist(), strict=True)
+        ]
+        answered = yield [self._query("masses", nodes)]
+        ahead.mass[nodes] = answered.totals(len(nodes), width)
+
+    def _store(self, nodes: IntArray, sent: list[SentRows]) -> None:
+        """Store the rows of nodes, one node after another."""
+        if not len(nodes):
+            return
+        size = self.ahead.sizes(nodes)
+        start, total = self.n_stored, int(size.sum())
+        self.ahead.stored[nodes] = start + np.cumsum(size) - size
+        self.n_stored = start + total
+        places = np.concatenate([np.repeat(np.arange(len(nodes)), one.count) for one in sent])
+        order = np.argsort(places, kind="stable")
+        to = slice(start, self.n_stored)
+        self.codes[:, to] = np.concatenate([one.codes for one in sent], axis=1)[:, order]
+        of_rows = self.label if self.n_classes else self.y
+        of_rows[to] = np.concatenate([one.y for one in sent])[order]
+        weight = [one.weight if len(one.weight) else np.ones(len(one.y)) for one in sent]
+        self.weight[to] = np.concatenate(weight)[order]
+        shift = np.repeat(self.ahead.node["shift"][nodes], size)
+        self.fixed[to] = fixed_weights(self.weight[to] * self.scale, shift)
+        if not self.n_classes:
+            self.moment[to, 0] = self.fixed[to]
+
+    def _cells_of_stored(self, node: int) -> NDArray[np.int64]:
+        """Return the histogram of a node whose rows are stored here."""
+        start, size = int(self.ahead.stored[node]), int(self.ahead.sizes(np.array([node]))[0])
+        to, cells = slice(start, start + size), np.zeros((1, *self._shape), dtype=np.int64)
+        rows, stop = np.arange(start, start + size, dtype=np.int32), np.array([size])
+        mass, d = self.fixed[to][:, None], len(self.codes)
+        node_sums.count_cells(self.codes, rows, stop, self.label[to], mass, 0, d, cells)
+        return cells[0]
+
+
+class ShardArrays(ShardedArrays, CartArrays):
+    """The arrays of a classification or regression tree whose rows shards have.
+
+    Without `calls` the tree grows alone, and is begun.
+    """
 
     def __init__(
         self,
@@ -287,158 +819,33 @@ class ShardedArrays(TreeArrays):
         limits: CartLimits,
         key: int,
         engine: Engine,
-        rule: VoteRule | None = None,
-        told: Sequence[Question] = (),
+        calls: Calls | None = None,
+        tree: int = 0,
     ) -> None:
-        columns, labels = data.columns, data.problem.labels
-        self.data, self.limits, self.rule, self.key = data, limits, rule, key
-        self.exact, self.n_classes = False, 0 if labels is None else len(labels)
-        self.criterion, self.n_negative = CODES[limits.criterion], 0
-        self.order, self.codes, self.n_bins = data.order, columns.codes, columns.n_bins
-        self.special, self.ranks, self.ranked_row = columns.special, None, _NO_ROWS
-        self.rows, self.label, self.y = _NO_ROWS, _NO_ROWS, _NO_NUMBERS
-        self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
-        self.whole = data.scale if rule is None else float(sum(data.class_masses()))
-        self.moment = np.zeros((0, 2), dtype=np.int64)
-        self.side = np.empty(MAX_BINS, dtype=np.uint8)
-        self.spare = np.empty(0, dtype=np.int32)
-        self.packed = np.empty(0, dtype=np.int64)
-        self.work = np.zeros(grow.work_size(self.n_classes), dtype=np.int64)
-        self._make_nodes(min(limits.leaves, n, 1 << min(limits.depth, 40)))
-        bins = most_bins(columns.n_bins, columns.special)
-        shape = columns.n_features, bins, (self.n_classes or 2) + 1
-        self.cells = np.zeros(shape, dtype=np.int64)
-        self._engine, self._told = engine, list[SentSplit | Question](told)
-        #: What nodes hold, the newest last; of a pair of children the parent.
-        self._kept: dict[int, NDArray[np.int64]] = {}
-        self._parent: dict[int, int] = {}
-        self._searched = 0
-        #: Of regressions, the numbers that moments of the nodes are about.
-        self._centre: dict[int, float] = {}
-        self._begin(n)
-
-    def _begin(self, n: int) -> None:
-        """Make the root."""
-        self.counter[...] = 0
-        self.counter["nodes"] = self.counter["leaves"] = 1
-        self.node[:1] = 0
-        self.node["stop"][0] = n
-        for name in ("feature", "child", "missing", "parent"):
-            self.node[name][0] = -1
-        self.vote[:1] = 0
-        self.certificate[:] = 1.0, 0.0
-        self.mass[0] = self._ask("masses", 0).total
-        self._measure(0)
-
-    @property
-    def splits(self) -> list[SentSplit]:
-        """The splits that have been made, in their order."""
-        return [one for one in self._told if isinstance(one, SentSplit)]
-
-    def search_elsewhere(self) -> None:
-        """Search the pending node in what shards hold there."""
-        if self.limits.growth == "depth-first" and self.node["child"][self._searched] < 0:
-            self._kept.pop(self._searched, None)  # it is a leaf
-        self._searched = self.at
-        self.cells = self._cells_of(self.at)
-        grow.search_cells(self)
-
-    def split_elsewhere(self) -> None:
-        """Split the pending node, and tell shards."""
-        node = self.at
-        self.cells = self._cells_of(node)
-        grow.split_cells(self)
-        child, feature = int(self.node["child"][node]), int(self.node["feature"][node])
-        self._told.append(SentSplit(node, child, feature, self.side.copy()))
-        self._parent[child] = node
-        for one in (child, child + 1):
-            self._measure(one)
-        if not (self.n_classes and (self._may_split(child) or self._may_split(child + 1))):
-            self._kept.pop(node, None)
-
-    def _ask(self, what: str, node: int, *numbers: float) -> Answer:
-        self._told.append(Question(what, node, int(self.node["shift"][node]), numbers))
-        return TreeShard.merge(self._engine.masses(self._told))
-
-    def _ask_cells(self, node: int) -> NDArray[np.int64]:
-        """Return what a node holds, as shards say."""
-        if self.n_classes:
-            return self._ask("cells", node).total
-        mean, scale = self._centre[node], float(self.node["scale"][node])
-        return self._ask("cells", node, mean, scale).total
-
-    def _measure(self, node: int) -> None:
-        """Note what a node is like; refine its weights if they have become small."""
-        whole = self.mass[node].sum() if self.n_classes else self.mass[node, 0]
-        if float(whole) < LEAST_MASS:
-            self._refine(node)
-        if self.n_classes:
-            self.node["pure"][node] = np.count_nonzero(self.mass[node] > 0) < 2
-        else:
-            self._measure_squares(node)
-
-    def _refine(self, node: int) -> None:
-        """Make the weights of a node anew, so that their sum is large."""
-        shift, heaviest = self.node["shift"], float(self._ask("heaviest", node).most[0])
-        shift[node] = node_sums.coarse_shift_of(heaviest, self.n_rows_at(node))
-        coarse = int(self._ask("masses", node).total.sum())
-        shift[node] = node_sums.full_shift_of(coarse, int(shift[node]))
-        self.mass[node] = self._ask("masses", node).total
-
-    def _measure_squares(self, node: int) -> None:
-        """Find the mean and the squared error of a node, as `measure_binned` does of rows here."""
-        most, least = self._ask("ends", node).most.tolist()
-        ends = -least, most
-        of_squares = node_sums.begin_moments(self, node, *ends)
-        scale = float(self.node["scale"][node])
-        above = int(self._ask("above", node, ends[0], scale).total[0])
-        node_sums.centre_moments(self, node, *ends, above)
-        self._centre[node] = float(self.node["mean"][node])
-        found = self._ask("squares", node, self._centre[node], scale, of_squares).total
-        node_sums.end_moments(self, node, *ends, of_squares, found)
-
-    def _may_split(self, node: int) -> bool:
-        """Whether a node is going to be searched, as the grower decides."""
-        limits, of_node = self.limits, self.node
-        least = max(limits.min_split, 2 * limits.min_leaf)
-        is_open = not of_node["pure"][node] and int(of_node["depth"][node]) < limits.depth
-        return bool(is_open) and self.n_rows_at(node) >= least
-
-    def _cells_of(self, node: int) -> NDArray[np.int64]:
-        """Return what a node holds; of two children the smaller is asked for.
-
-        The other holds what is left of their parent's.
-        """
-        if node in self._kept:
-            return self._kept[node]
-        pair = (node - 1 + node % 2, node + node % 2)
-        parent = self._parent.pop(pair[0], 0)
-        # Moments are about the mean of each node.
-        whole = self._kept.pop(parent, None) if node and self.n_classes else None
-        shift = self.node["shift"]
-        if whole is None or any(shift[one] != shift[parent] for one in pair):
-            return self._keep(node, self._ask_cells(node))
-        small, large = sorted(pair, key=self.n_rows_at)
-        part = self._ask_cells(small)
-        for one, cells in ((large, whole - part), (small, part)):
-            if self._may_split(one):
-                self._keep(one, cells)
-        return self._kept[node]
-
-    def _keep(self, node: int, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Keep what a node holds, and no more of all others than memory allows; returns it."""
-        self._kept[node] = cells
-        most = max(3, MOST_KEPT // max(cells.nbytes, 1))
-        while len(self._kept) > most:
-            del self._kept[next(iter(self._kept))]
-        return cells
-
-
-class ShardArrays(ShardedArrays, CartArrays):
-    """The arrays of a classification or regression tree whose rows shards have."""
-
-    def __init__(
-        self, data: TrainingData, n: int, limits: CartLimits, key: int, engine: Engine
-    ) -> None:
-        super().__init__(data, n, limits, key, engine)
+        super().__init__(data, n, limits, key, calls or Calls(engine), tree)
         self.exponent = data.weight_exponent
+        if calls is None:
+            self.calls.run([self.begin()])
+
+
+def grow_together(trees: Sequence[ShardedArrays], calls: Calls, workers: Workers) -> list[str]:
+    """Grow trees, each call to shards for all of them; returns why each stopped growing."""
+    calls.run([tree.begin() for tree in trees])
+    reasons = [""] * len(trees)
+    growing = list(range(len(trees)))
+
+    def grown(first: int, _: int) -> str:
+        tree = trees[growing[first]]
+        while True:
+            check_stop()
+            status = grow.grow(tree, CELLS_PER_CALL, INT32_MAX)
+            if status in tree.asks or status in tree.reasons:
+                return status
+
+    while growing:
+        found = workers.run_each(grown, len(growing))
+        for one, status in zip(growing, found, strict=True):
+            reasons[one] = trees[one].reasons.get(status, "")
+        growing = [one for one in growing if not reasons[one]]
+        calls.run([trees[one].level() for one in growing])
+    return reasons

@@ -86,8 +86,8 @@ class TreeArrays:
 
     #: Why growing stops, by the status of the kernel.
     reasons: ClassVar[Mapping[str, str]]
-    #: What the node that is worked on holds, where rows are elsewhere, and the methods that get it.
-    cells: NDArray[np.int64] | None = None
+    #: The tree ahead if rows are elsewhere, and the methods that go on with it, by status.
+    ahead: Any = None
     asks: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
@@ -219,16 +219,23 @@ class CartArrays(TreeArrays):
 
     def grown(self) -> Grown:
         """Return the nodes that the root leads to, in preorder."""
+        nodes, place, children = self._preorder()
+        mass = self.mass.take(place, axis=0)
+        subset = self.subset.take(place, axis=0) if len(self.subset) else self.subset
+        return Grown(nodes, children, mass, self.scale, self.exponent, self.special, subset)
+
+    def in_preorder(self) -> IntArray:
+        """Return which nodes those of the tree are, in preorder."""
+        return self._preorder()[1]
+
+    def _preorder(self) -> tuple[NDArray[Any], IntArray, IntArray]:
+        """Return the nodes below the root, their numbers, and their children, in preorder."""
         n, rows = int(self.counter["nodes"]), self.data.rows
         nodes, place = np.empty(n, dtype=NODE), np.empty(n, dtype=np.int32)
         children = np.empty((n, 2), dtype=np.int32)
         numbered = rows if self.exact else rows[:0]
         kept = grow.preorder(self.node[:n], nodes, numbered, place, children)
-        mass = self.mass.take(place[:kept], axis=0)
-        subset = self.subset.take(place[:kept], axis=0) if len(self.subset) else self.subset
-        return Grown(
-            nodes[:kept], children[:kept], mass, self.scale, self.exponent, self.special, subset
-        )
+        return nodes[:kept], place[:kept], children[:kept]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

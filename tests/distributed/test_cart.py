@@ -8,7 +8,7 @@ from partitioned import PARTS, TABLES, contents, divided, fit_parted
 from reference import shards as twin
 
 import pboost as pb
-from pboost.growth.shard_trees import Question, SentSplit, ShardArrays, TreeShard, begin
+from pboost.growth.shard_trees import Queries, Query, ShardArrays, Splits, TreeShard, begin
 from pboost.growth.tree import grow_tree
 from pboost.threads import Workers
 
@@ -146,35 +146,46 @@ def grown(table, n_parts):
     return engine._shards, arrays, data
 
 
-def test_answers_are_those_of_the_twin():
+def test_answers_are_those_of_the_twin(monkeypatch):
+    monkeypatch.setattr("pboost.growth.shard_trees.FEW_BYTES", 0)
+    monkeypatch.setattr("pboost.growth.shard_trees.FEW_SHARE", 0.0)
     table = of_three(TABLES["holes, no weights"])
     columns, y, _ = table
     shards, arrays, data = grown(table, 3)
-    splits = [one for one in arrays._told if isinstance(one, SentSplit)]
-    leaf = int(np.flatnonzero(arrays.node["child"][: int(arrays.counter["nodes"])] < 0)[2])
-    answers = [shard.masses([*arrays._told, Question("cells", leaf)]) for shard in shards]
-    rows = twin.rows_at(columns.codes, splits, leaf)
+    told = [one for one in arrays.calls.told if isinstance(one, Splits)]
+    splits = [split for one in told for split in zip(*one[1:], strict=True)]
+    ahead = arrays.ahead
+    leaf = np.flatnonzero(ahead.node["child"][: ahead.n_nodes] < 0)[2:3].astype(np.int32)
+    query = Query("cells", 0, leaf, np.zeros(1, dtype=np.int32), np.empty((1, 0)))
+    log = [*arrays.calls.told, *arrays._untold, Queries([query])]
+    answers = [shard.masses(log) for shard in shards]
+    splits += [split for one in arrays._untold for split in zip(*one[1:], strict=True)]
+    rows = twin.rows_at(columns.codes, splits, leaf[0])
     label = np.searchsorted(np.unique(y), y)
     fixed = np.full(len(y), int(data.scale))
     n_codes = int((columns.n_bins + columns.special).max())
     want = twin.node_cells(columns.codes, label, fixed, n_codes, 3, rows)
-    assert 0 < len(rows) == arrays.n_rows_at(leaf)
-    np.testing.assert_array_equal(TreeShard.merge(answers).total, want)
+    assert 0 < len(rows) == ahead.sizes(leaf)[0]
+    np.testing.assert_array_equal(TreeShard.merge(answers).total, want.ravel())
 
 
-def test_a_shard_that_lost_its_nodes_replays_the_splits():
+def test_a_shard_that_lost_its_nodes_replays_the_splits(monkeypatch):
+    monkeypatch.setattr("pboost.growth.shard_trees.FEW_BYTES", 400)
+    monkeypatch.setattr("pboost.growth.shard_trees.FEW_SHARE", 0.0)
     shards, arrays, data = grown(ALL["small weights"], 2)
-    told = arrays._told
-    asked = [k for k, one in enumerate(told) if not isinstance(one, SentSplit)]
+    told = arrays.calls.told
+    asked = [k for k, one in enumerate(told) if isinstance(one, Queries)]
     shards[0].begin(data.weight_exponent, data.scale)
-    assert len(asked) > 10
-    assert {told[k].what for k in asked} == {"masses", "heaviest", "cells"}
+    assert len(asked) > 4
+    kinds = {query.what for k in asked for query in told[k].queries}
+    assert kinds == {"masses", "heaviest", "cells", "rows"}
     seen = [shards[0].masses(told[: k + 1]) for k in asked]
     for k, answer in zip(asked[::2], seen[::2], strict=True):
         shards[0].begin(data.weight_exponent, data.scale)
         again = shards[0].masses(told[: k + 1])
         assert again.total.tobytes() == answer.total.tobytes()
         assert again.most.tobytes() == answer.most.tobytes()
+        assert [len(one.y) for one in again.rows] == [len(one.y) for one in answer.rows]
 
 
 def test_callbacks_see_what_they_see_of_one_table():
