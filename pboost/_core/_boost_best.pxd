@@ -3,7 +3,7 @@
 # Where prices are taken from gains, most is what is left. Where comparisons count, most is gain by weight of
 # the rows compared, and a node is split only while those of all rows stay within their bound.
 from pboost._core._boost_count cimport count_node, subtract_child
-from pboost._core._boost_grow cimport cut_node, make_children, may_split, other_child
+from pboost._core._boost_grow cimport cut_node, make_children, may_split, note_leaf, other_child
 from pboost._core._boost_round cimport Node, Open, Round
 from pboost._core.types cimport int32_t, int64_t
 
@@ -82,13 +82,9 @@ cdef inline void begin_best(const Round* r) noexcept nogil:
 
 cdef inline void end_best(const Round* r) noexcept nogil:
     """Leave open nodes as leaves."""
-    cdef Node* node
     while r.state.open > 0:
         r.state.open -= 1
-        node = r.node + r.open[r.state.open].node
-        node.feature = node.low = node.high = -1
-        node.missing = 0
-        node.loss = 0.0
+        note_leaf(r.node + r.open[r.state.open].node)
 
 
 cdef inline Py_ssize_t split_best(const Round* r) noexcept nogil:

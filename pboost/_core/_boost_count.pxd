@@ -1,12 +1,12 @@
 # The masses of a node of a boosted tree by bin: counted, taken over, or what is left of its parent's.
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
-from pboost._core._boost_elsewhere cimport count_there
 from pboost._core._boost_round cimport (
-    AHEAD, CELLS_PER_ROW, FAR_AHEAD, LANES, LOW_UNIT, NEAR_ROWS, Node, Round, is_any, is_packed, n_groups,
+    AHEAD, CELLS_PER_ROW, FAR_AHEAD, LANES, LOW_UNIT, NEAR_ROWS, Node, Round, curvature_in, gradient_in, is_any,
+    is_packed, n_groups,
 )
 from pboost._core._team cimport close_post, load, lock, open_post, plus, unlock
-from pboost._core.types cimport MAX_BINS, int32_t, int64_t
+from pboost._core.types cimport int32_t, int64_t
 
 
 cdef inline int64_t word(double gradient, double curvature) noexcept nogil:
@@ -124,18 +124,41 @@ cdef inline void take_masses(
                     masses[cell], masses[cells + cell] = found[0], found[all.curvature]
 
 
+cdef inline void unpack_masses(const Round* r, const Node* node, double* slot) noexcept nogil:
+    """Turn the masses of a node into pairs of sums, so that those of several partitions can be added up."""
+    cdef Py_ssize_t g, cell, cells
+    cdef double* masses
+    cdef int64_t word
+    for g in range(n_groups(r)):
+        masses, cells = slot + r.group_place[g], <Py_ssize_t>r.group_bins[g] * LANES
+        for cell in range(cells):
+            if g * LANES + cell % LANES >= r.n_lanes:
+                masses[cell] = masses[cells + cell] = 0.0
+            elif is_packed(r, node):
+                word = (<int64_t*>masses)[cell]
+                masses[cell], masses[cells + cell] = gradient_in(word), curvature_in(word)
+
+
+cdef inline void pack_masses(
+    const Round* r, const Node* node, const double* found, double* slot
+) noexcept nogil:
+    """Take the masses of a node from pairs of sums, as `unpack_masses` makes them."""
+    cdef Py_ssize_t g, cell, cells, place
+    for g in range(n_groups(r)):
+        place, cells = r.group_place[g], <Py_ssize_t>r.group_bins[g] * LANES
+        if not is_packed(r, node):
+            memcpy(slot + place, found + place, sizeof(double) * 2 * cells)
+            continue
+        for cell in range(cells):
+            (<int64_t*>slot)[place + cell] = word(found[place + cell], found[place + cells + cell])
+
+
 cdef inline void count_node(const Round* r, const Node* node, double* slot) noexcept nogil:
     """The masses of a node by bin."""
     cdef const int32_t* rows = r.rows + node.start
     cdef Py_ssize_t i, n = node.stop - node.start
     cdef double* low = r.masses + (r.n_slots + r.who) * r.slot
     cdef int64_t* words = r.spare_packed + spare_of(r, node)
-    cdef Counted there
-    if r.elsewhere != NULL:
-        there.found, there.lane = count_there(r.elsewhere, node - r.node), 2 * MAX_BINS
-        there.step, there.curvature = 2, 1
-        take_masses(r, node, slot, &there)
-        return
     if n == r.n_rows and node.depth == 0:
         rows = NULL  # all, in their order
     if r.low == NULL:

@@ -1,14 +1,13 @@
 # Splits of nodes of a boosted tree, and its nodes in preorder.
 from libc.string cimport memcpy, memmove, memset
 
-from pboost._core._boost_columns cimport take_for_node
+from pboost._core._boost_columns cimport take_for_node, take_for_tree
 from pboost._core._boost_count cimport count_node, spare_of, subtract_child
-from pboost._core._boost_elsewhere cimport part_there
-from pboost._core._boost_levels cimport spread_of
+from pboost._core._boost_levels cimport spread_of, squares_in
 from pboost._core._boost_prices cimport take_prices
 from pboost._core._boost_round cimport (
-    CELLS_PER_ROW, Cut, Masses, Node, Open, Round, SAME_MASS, Stack, WORDS, is_pure, kind_of, masses_of,
-    n_groups, own_score, read_bin, step_within, sums_below,
+    CELLS_PER_ROW, Cut, LANES, Masses, Node, Open, Round, SAME_MASS, Stack, State, WORDS, is_any, is_pure,
+    kind_of, masses_of, n_groups, own_score, read_bin, step_within, sums_below,
 )
 from pboost._core._boost_search cimport search
 from pboost._core._side cimport code_goes_right, in_set
@@ -72,6 +71,13 @@ cdef inline int side_of(
     if has_set(node):
         return in_set(subset, code)
     return code_goes_right(code, node.low) if node.high >= 0 else 0
+
+
+cdef inline void put_sides(const Round* r, const Node* node, uint8_t* above) noexcept nogil:
+    """OUT above (256,): on which side each code of the column of a cut lies."""
+    cdef int code
+    for code in range(MAX_BINS):
+        above[code] = side_of(r, node, r.subset + WORDS * (node - r.node), code)
 
 
 # The parting of rows, and of their words if there are any: piece by piece, then the pieces are joined.
@@ -139,14 +145,10 @@ cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_wor
     cdef uint8_t[MAX_BINS] above
     cdef Parting all
     cdef Py_ssize_t n = node.stop - node.start, pieces = pieces_of(r, n)
-    cdef int code
     all.table = NULL
-    if r.elsewhere != NULL or (kind_of(r, node.feature) and (node.high < 0 or node.missing == 0)):
-        for code in range(MAX_BINS):
-            above[code] = side_of(r, node, r.subset + WORDS * (node - r.node), code)
+    if kind_of(r, node.feature) and (node.high < 0 or node.missing == 0):
+        put_sides(r, node, above)
         all.table = above
-    if r.elsewhere != NULL:
-        return part_there(r.elsewhere, node - r.node, node.feature, above, with_words)
     all.r, all.codes, all.cut = r, r.codes + node.feature * r.stride, node.low
     all.rows, all.words = r.rows + node.start, NULL
     if with_words and r.low == NULL:
@@ -154,6 +156,33 @@ cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_wor
     all.spare, all.spare_words = r.spare + spare_of(r, node), r.spare_packed + spare_of(r, node)
     all.step = (n + pieces - 1) // pieces
     return part_rows(&all, r.team, r.who, n)
+
+
+cdef inline void make_root(const Round* r) noexcept nogil:
+    """Make a root of all rows listed, whose masses are to follow."""
+    cdef Py_ssize_t i
+    memset(r.node, 0, sizeof(Node))
+    r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
+    r.node.low = r.node.high = -1
+    take_for_tree(r)
+    memset(r.state, 0, sizeof(State))
+    memset(r.stack, 0, sizeof(Stack) * r.n_takers)
+    for i in range(r.n_takers * r.n_levels):
+        r.slot_of[i] = <int32_t>i
+    r.state.nodes = r.state.open = r.stack.last = 1
+    r.open.node = r.open.slot = 0
+
+
+cdef inline void sum_root(const Round* r) noexcept nogil:
+    """Find the sums of the root from its masses."""
+    cdef Py_ssize_t b, g = 0
+    cdef double gradient, curvature
+    while not is_any(r, r.of_tree, g):
+        g += 1
+    for b in range(r.group_bins[g]):
+        read_bin(r, r.node, r.masses, g * LANES, b, &gradient, &curvature)
+        r.node.gradient += gradient
+        r.node.curvature += curvature
 
 
 cdef inline Node child_of(
@@ -169,8 +198,37 @@ cdef inline Node child_of(
     return child
 
 
+cdef inline bint is_smoothed(const Round* r) noexcept nogil:
+    """Whether cuts of columns of levels depend on how much the steps of rows differ."""
+    return r.has_levels and r.level_smoothing > 0.0
+
+
 cdef inline bint may_split(const Round* r, const Node* node) noexcept nogil:
     return node.depth < r.max_depth and node.stop - node.start >= 2 * max(r.min_leaf, 1)
+
+
+cdef inline void note_leaf(Node* node) noexcept nogil:
+    """Leave a node without a cut."""
+    node.feature = node.low = node.high = -1
+    node.missing = 0
+    node.loss = 0.0
+
+
+cdef inline bint find_cut(
+    const Round* r, Node* node, const double* slot, int counted, double* gradient, double* curvature
+) noexcept nogil:
+    """Find the cut of a node by what it gains there, and keep it; False if there is none. OUT: the sums
+    below."""
+    cdef Masses at = masses_of(r, node)
+    cdef Cut best
+    search(r, node, slot, counted, &best)
+    if best.feature < 0:
+        return False
+    node.loss = best.numerator / best.divisor - own_score(&at)
+    if node.loss < r.min_gain:
+        return False
+    note_cut(r, node, &best, slot, gradient, curvature)
+    return True
 
 
 cdef inline bint cut_node(
@@ -179,29 +237,20 @@ cdef inline bint cut_node(
 ) noexcept nogil:
     """Find the cut of a node and part its rows; False if it stays a leaf."""
     cdef Py_ssize_t n = node.stop - node.start
-    cdef Cut best
-    cdef Masses at = masses_of(r, node)
     cdef int counted
     if is_pure(r, node):
         return False
-    if r.has_levels and r.level_smoothing > 0.0:
-        node.spread = spread_of(r, node)
+    if is_smoothed(r):
+        node.spread = spread_of(r, node, squares_in(r, node))
     take_for_node(r, node)
     take_prices(r, node)
     for counted in range(2):
-        search(r, node, slot, counted, &best)
-        if best.feature < 0:
+        if not find_cut(r, node, slot, counted, gradient, curvature):
             break
-        node.loss = best.numerator / best.divisor - own_score(&at)
-        if node.loss < r.min_gain:
-            break
-        note_cut(r, node, &best, slot, gradient, curvature)
         n_below[0] = part_node(r, node, not is_last)
         if min(n_below[0], n - n_below[0]) >= r.min_leaf:
             return True
-    node.feature = node.low = node.high = -1
-    node.missing = 0
-    node.loss = 0.0
+    note_leaf(node)
     return False
 
 

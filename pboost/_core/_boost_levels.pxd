@@ -6,7 +6,6 @@
 # smoothed levels leave.
 from libc.math cimport rint
 
-from pboost._core._boost_elsewhere cimport squares_there
 from pboost._core._boost_round cimport (
     Cut, LOW_UNIT, Lane, Masses, Node, Round, WORDS, curvature_in, gradient_in, kind_of, own_score,
     read_lane, score_bounded, take_better,
@@ -34,13 +33,8 @@ cdef inline double squares_in(const Round* r, const Node* node) noexcept nogil:
     return squares
 
 
-cdef inline double spread_of(const Round* r, const Node* node) noexcept nogil:
+cdef inline double spread_of(const Round* r, const Node* node, double squares) noexcept nogil:
     """Weighted sum of squares of the Newton steps of a node's rows about their mean."""
-    cdef double squares
-    if r.elsewhere != NULL:
-        squares = squares_there(r.elsewhere, node - r.node)
-    else:
-        squares = squares_in(r, node)
     if r.low != NULL:
         squares *= LOW_UNIT
     return squares - node.gradient * node.gradient / node.curvature

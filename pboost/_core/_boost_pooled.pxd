@@ -12,9 +12,9 @@ from pboost._core._boost_gains cimport (
     is_out, n_parts, order_sets, sets_of,
 )
 from pboost._core._boost_grow cimport (
-    cut_node, make_children, may_split, note_cut, other_child, part_node, take_place,
+    cut_node, is_smoothed, make_children, may_split, note_cut, other_child, part_node, take_place,
 )
-from pboost._core._boost_levels cimport Levels, note_set, spread_of
+from pboost._core._boost_levels cimport Levels, note_set, spread_of, squares_in
 from pboost._core._boost_round cimport (
     Cut, LANES, Lane, Lanes, Masses, Node, Open, PooledCuts, Round, is_any, is_packed, is_pure, kind_of,
     masses_of, n_groups, own_score, read_bin, read_lane, sums_below,
@@ -200,13 +200,12 @@ cdef inline void choose(
                 best, (<float>1.0 - r.pooling) * gain + r.pooling * in_pool[i], gain, r.bundled[i], 0, -1)
 
 
-cdef inline bint cut_pooled(
+cdef inline bint find_pooled(
     const Round* r, Open* at, const float* gains, const Best* shared
 ) noexcept nogil:
-    """Find the cut of a node and part its rows; False if it stays a leaf."""
+    """Find the cut of a node by what cuts gain in all nodes of its level, and keep it; False if there is none."""
     cdef Node* node = r.node + at.node
     cdef const double* slot = r.masses + at.slot * r.slot
-    cdef bint is_last = node.depth + 1 == r.max_depth
     cdef Best best
     if not take_shared(r, node, slot, shared, &best):
         choose(r, node, slot, gains, &best)
@@ -218,7 +217,17 @@ cdef inline bint cut_pooled(
         return False
     node.loss = best.gain
     note_cut(r, node, &best.cut, slot, &at.gradient, &at.curvature)
-    at.n_below = part_node(r, node, not is_last)
+    return True
+
+
+cdef inline bint cut_pooled(
+    const Round* r, Open* at, const float* gains, const Best* shared
+) noexcept nogil:
+    """Find the cut of a node and part its rows; False if it stays a leaf."""
+    cdef Node* node = r.node + at.node
+    if not find_pooled(r, at, gains, shared):
+        return False
+    at.n_below = part_node(r, node, node.depth + 1 != r.max_depth)
     if min(at.n_below, node.stop - node.start - at.n_below) >= r.min_leaf:
         return True
     # Too few rows: the best cut of its own that leaves enough.
@@ -244,8 +253,8 @@ cdef inline void look_at(const Round* r, Open* at) noexcept nogil:
     """Find out whether a node is to be cut: -1 rows below say that it is not."""
     cdef Node* node = r.node + at.node
     at.n_below = -1 if is_pure(r, node) else 0
-    if r.has_levels and r.level_smoothing > 0.0 and at.n_below == 0:
-        node.spread = spread_of(r, node)
+    if is_smoothed(r) and at.n_below == 0:
+        node.spread = spread_of(r, node, squares_in(r, node))
 
 
 cdef inline void do_task(const Round* r, const Level* level, Py_ssize_t i) noexcept nogil:
@@ -341,21 +350,27 @@ cdef inline void begin_levels(const Round* r) noexcept nogil:
     r.state.open = may_split(r, r.node)
 
 
+cdef inline void find_shared(const Round* r, Level* level) noexcept nogil:
+    """Find what cuts gain in the open nodes together."""
+    cdef Py_ssize_t f
+    for f in range(r.d if r.has_levels else 0):
+        if r.set_place[f] >= 0 and not is_out(r, f):
+            order_sets(r, f)
+    do_all(r, level, GAIN)
+    choose_shared(r, &level.shared)
+
+
 cdef inline Py_ssize_t split_level(const Round* r) noexcept nogil:
     """Split the open nodes of a level; returns the number of their rows."""
     cdef Level level
-    cdef Py_ssize_t i, f, n, rows = 0
+    cdef Py_ssize_t i, n, rows = 0
     level.r = r
     level.is_pooled = r.node[r.open.node].depth >= r.pool_from
     for i in range(r.state.open):
         rows += r.node[r.open[i].node].stop - r.node[r.open[i].node].start
     if level.is_pooled:
         do_all(r, &level, LOOK)
-        for f in range(r.d if r.has_levels else 0):
-            if r.set_place[f] >= 0 and not is_out(r, f):
-                order_sets(r, f)
-        do_all(r, &level, GAIN)
-        choose_shared(r, &level.shared)
+        find_shared(r, &level)
     do_all(r, &level, CUT)
     n = open_level(r)
     if n > 0:

@@ -1,6 +1,4 @@
 # The arrays of a round, see `Rounds` in trees/rounds.py, borrowed for one call.
-from cpython.object cimport PyObject
-
 from pboost._core._address cimport address
 from pboost._core._boost_leaf cimport Rows
 from pboost._core._boost_round cimport Node, Open, Passes, Round, Stack, State
@@ -83,9 +81,7 @@ cdef inline Round read_round(arrays, Passes* passes) except *:
         r.per_tree, r.per_split = arrays.per_tree, arrays.per_split
         r.key, r.number = arrays.restraints.key, arrays.number
     read_prices(&r, arrays)
-    r.elsewhere = NULL
-    if arrays.elsewhere is not None:
-        r.elsewhere = <PyObject*>arrays.elsewhere
+    r.rows_by_bin = NULL
     r.pool = NULL
     if arrays.pooling is not None:
         r.gains, r.pool = <float*>address(arrays.pooling.gains), <float*>address(arrays.pooling.pool)

@@ -6,11 +6,9 @@
 # smaller are counted, in the next slot, and the larger has what is left, in the slot of their parent.
 # Masses of few rows are sums of words, at the beginning of the places of groups. The word of a row whose
 # weight is a number of copies is that of one, so many times.
-from cpython.object cimport PyObject
 from libc.math cimport fabs
 from libc.string cimport memset
 
-from pboost._core._boost_elsewhere cimport is_pure_there
 from pboost._core._side cimport in_set
 from pboost._core._team cimport Threads, close_post, load, lock, open_post, plus, unlock
 from pboost._core.types cimport HOLES, MAX_BINS, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -198,8 +196,8 @@ cdef struct Round:
     Py_ssize_t n_gains
     int32_t pool_from
     float pooling
-    # NULL, or an object that is asked where rows are elsewhere, see _boost_elsewhere.pxd.
-    PyObject* elsewhere
+    # NULL, or the number of rows of the searched node by column and bin, (d, 256), if rows are in partitions.
+    const int32_t* rows_by_bin
 
 
 cdef inline int kind_of(const Round* r, Py_ssize_t f) noexcept nogil:
@@ -361,8 +359,6 @@ cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
     anything."""
     cdef double step = node.gradient / node.curvature, slack = 1.0 + fabs(step), gradient, curvature, copies
     cdef Py_ssize_t i, row
-    if r.elsewhere != NULL:
-        return is_pure_there(r.elsewhere, node - r.node, node.gradient, node.curvature)
     for i in range(node.start, node.stop):
         row = i if r.low == NULL else r.rows[i]
         gradient, curvature = gradient_in(r.packed[row]), curvature_in(r.packed[row])

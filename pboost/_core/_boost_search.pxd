@@ -4,7 +4,6 @@
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
-from pboost._core._boost_elsewhere cimport rows_by_bin_there
 from pboost._core._boost_levels cimport search_levels
 from pboost._core._boost_prices cimport price_of, tradeoff_of, worth_of
 from pboost._core._boost_round cimport (
@@ -119,8 +118,8 @@ cdef inline void count_rows(
     """Number of rows of a node in each bin."""
     cdef const uint8_t* codes = r.codes + f * r.stride
     cdef Py_ssize_t i
-    if r.elsewhere != NULL:
-        rows_by_bin_there(r.elsewhere, node - r.node, f, count)
+    if r.rows_by_bin != NULL:
+        memcpy(count, r.rows_by_bin + f * MAX_BINS, sizeof(int32_t) * MAX_BINS)
         return
     for i in range(MAX_BINS):
         count[i] = 0

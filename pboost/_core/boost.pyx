@@ -5,23 +5,27 @@ The caller's arrays (see `Rounds` in trees/rounds.py) are borrowed for one call.
 rows that the tree has not seen, `add_others`. Nothing depends on the order of rows.
 """
 from libc.math cimport fabs, isfinite, rint
-from libc.string cimport memset
 
 from pboost._core._address cimport address
 from pboost._core._boost_best cimport begin_best, end_best, split_best
-from pboost._core._boost_columns cimport take_for_tree
-from pboost._core._boost_count cimport Counted, count_node, spare_of, take_masses
+from pboost._core._boost_count cimport (
+    Counted, count_node, pack_masses, spare_of, subtract_child, take_masses,
+)
 from pboost._core._boost_leaf cimport (
     LossPasses, Leaf, N_LOSSES, OF_CURVATURE, OF_GRADIENT, Rows, SHARES, bound_step, bounded, loss_name, no_far,
     pboost_bounds, pboost_choose_loss_passes, power_below, scale_of, step_of_rows,
 )
-from pboost._core._boost_elsewhere cimport pack_there
-from pboost._core._boost_gains cimport Sets
-from pboost._core._boost_grow cimport grow_together, list_preorder
-from pboost._core._boost_pooled cimport begin_levels, split_level
+from pboost._core._boost_gains cimport Sets, gains_of
+from pboost._core._boost_columns cimport take_for_node
+from pboost._core._boost_grow cimport (
+    find_cut, grow_together, is_smoothed, list_preorder, make_children, make_root, note_leaf, other_child, put_sides,
+    sum_root,
+)
+from pboost._core._boost_levels cimport spread_of
+from pboost._core._boost_pooled cimport Level, begin_levels, find_pooled, find_shared, split_level
 from pboost._core._boost_read cimport read_round, read_rows, residual_of
 from pboost._core._boost_round cimport (
-    LANES, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, is_any, pboost_choose_passes, read_bin,
+    LANES, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, pboost_choose_passes, read_bin,
 )
 from pboost._core._boost_share cimport (
     Added, Gather, Slopes, add_others_part, add_part, far_part, gather_leaf, gather_part, pack_rows,
@@ -31,7 +35,7 @@ from pboost._core._boost_words cimport (
     WordsPass, copies_in, pboost_choose_words_pass, unfold,
 )
 from pboost._core._team cimport Threads, close_post, help, load, open_post, plus, run_ranges, team_at
-from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
+from pboost._core.types cimport MAX_BINS, int8_t, int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum:
     FINE_WORDS = 256
@@ -127,29 +131,28 @@ def is_uneven(arrays, double steepest):
     return 100 * large < some
 
 
-def begin(arrays, double steepest, double most):
-    """Pack the derivatives of the rows listed, and make the root. `steepest` and `most` are the largest
-    size of a gradient and the largest curvature. Returns the powers of two that they are counted in,
-    and the bits of a curvature."""
-    cdef Round r = read_round(arrays, &passes)
-    cdef Rows rows = read_rows(arrays)
-    cdef const double* residual = residual_of(arrays)
-    cdef const double[:, :, :] root = arrays.root
+def units(arrays, double steepest, double most):
+    """Return the powers of two that derivatives are counted in, and the bits of a curvature. `steepest` and
+    `most` are the largest size of a gradient and the largest curvature."""
     cdef int gradient_bits = OF_GRADIENT, curvature_bits = OF_CURVATURE, bits
-    cdef double gradient_scale, curvature_scale, gradient, curvature
-    cdef Py_ssize_t b, n = arrays.n_copies, g = 0
-    cdef Counted counted
-    if r.low != NULL:
+    cdef Py_ssize_t n = arrays.n_copies
+    if arrays.is_wide:
         bits = 52
         while n > 1:
             n, bits = (n + 1) // 2, bits - 1
         gradient_bits = curvature_bits = min(bits, WIDE_BITS)
-    gradient_scale = power_below(steepest, gradient_bits)
-    curvature_scale = power_below(most, curvature_bits)
+    return power_below(steepest, gradient_bits), power_below(most, curvature_bits), curvature_bits
+
+
+def begin(arrays, double gradient_scale, double curvature_scale):
+    """Pack the derivatives of the rows listed, and make the root."""
+    cdef Round r = read_round(arrays, &passes)
+    cdef Rows rows = read_rows(arrays)
+    cdef const double* residual = residual_of(arrays)
+    cdef const double[:, :, :] root = arrays.root
+    cdef Counted counted
     with nogil:
-        if r.elsewhere != NULL:
-            pack_there(r.elsewhere, gradient_scale, curvature_scale)
-        elif residual != NULL and r.low == NULL:
+        if residual != NULL and r.low == NULL:
             words_pass(
                 residual, rows.weight, rows.are_copies, r.rows if r.n < r.n_rows else NULL, r.n,
                 rows.per_limit, gradient_scale, curvature_scale, r.packed)
@@ -157,29 +160,14 @@ def begin(arrays, double steepest, double most):
             if residual != NULL:
                 unfold(&r, &rows, residual)
             pack_rows(&r, &loss_passes, gradient_scale, curvature_scale)
-        memset(r.node, 0, sizeof(Node))
-        r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
-        r.node.low = r.node.high = -1
-        take_for_tree(&r)
+        make_root(&r)
         if root is None or r.low != NULL:
             count_node(&r, r.node, r.masses)
         else:
             counted.found, counted.lane = &root[0, 0, 0], root.strides[0] // sizeof(double)
             counted.step, counted.curvature = root.strides[1] // sizeof(double), root.strides[2] // sizeof(double)
             take_masses(&r, r.node, r.masses, &counted)
-        while not is_any(&r, r.of_tree, g):
-            g += 1
-        for b in range(r.group_bins[g]):
-            read_bin(&r, r.node, r.masses, g * LANES, b, &gradient, &curvature)
-            r.node.gradient += gradient
-            r.node.curvature += curvature
-        memset(r.state, 0, sizeof(State))
-        memset(r.stack, 0, sizeof(Stack) * r.n_takers)
-        for b in range(r.n_takers * r.n_levels):
-            r.slot_of[b] = <int32_t>b
-        r.state.nodes = r.state.open = r.stack.last = 1
-        r.open.node = r.open.slot = 0
-    return gradient_scale, curvature_scale, curvature_bits
+        sum_root(&r)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -223,6 +211,145 @@ def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset,
     cdef Node* out = <Node*>address(nodes)
     with nogil:
         list_preorder(&r, out, &children[0, 0], &subset[0, 0] if has_sets else NULL, &place[0])
+
+
+# ---------------------------------------------------------------------------------------------
+# Growth on sums that partitions of the rows have been asked for.
+
+cdef Round read_open(arrays) except *:
+    """Read the arrays of a round, whose open nodes are those of `open`, (1, k)."""
+    cdef Round r = read_round(arrays, &passes)
+    r.state.open = arrays.open.shape[1]
+    return r
+
+
+cdef int check_masses(const Round* r, const double[:, ::1] masses) except -1:
+    if masses.shape[1] != r.slot:
+        raise ValueError("expected masses by bin of all lanes")
+    return 0
+
+
+def begin_counted(arrays, const double[:, ::1] masses, double squares):
+    """Make the root, given its masses by bin, (1, cells), and the sum of the squares of Newton steps."""
+    cdef Round r = read_open(arrays)
+    check_masses(&r, masses)
+    with nogil:
+        make_root(&r)
+        pack_masses(&r, r.node, &masses[0, 0], r.masses)
+        sum_root(&r)
+        if is_smoothed(&r):
+            r.node.spread = spread_of(&r, r.node, squares)
+
+
+def take_open_masses(arrays, const double[:, ::1] masses):
+    """Put the masses by bin of the open nodes, (k, cells), in their slots."""
+    cdef Round r = read_open(arrays)
+    cdef Py_ssize_t i
+    check_masses(&r, masses)
+    for i in range(min(r.state.open, masses.shape[0])):
+        pack_masses(&r, r.node + r.open[i].node, &masses[i, 0], r.masses + r.open[i].slot * r.slot)
+
+
+def cut_open(arrays, bint is_pooled, rows_by_bin=None):
+    """Find the cuts of the open nodes, by what they gain in all of them together, or in each; given the number
+    of rows by column and bin, (k, d, 256), of the cuts that leave enough rows on each side. `n_below` of
+    `open` becomes 0, and -1 of a node without a cut."""
+    cdef Round r = read_open(arrays)
+    cdef const int32_t[:, :, ::1] rows = rows_by_bin
+    cdef Level level
+    cdef Open* at
+    cdef Py_ssize_t i
+    cdef bint is_cut
+    if rows is not None and (
+            rows.shape[0] != r.state.open or rows.shape[1] != r.d or rows.shape[2] != MAX_BINS):
+        raise ValueError("cut_open: expected rows by column and bin of all open nodes")
+    with nogil:
+        level.r = &r
+        for i in range(r.state.open):
+            r.open[i].n_below = 0
+        if is_pooled and r.state.open > 0:
+            find_shared(&r, &level)
+        for i in range(r.state.open):
+            at = r.open + i
+            if is_pooled:
+                is_cut = find_pooled(&r, at, gains_of(&r, i), &level.shared)
+            else:
+                if rows is not None:
+                    r.rows_by_bin = &rows[i, 0, 0]
+                take_for_node(&r, r.node + at.node)
+                is_cut = find_cut(
+                    &r, r.node + at.node, r.masses + at.slot * r.slot, rows is not None, &at.gradient,
+                    &at.curvature)
+            if not is_cut:
+                note_leaf(r.node + at.node)
+                at.n_below = -1
+
+
+def open_sides(arrays, uint8_t[:, ::1] above):
+    """OUT above (k, 256): on which sides of the cuts of the open nodes the codes of their columns lie."""
+    cdef Round r = read_open(arrays)
+    cdef Py_ssize_t i
+    if above.shape[0] != r.state.open or above.shape[1] != MAX_BINS:
+        raise ValueError("open_sides: expected sides of all codes")
+    for i in range(r.state.open):
+        put_sides(&r, r.node + r.open[i].node, &above[i, 0])
+
+
+def split_open(
+    arrays, const int8_t[::1] counted, const int32_t[::1] slot, double[:, ::1] masses,
+    const double[:, ::1] squares
+):
+    """Make the children of the open nodes, whose `n_below` are known.
+
+    `counted` (k,) is the side of the child whose masses by bin are in `masses` (n, cells), in the order of the
+    nodes, -1 where children are not split; squares (k, 2) are of the Newton steps of both. The smaller child
+    gets `slot` (k,), the larger that of its parent. WORK masses.
+    """
+    cdef Round r = read_open(arrays)
+    cdef Py_ssize_t i, k = 0, side, n = r.state.open
+    cdef Node* node
+    cdef Node* small
+    cdef double* whole
+    cdef double* part
+    cdef Open at
+    check_masses(&r, masses)
+    if not counted.shape[0] == slot.shape[0] == squares.shape[0] == n or squares.shape[1] != 2:
+        raise ValueError("split_open: arrays of different sizes")
+    for i in range(n):
+        k += counted[i] >= 0
+    if k != masses.shape[0]:
+        raise ValueError("split_open: expected masses of all children that are counted")
+    with nogil:
+        k = 0
+        for i in range(n):
+            at = r.open[i]
+            small = make_children(&r, at.node, at.n_below, at.gradient, at.curvature)
+            if counted[i] < 0:
+                continue
+            node = r.node + at.node
+            if is_smoothed(&r):
+                for side in range(2):
+                    r.node[node.child + side].spread = spread_of(
+                        &r, r.node + node.child + side, squares[i, side])
+            whole, part = r.masses + at.slot * r.slot, r.masses + slot[i] * r.slot
+            if r.node + node.child + counted[i] != small:
+                take_rest(&r, node, whole, &masses[k, 0])
+            pack_masses(&r, small, &masses[k, 0], part)
+            subtract_child(&r, node, small, other_child(&r, small), whole, part)
+            k += 1
+
+
+cdef void take_rest(const Round* r, const Node* node, const double* whole, double* part) noexcept nogil:
+    """IN/OUT part: the masses of one child of a node become those of the other."""
+    cdef Py_ssize_t lane, b, cell
+    cdef double gradient, curvature
+    for lane in range(r.n_lanes):
+        for b in range(r.group_bins[lane // LANES]):
+            read_bin(r, node, whole, lane, b, &gradient, &curvature)
+            cell = r.group_place[lane // LANES] + b * LANES + lane % LANES
+            part[cell] = gradient - part[cell]
+            cell += <Py_ssize_t>r.group_bins[lane // LANES] * LANES
+            part[cell] = curvature - part[cell]
 
 
 # ---------------------------------------------------------------------------------------------

@@ -9,20 +9,20 @@ from libc.math cimport fabs
 
 from pboost._core import boost
 from pboost._core._address cimport address
-from pboost._core._boost_count cimport count_node
-from pboost._core._boost_grow cimport Parting, part_rows
+from pboost._core._boost_count cimport count_node, unpack_masses
+from pboost._core._boost_grow cimport Parting, part_rows, pieces_of
 from pboost._core._boost_leaf cimport (
     Far, IS_OF_MARGIN, Leaf, Look, LossPasses, Rows, Step, begin_step, bound_step, no_far, pboost_bounds, scale_of,
     sums_part, take_look,
 )
 from pboost._core._boost_levels cimport squares_in
 from pboost._core._boost_read cimport read_round, read_rows
-from pboost._core._boost_round cimport Node, Passes, Round, is_pure, kind_of, read_bin
+from pboost._core._boost_round cimport Node, Passes, Round, add_to, is_pure
 from pboost._core._boost_share cimport (
     Gather, Slopes, far_part, gather_leaf, gather_part, pack_rows, slopes_part,
 )
 from pboost._core._team cimport run_ranges
-from pboost._core.types cimport HOLES, MAX_BINS, int32_t, uint8_t
+from pboost._core.types cimport MAX_BINS, int8_t, int32_t, int64_t, uint8_t
 
 cdef Passes* passes = <Passes*><size_t>boost.PASSES[0]
 cdef LossPasses* loss_passes = <LossPasses*><size_t>boost.PASSES[1]
@@ -39,12 +39,6 @@ cdef inline Node node_at(const Round* r, Py_ssize_t start, Py_ssize_t stop) noex
     node.start, node.stop = <int32_t>start, <int32_t>stop
     node.depth = stop - start < r.n
     return node
-
-
-cdef int check_rows(arrays, Py_ssize_t start, Py_ssize_t stop) except -1:
-    if not 0 <= start <= stop <= arrays.n_listed:
-        raise ValueError("expected rows of the arrays")
-    return 0
 
 
 def farthest(arrays):
@@ -104,107 +98,171 @@ def pack(arrays, double gradient_scale, double curvature_scale):
         pack_rows(&r, loss_passes, gradient_scale, curvature_scale)
 
 
-def count(arrays, Py_ssize_t start, Py_ssize_t stop, double[:, :, ::1] out):
-    """OUT the masses of rows by bin, (n_lanes, 256, 2)."""
+# ---------------------------------------------------------------------------------------------
+# Nodes. Rows of a node stand from `spans[i, 0]` to before `spans[i, 1]`.
+
+cdef int check_spans(arrays, const int64_t[:, ::1] spans) except -1:
+    cdef Py_ssize_t i
+    for i in range(spans.shape[0]):
+        if spans.shape[1] != 2 or not 0 <= spans[i, 0] <= spans[i, 1] <= arrays.n_listed:
+            raise ValueError("expected spans of rows of the arrays")
+    return 0
+
+
+cdef inline void count_into(const Round* r, const Node* node, double* masses) noexcept nogil:
+    """OUT: the masses of a node by bin, as pairs of sums."""
+    count_node(r, node, masses)
+    unpack_masses(r, node, masses)
+
+
+def count(arrays, const int64_t[:, ::1] spans, double[:, ::1] masses):
+    """OUT masses (k, cells): those of nodes by bin."""
     cdef Round r = read_round(arrays, passes)
-    cdef Node node = node_at(&r, start, stop)
-    cdef Py_ssize_t lane, b
-    check_rows(arrays, start, stop)
-    if out.shape[0] != r.n_lanes or out.shape[1] != MAX_BINS or out.shape[2] != 2:
+    cdef Py_ssize_t i
+    cdef Node node
+    check_spans(arrays, spans)
+    if masses.shape[0] != spans.shape[0] or masses.shape[1] != r.slot:
         raise ValueError("count: expected masses of all lanes")
     with nogil:
-        count_node(&r, &node, r.masses)
-        for lane in range(r.n_lanes):
-            for b in range(r.n_bins[lane] + (kind_of(&r, lane) & HOLES)):
-                read_bin(&r, &node, r.masses, lane, b, &out[lane, b, 0], &out[lane, b, 1])
+        for i in range(spans.shape[0]):
+            node = node_at(&r, spans[i, 0], spans[i, 1])
+            count_into(&r, &node, &masses[i, 0])
 
 
-def part(
-    arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, const uint8_t[::1] above, bint with_words
+def count_rows(arrays, const int64_t[:, ::1] spans, double[:, :, ::1] found):
+    """IN/OUT found (k, d, 256): the number of rows of nodes by column and bin is added."""
+    cdef Round r = read_round(arrays, passes)
+    cdef Py_ssize_t i, f, k
+    check_spans(arrays, spans)
+    if found.shape[0] != spans.shape[0] or found.shape[1] != r.d or found.shape[2] != MAX_BINS:
+        raise ValueError("count_rows: expected numbers of all columns")
+    with nogil:
+        for i in range(spans.shape[0]):
+            for f in range(r.d):
+                for k in range(spans[i, 0], spans[i, 1]):
+                    found[i, f, r.codes[f * r.stride + r.rows[k]]] += 1.0
+
+
+def split(
+    arrays, const int64_t[:, ::1] spans, const int32_t[::1] feature, const uint8_t[:, ::1] above,
+    const int8_t[::1] counted, bint with_words, double[::1] n_below
 ):
-    """Part rows by the sides of the codes of a column, (256,); returns how many are below."""
+    """Part the rows of nodes by the sides of the codes of a column, `above` (k, 256), and the words of those
+    whose children are split, too: `counted` of others is -1. OUT n_below (k,): how many rows are below."""
     cdef Round r = read_round(arrays, passes)
-    cdef Py_ssize_t n = stop - start, n_below
     cdef Parting all
-    check_rows(arrays, start, stop)
-    if not 0 <= feature < r.d or above.shape[0] != MAX_BINS:
-        raise ValueError("part: expected a column, and sides of all codes")
-    if n == 0:
-        return 0
-    all.r, all.codes, all.table, all.cut = &r, r.codes + feature * r.stride, &above[0], 0
-    all.rows, all.words = r.rows + start, NULL
-    if with_words and r.low == NULL:
-        all.words = r.packed + start
-    all.spare, all.spare_words, all.step = r.spare, r.spare_packed, n
+    cdef Py_ssize_t i, n, pieces, k = spans.shape[0]
+    check_spans(arrays, spans)
+    if not feature.shape[0] == above.shape[0] == counted.shape[0] == n_below.shape[0] == k:
+        raise ValueError("split: arrays of different sizes")
+    if above.shape[1] != MAX_BINS or (k and not 0 <= min(feature) <= max(feature) < r.d):
+        raise ValueError("split: expected columns, and sides of all codes")
+    all.r, all.cut, all.spare, all.spare_words = &r, 0, r.spare, r.spare_packed
     with nogil:
-        n_below = part_rows(&all, r.team, r.who, n)
-    return n_below
+        for i in range(k):
+            n = spans[i, 1] - spans[i, 0]
+            n_below[i] = 0.0
+            if n == 0:
+                continue
+            all.codes, all.table = r.codes + feature[i] * r.stride, &above[i, 0]
+            all.rows, all.words = r.rows + spans[i, 0], NULL
+            if with_words and counted[i] >= 0 and r.low == NULL:
+                all.words = r.packed + spans[i, 0]
+            pieces = pieces_of(&r, n)
+            all.step = (n + pieces - 1) // pieces
+            n_below[i] = part_rows(&all, r.team, r.who, n)
 
 
-def are_pure(arrays, Py_ssize_t start, Py_ssize_t stop, double gradient, double curvature):
-    """Return whether the Newton steps of rows are that of the node which has these sums."""
+def look_at(
+    arrays, const int64_t[:, ::1] spans, const double[:, ::1] sums, double[::1] mixed, double[::1] squares
+):
+    """Look at the rows of nodes. OUT mixed (k,): 1 unless their Newton steps are that of the node, whose sums
+    of derivatives are `sums` (k, 2); squares (k or 0,): the sums of the squares of Newton steps."""
     cdef Round r = read_round(arrays, passes)
-    cdef Node node = node_at(&r, start, stop)
-    cdef bint found
-    check_rows(arrays, start, stop)
-    node.gradient, node.curvature = gradient, curvature
+    cdef Py_ssize_t i
+    cdef Node node
+    check_spans(arrays, spans)
+    if not sums.shape[0] == mixed.shape[0] == spans.shape[0] or sums.shape[1] != 2:
+        raise ValueError("look_at: arrays of different sizes")
     with nogil:
-        found = is_pure(&r, &node)
-    return found
-
-
-def squares(arrays, Py_ssize_t start, Py_ssize_t stop):
-    """Return the sum of the squares of the Newton steps of rows, see `spread_of` in _boost_levels.pxd."""
-    cdef Round r = read_round(arrays, passes)
-    cdef Node node = node_at(&r, start, stop)
-    check_rows(arrays, start, stop)
-    return squares_in(&r, &node)
+        for i in range(spans.shape[0]):
+            node = node_at(&r, spans[i, 0], spans[i, 1])
+            node.gradient, node.curvature = sums[i, 0], sums[i, 1]
+            mixed[i] = not is_pure(&r, &node)
+            if i < squares.shape[0]:
+                squares[i] = squares_in(&r, &node)
 
 
 # ---------------------------------------------------------------------------------------------
 # Leaves.
 
-def gather(arrays, Py_ssize_t start, Py_ssize_t stop):
-    """Gather the rows of a leaf for `sums`; returns the bounds of `farthest`, the greatest weight and the
-    number of copies."""
+cdef double* leaf_weights(arrays, const Rows* rows) except? NULL:
+    """The place for weights of leaves; NULL where all are 1."""
+    return NULL if rows.weight == NULL else <double*>address(arrays.leaf_weight)
+
+
+def gather(arrays, const int64_t[:, ::1] spans, double[:, ::1] found):
+    """Gather the rows of leaves for `sums`. OUT found (k, 5): the bounds of `farthest`, the greatest weight and
+    the number of copies."""
     cdef Round r = read_round(arrays, passes)
     cdef Rows rows = read_rows(arrays)
-    cdef double* weight = NULL
+    cdef double* weight = leaf_weights(arrays, &rows)
+    cdef Py_ssize_t i
     cdef Leaf leaf
     cdef Gather all
-    check_rows(arrays, start, stop)
-    if rows.weight != NULL:
-        weight = <double*>address(arrays.leaf_weight)
+    check_spans(arrays, spans)
+    if found.shape[0] != spans.shape[0] or found.shape[1] != 5:
+        raise ValueError("gather: expected five numbers of each leaf")
     leaf.who, leaf.passes = 0, loss_passes
     with nogil:
-        gather_leaf(&r, &rows, &leaf, &all, start, start, weight, stop - start)
-        run_ranges(leaf.team, 0, leaf.n, r.share, gather_part, &all)
-    return leaf.far.u, leaf.far.y, leaf.far.size, leaf.step.heaviest, leaf.step.n_copies
+        for i in range(spans.shape[0]):
+            gather_leaf(
+                &r, &rows, &leaf, &all, spans[i, 0], spans[i, 0], weight, spans[i, 1] - spans[i, 0])
+            run_ranges(leaf.team, 0, leaf.n, r.share, gather_part, &all)
+            found[i, 0], found[i, 1], found[i, 2] = leaf.far.u, leaf.far.y, leaf.far.size
+            found[i, 3], found[i, 4] = leaf.step.heaviest, leaf.step.n_copies
 
 
 def sums(
-    arrays, Py_ssize_t start, Py_ssize_t stop, double step, bint is_raised, double slope_scale,
-    double bend_scale
+    arrays, const int64_t[:, ::1] spans, const double[::1] step, const uint8_t[::1] is_raised,
+    const double[:, ::1] scale, double[:, ::1] found
 ):
-    """Return the sums of slopes and curvatures of rows that are gathered, where they add `step`."""
+    """OUT found (k, 2): the sums of slopes and curvatures of leaves whose rows are gathered, where they add
+    `step` (k,), in units of 1 / `scale` (k, 2)."""
     cdef Round r = read_round(arrays, passes)
     cdef Rows rows = read_rows(arrays)
-    cdef double* weight = NULL
+    cdef double* weight = leaf_weights(arrays, &rows)
+    cdef Py_ssize_t i, k = spans.shape[0]
     cdef Leaf leaf
     cdef Gather all
     cdef Look look
-    check_rows(arrays, start, stop)
-    if rows.weight != NULL:
-        weight = <double*>address(arrays.leaf_weight)
+    check_spans(arrays, spans)
+    if not step.shape[0] == is_raised.shape[0] == scale.shape[0] == found.shape[0] == k:
+        raise ValueError("sums: arrays of different sizes")
     leaf.who, leaf.passes = 0, loss_passes
+    look.leaf, look.in_hand = &leaf, 0
     with nogil:
-        gather_leaf(&r, &rows, &leaf, &all, start, start, weight, stop - start)
-        leaf.step.at, leaf.step.is_raised = step, is_raised
-        leaf.step.slope_scale, leaf.step.bend_scale = slope_scale, bend_scale
-        leaf.step.slope_sum = leaf.step.bend_sum = 0.0
-        look.leaf, look.in_hand = &leaf, 0
-        run_ranges(leaf.team, 0, leaf.n, r.share, sums_part, &look)
-    return leaf.step.slope_sum, leaf.step.bend_sum
+        for i in range(k):
+            gather_leaf(
+                &r, &rows, &leaf, &all, spans[i, 0], spans[i, 0], weight, spans[i, 1] - spans[i, 0])
+            leaf.step.at, leaf.step.is_raised = step[i], is_raised[i]
+            leaf.step.slope_scale, leaf.step.bend_scale = scale[i, 0], scale[i, 1]
+            leaf.step.slope_sum = leaf.step.bend_sum = 0.0
+            run_ranges(leaf.team, 0, leaf.n, r.share, sums_part, &look)
+            found[i, 0], found[i, 1] = leaf.step.slope_sum, leaf.step.bend_sum
+
+
+def add(arrays, const int64_t[:, ::1] spans, const double[::1] value):
+    """Add a number to the decision values of the rows of each leaf."""
+    cdef Round r = read_round(arrays, passes)
+    cdef double* f = <double*>address(arrays.f)
+    cdef Py_ssize_t i
+    check_spans(arrays, spans)
+    if value.shape[0] != spans.shape[0]:
+        raise ValueError("add: arrays of different sizes")
+    with nogil:
+        for i in range(spans.shape[0]):
+            add_to(f, r.rows + spans[i, 0], spans[i, 1] - spans[i, 0], value[i])
 
 
 def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, bint solved):

@@ -52,42 +52,58 @@ class Sizes(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Begins a tree: derivatives are counted in these units."""
+    """Begins a tree, whose derivatives are counted in these units; asks for what the root holds."""
 
     gradient: float
     curvature: float
     is_wide: bool
+    wants_squares: bool
 
 
-class At(NamedTuple):
-    """A node, by its parent (-1: the root) and on which side of it it lies."""
+class Split(NamedTuple):
+    """Splits nodes of a level; asks for their numbers of rows below, and for what children hold.
 
-    node: int
-    parent: int
-    is_above: bool
+    The root has the number 0, the children of the i-th node that has been split since the tree
+    began 2 i + 1 and 2 i + 2.
+
+    Attributes
+    ----------
+    node, feature : ndarray of int32, shape (k,)
+        The nodes, and the columns that they compare.
+    above : ndarray of uint8, shape (k, 256)
+        On which side the rows of each code lie.
+    counted : ndarray of int8, shape (k,)
+        Which child the masses by bin are wanted of; -1: none, the children are leaves.
+    sums : ndarray of float64, shape (k, 3, 2)
+        Sums of the derivatives of each node and of its children.
+    wants_squares : bool
+        Whether the sums of the squares of Newton steps are wanted.
+    """
+
+    node: IntArray
+    feature: IntArray
+    above: NDArray[np.uint8]
+    counted: NDArray[np.int8]
+    sums: FloatArray
+    wants_squares: bool
 
 
-class Parted(NamedTuple):
-    """Parts the rows of a node by the sides of the codes of a column; asks how many are below."""
+class Counted(NamedTuple):
+    """Asks for the masses by bin of nodes."""
 
-    at: At
-    feature: int
-    side: NDArray[np.uint8]
-    with_words: bool
+    node: IntArray
 
 
-class Asked(NamedTuple):
-    """Asks about a node: the name of a method of `RoundShard`, and its numbers."""
+class Tallied(NamedTuple):
+    """Asks for the numbers of rows of nodes by column and bin."""
 
-    at: At
-    what: str
-    numbers: tuple[float, ...] = ()
+    node: IntArray
 
 
 class Gathered(NamedTuple):
-    """Ends a tree, of these leaves; asks for what bounds their losses, and weights and copies."""
+    """Ends a tree with these leaves; asks for bounds of their losses, weights and copies."""
 
-    leaves: list[At]
+    leaves: IntArray
 
 
 class Looked(NamedTuple):
@@ -95,7 +111,7 @@ class Looked(NamedTuple):
 
     leaf: IntArray
     step: FloatArray
-    is_raised: NDArray[np.bool_]
+    is_raised: NDArray[np.uint8]
     scale: FloatArray
 
 
@@ -194,9 +210,8 @@ class RoundShard:
         self._sign = -1.0 if loss.name in kernel.OF_MARGIN else 1.0
         self._seen = 0
         self._has_slopes = self._has_words = False
-        self._span: dict[int, tuple[int, int]] = {}
-        self._middle: dict[int, int] = {}
-        self._leaves: list[tuple[int, int]] = []
+        self._spans: list[tuple[int, int]] = []
+        self._leaves = np.empty((0, 2), dtype=np.int64)
 
     merge = staticmethod(TreeShard.merge)
 
@@ -231,9 +246,9 @@ class RoundShard:
             return None
         return Answer(np.array(kernel.sizes(self._rounds, told.steepest), dtype=float), _NO_NUMBERS)
 
-    def _packed(self, told: Packed, _: bool) -> Answer:
+    def _packed(self, told: Packed, is_asked: bool) -> Answer | None:
         arrays, n = self._rounds, len(self._listed)
-        self._span, self._middle = {0: (0, n)}, {}
+        self._spans = [(0, n)]
         arrays.n_listed, arrays.rows[:n] = n, self._listed
         self._has_words = not self._is_past
         if self._has_words:
@@ -244,68 +259,84 @@ class RoundShard:
                 arrays.low = np.empty(len(arrays.packed), dtype=np.int64)
             kernel.pack(arrays, told.gradient, told.curvature)
         self._has_slopes = False
-        return Answer(_NOTHING, _NO_NUMBERS)
-
-    def _rows_at(self, at: At) -> tuple[int, int]:
-        """Return from where to where the rows of a node stand."""
-        if at.node not in self._span:
-            (start, stop), middle = self._span[at.parent], self._middle[at.parent]
-            self._span[at.node] = (middle, stop) if at.is_above else (start, middle)
-        return self._span[at.node]
-
-    def _parted(self, told: Parted, _: bool) -> Answer:
-        start, stop = self._rows_at(told.at)
-        with_words = told.with_words and self._has_words
-        n = kernel.part(self._rounds, start, stop, told.feature, told.side, with_words)
-        self._middle[told.at.node] = start + n
-        return Answer(np.array([float(n)]), _NO_NUMBERS)
-
-    def _asked(self, told: Asked, is_asked: bool) -> Answer | None:
-        rows = self._rows_at(told.at)
         if not is_asked:
             return None
-        found: Answer = getattr(self, told.what)(*rows, *told.numbers)
-        return found
-
-    def count(self, start: int, stop: int) -> Answer:
-        """Return the masses of rows by bin, (d, 256, 2)."""
-        found = np.zeros((len(self._rounds.codes), MAX_BINS, 2))
-        kernel.count(self._rounds, start, stop, found)
+        found, (squares, masses) = self._room(1, 1)
+        spans = self._spans_of([0])
+        kernel.count(arrays, spans, masses)
+        if told.wants_squares:
+            kernel.look_at(arrays, spans, np.ones((1, 2)), np.empty(1), squares)
         return Answer(found, _NO_NUMBERS)
 
-    def are_mixed(self, start: int, stop: int, gradient: float, curvature: float) -> Answer:
-        """Return 1 unless rows have the Newton step of their node."""
-        are_pure = kernel.are_pure(self._rounds, start, stop, gradient, curvature)
-        return Answer(_NOTHING, np.array([float(not are_pure)]))
+    def _room(self, n_numbers: int, n_nodes: int) -> tuple[FloatArray, tuple[FloatArray, ...]]:
+        """Return an array for an answer, and its parts: numbers, and masses of nodes by bin."""
+        cells = self._rounds.masses.shape[1]
+        found = np.zeros(n_numbers + n_nodes * cells)
+        return found, (found[:n_numbers], found[n_numbers:].reshape(n_nodes, cells))
 
-    def squares(self, start: int, stop: int) -> Answer:
-        """Return the sum of the squares of the Newton steps of rows."""
-        return Answer(np.array([kernel.squares(self._rounds, start, stop)]), _NO_NUMBERS)
+    def _spans_of(self, nodes: Any) -> NDArray[np.int64]:
+        """Return from where to where the rows of nodes stand, (k, 2)."""
+        return np.array([self._spans[node] for node in nodes], dtype=np.int64).reshape(-1, 2)
 
-    def rows_by_bin(self, start: int, stop: int, feature: int) -> Answer:
-        """Return the number of rows of each code of a column, (256,)."""
-        codes = self._rounds.codes[feature, self._rounds.rows[start:stop]]
-        return Answer(np.bincount(codes, minlength=MAX_BINS).astype(float), _NO_NUMBERS)
-
-    def _gathered(self, told: Gathered, is_asked: bool) -> Answer | None:
-        self._leaves = [self._rows_at(at) for at in told.leaves]
-        if self._is_past:
-            return None
-        found = [kernel.gather(self._rounds, *rows) for rows in self._leaves]
+    def _split(self, told: Split, is_asked: bool) -> Answer | None:
+        arrays, k = self._rounds, len(told.node)
+        spans, is_counted = self._spans_of(told.node), told.counted >= 0
+        mixed = np.ones((k, 3))
+        if is_asked and told.node[0] == 0:
+            kernel.look_at(arrays, spans[:1], told.sums[:1, 0].copy(), mixed[0, :1], _NO_NUMBERS)
+        n_counted = int(is_counted.sum())
+        found, (numbers, masses) = self._room(3 * k, n_counted if is_asked else 0)
+        what = told.feature, told.above, told.counted, self._has_words
+        kernel.split(arrays, spans, *what, numbers[:k])
+        first = len(self._spans)
+        for (start, stop), n_below in zip(spans.tolist(), numbers[:k].tolist(), strict=True):
+            middle = start + int(n_below)
+            self._spans += [(start, middle), (middle, stop)]
         if not is_asked:
             return None
-        most = [(self._sign * u, y, size, heaviest) for u, y, size, heaviest, _ in found]
-        return Answer(np.array([float(copies) for *_, copies in found]), np.array(most))
+        children = np.array(self._spans[first:], dtype=np.int64).reshape(k, 2, 2)[is_counted]
+        each = children.reshape(-1, 2), told.sums[is_counted, 1:].reshape(-1, 2)
+        are_mixed, squares = np.empty((2, 2 * n_counted))
+        kernel.look_at(arrays, *each, are_mixed, squares if told.wants_squares else _NO_NUMBERS)
+        mixed[is_counted, 1:] = are_mixed.reshape(-1, 2)
+        if told.wants_squares:
+            numbers[k:].reshape(k, 2)[is_counted] = squares.reshape(-1, 2)
+        of_side = children[np.arange(n_counted), told.counted[is_counted]]
+        kernel.count(arrays, np.ascontiguousarray(of_side), masses)
+        return Answer(found, mixed)
+
+    def _counted(self, told: Counted, is_asked: bool) -> Answer | None:
+        if not is_asked:
+            return None
+        found, (_, masses) = self._room(0, len(told.node))
+        kernel.count(self._rounds, self._spans_of(told.node), masses)
+        return Answer(found, _NO_NUMBERS)
+
+    def _tallied(self, told: Tallied, is_asked: bool) -> Answer | None:
+        if not is_asked:
+            return None
+        found = np.zeros((len(told.node), len(self._rounds.codes), MAX_BINS))
+        kernel.count_rows(self._rounds, self._spans_of(told.node), found)
+        return Answer(found, _NO_NUMBERS)
+
+    def _gathered(self, told: Gathered, is_asked: bool) -> Answer | None:
+        self._leaves = self._spans_of(told.leaves)
+        if self._is_past:
+            return None
+        found = np.empty((len(told.leaves), 5))
+        kernel.gather(self._rounds, self._leaves, found)
+        if not is_asked:
+            return None
+        found[:, 0] *= self._sign
+        return Answer(found[:, 4], found[:, :4])
 
     def _looked(self, told: Looked, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        sums = []
-        for k, leaf in enumerate(told.leaf.tolist()):
-            (start, stop), (of_slope, of_bend) = self._leaves[leaf], told.scale[k]
-            look = told.step[k], told.is_raised[k], of_slope, of_bend
-            sums.append(kernel.sums(self._rounds, start, stop, *look))
-        return Answer(np.array(sums), _NO_NUMBERS)
+        sums = np.empty((len(told.leaf), 2))
+        look = told.step, told.is_raised, told.scale
+        kernel.sums(self._rounds, self._leaves[told.leaf], *look, sums)
+        return Answer(sums, _NO_NUMBERS)
 
     def _fitted(self, told: Fitted, _: bool) -> None:
         rounds, rows = self._rounds, self._listed.astype(np.intp)
@@ -313,17 +344,16 @@ class RoundShard:
         rounds.f[rows] += tree.value[nodes_of_rows(tree, rounds.problem, rows)]
 
     def _added(self, told: Added, _: bool) -> None:
-        f, rows = self._rounds.f, self._rounds.rows
-        for (start, stop), value in zip(self._leaves, told.value, strict=True):
-            f[rows[start:stop]] += value
+        kernel.add(self._rounds, self._leaves, told.value)
 
     _DO: Mapping[type, Any] = {
         Farthest: _farthest,
         Slopes: _slopes,
         Sizes: _sizes,
         Packed: _packed,
-        Parted: _parted,
-        Asked: _asked,
+        Split: _split,
+        Counted: _counted,
+        Tallied: _tallied,
         Gathered: _gathered,
         Looked: _looked,
         Added: _added,

@@ -64,8 +64,6 @@ class Rounds:
         Decision values; they are changed.
     """
 
-    #: What is asked where rows are elsewhere, see `ShardedRounds`.
-    elsewhere: Any = None
     #: Whether columns that no row tells apart may share a lane, which rows elsewhere may do.
     shares_lanes = True
 
@@ -148,19 +146,22 @@ class Rounds:
         self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
         ends = np.cumsum(2 * GROUP_LANES * self.group_bins.astype(np.int64))
         self.group_place = np.concatenate([[0], ends[:-1]])
-        slots, takers = 1 + min(self.max_depth, int(n).bit_length()), self.n_threads
-        kept = SLOT_BYTES // (8 * int(ends[-1]))
-        if of_level:
-            slots, takers = open_nodes(self.max_depth, n), 1
-        elif self.max_leaves:
-            slots, takers = max(3, min(min(self.max_leaves, n) + 2, kept)), 1
-        elif slots * takers > kept:
-            takers = 1  # the others help with its nodes
+        slots, takers = open_nodes(self.max_depth, n), 1
+        if not of_level:
+            slots, takers = self._slots(SLOT_BYTES // (8 * int(ends[-1])))
         self.n_slots = slots * takers
         self.slot_of = np.empty((takers, slots), dtype=np.int32)
         # Each thread has scratch for wide sums, and several for sums of some rows.
         scratch = self.n_threads if self.n_threads == 1 else 2 * self.n_threads
         self.masses = np.empty((self.n_slots + scratch, int(ends[-1])))
+
+    def _slots(self, kept: int) -> tuple[int, int]:
+        """Return places for masses of a thread, and threads with some, of `kept` if there are so many."""
+        n, takers = len(self.y), self.n_threads
+        if self.max_leaves:
+            return max(3, min(min(self.max_leaves, n) + 2, kept)), 1
+        slots = 1 + min(self.max_depth, int(n).bit_length())
+        return slots, 1 if slots * takers > kept else takers  # the others help with its nodes
 
     def _make_lists(self) -> None:
         """Make the lists of the columns that a tree and a node are searched in, if not in all."""
@@ -239,16 +240,25 @@ class Rounds:
             self.low = np.empty(len(self.packed), dtype=np.int64)
         self.number += 1
         self.comparisons = self.bound_of(self.number)
-        *units, bits = boost.begin(self, self.steepest, self.most_curved)
+        *units, bits = boost.units(self, self.steepest, self.most_curved)
+        self._begin(*units)
         self._count_in(*units)
-        while not boost.grow(self, CELLS_AS_ONE * threads.CELLS_PER_CALL):
-            threads.check_stop()
+        self._grow_nodes()
         grown = self._listed(units[1] / units[0], bits)
         unit = units[1] / units[0]
         self._find_steps(grown, unit)
         if self.restraints.direction is not None:
             self._bound_steps(grown.nodes, self.steps.rate * unit)
         return grown
+
+    def _begin(self, of_gradient: float, of_curvature: float) -> None:
+        """Make the words of rows, in these units, and the root."""
+        boost.begin(self, of_gradient, of_curvature)
+
+    def _grow_nodes(self) -> None:
+        """Split nodes until none is open."""
+        while not boost.grow(self, CELLS_AS_ONE * threads.CELLS_PER_CALL):
+            threads.check_stop()
 
     def list_rows(self, rows: IntArray) -> None:
         """Take over on which rows a tree is grown."""

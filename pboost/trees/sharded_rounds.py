@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import Any, ClassVar, Protocol, TypeVar
+import heapq
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost import threads
+from pboost._core import boost
 from pboost._core import round_shard as kernel
 from pboost.data.columns import MAX_BINS
 from pboost.data.engines import Engine
@@ -18,29 +19,29 @@ from pboost.growth.tree import CartLimits, Grown
 from pboost.losses import Loss
 from pboost.models.trees import Tree
 from pboost.threads import Workers
+from pboost.trees.pooling import open_nodes
 from pboost.trees.restraints import Restraints
 from pboost.trees.round_shards import (
     Added,
-    Asked,
-    At,
+    Counted,
     Farthest,
     Fitted,
     Gathered,
     Looked,
     Packed,
-    Parted,
     RoundShard,
     Sizes,
     Slopes,
+    Split,
+    Tallied,
 )
-from pboost.trees.rounds import Rounds
+from pboost.trees.rounds import OPEN, Rounds
 from pboost.trees.steps import Steps
 from pboost.trees.weights import Weights
 from pboost.values import FloatArray, IntArray
 
 #: What is known of the step of a leaf.
 STEP = np.asarray(kernel.STEP).dtype
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class RowParts(Protocol):
@@ -70,7 +71,11 @@ class RowParts(Protocol):
 
 
 class ShardedRounds(Rounds):
-    """Rounds of a fit whose rows an engine has; parameters as of `Rounds`."""
+    """Rounds of a fit whose rows an engine has; parameters as of `Rounds`.
+
+    Partitions are asked once for all nodes of a level. With a bound on the number of leaves, the
+    nodes are split that would be split next if their children had no split.
+    """
 
     shares_lanes = False
 
@@ -86,14 +91,22 @@ class ShardedRounds(Rounds):
         restraints: Restraints,
     ) -> None:
         self._engine, self._told = engine, list[Any]()
-        self.elsewhere = Elsewhere(self)
         self._sign = -1.0 if loss.name in kernel.OF_MARGIN else 1.0
         super().__init__(
             problem, y, loss, weight, np.empty(0), limits, steps, restraints, Workers(1)
         )
 
+    def _slots(self, kept: int) -> tuple[int, int]:
+        """Return places for masses, of nodes of a level if there is room, and one thread."""
+        n = len(self.y)
+        least = 2 + min(self.max_depth, int(n).bit_length())
+        wanted = least + open_nodes(self.max_depth, n)
+        if self.max_leaves:
+            wanted = 2 * min(self.max_leaves, n) + 2
+        return max(least, min(wanted, kept)), 1
+
     def ask(self, told: Any) -> Answer:
-        """Tell all places, and return what they answer together."""
+        """Tell all partitions, and return what they answer together."""
         self._told.append(told)
         return RoundShard.merge(self._engine.masses(self._told))
 
@@ -107,33 +120,216 @@ class ShardedRounds(Rounds):
         self.mean_loss = self.loss.reported * (total + self.more_loss) / self.total
 
     def list_rows(self, rows: IntArray) -> None:
-        """Places grow trees on all rows that take part."""
+        """Partitions grow trees on all rows that take part."""
 
     def is_uneven(self) -> bool:
         """Return whether words leave too little of most gradients."""
         large, some = self.ask(Sizes(self.steepest)).total.tolist()
         return bool(100 * large < some)
 
-    def grown(self, rows: IntArray) -> Grown | None:
-        """Return a tree of all rows; None where derivatives are no numbers."""
-        try:
-            return super().grown(rows)
-        finally:
-            self.elsewhere.check()
+    # ------------------------------------------------------------------ growth
 
-    def at(self, node: int) -> At:
-        """Return what places are told of a node."""
-        if node == 0:
-            return At(0, -1, False)
-        parent = int(self.node["parent"][node])
-        return At(node, parent, node != int(self.node["child"][parent]))
+    def _begin(self, of_gradient: float, of_curvature: float) -> None:
+        """Have words of rows made, in these units, and make the root."""
+        self._wants_squares = len(self.subset) > 0 and self.level_smoothing > 0
+        found = self.ask(Packed(of_gradient, of_curvature, self.is_wide, self._wants_squares)).total
+        self.open = np.zeros((1, 1), dtype=OPEN)
+        self._free = list(range(self.n_slots - 1, 0, -1))
+        #: The numbers that partitions give nodes, and how many they have split.
+        self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
+        boost.begin_counted(self, found[1:].reshape(1, -1), float(found[0]))
+
+    def _grow_nodes(self) -> None:
+        """Split nodes, those of a level together, until none is open."""
+        waiting, opened = np.empty(0, dtype=OPEN), self.open[0]
+        if self.max_depth < 1 or self.n_listed < 2 * max(self.min_leaf, 1):
+            return
+        while True:
+            if len(opened):
+                self._cut(opened, self._is_pooled(opened))
+                waiting = np.concatenate([waiting, opened[opened["n_below"] >= 0]])
+            batch, waiting = self._next(waiting)
+            if not len(batch):
+                break
+            opened = self._split(batch)
+            threads.check_stop()
+        if self.max_leaves:
+            self._keep_best()
+
+    def _is_pooled(self, opened: NDArray[Any]) -> bool:
+        """Return whether splits of open nodes depend on what they gain in all of them."""
+        depth = self.node["depth"][opened["node"][0]]
+        return self.pooling is not None and bool(depth >= self.pooling.depth)
+
+    def _cut(
+        self, opened: NDArray[Any], is_pooled: bool, rows_by_bin: IntArray | None = None
+    ) -> None:
+        """Find the splits of open nodes; those without one become leaves, whose `n_below` is -1."""
+        self.open = opened[None]
+        boost.cut_open(self, is_pooled, rows_by_bin)
+        self._free += opened["slot"][opened["n_below"] < 0].tolist()
+
+    def _next(self, waiting: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return which nodes are split next, and the others; there is room for their children."""
+        if self.max_leaves:
+            return self._best(waiting)
+        if self.pooling is not None:
+            return waiting, waiting[:0]
+        # The newest nodes: what is below each of them needs no more places than it has levels.
+        room = len(self._free) - min(self.max_depth, len(self.y).bit_length())
+        is_wide = self.node["depth"][waiting["node"]] + 1 < self.max_depth
+        n = max(1, int((np.cumsum(is_wide[::-1]) <= room).sum()))
+        return waiting[-n:], waiting[:-n]
+
+    def _best(self, waiting: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return what `_next` does, with a bound on the number of leaves."""
+        wanted = self._in_order()[1][: self.n_slots // 2]
+        is_next = np.isin(waiting["node"], wanted)
+        batch, others = waiting[is_next], waiting[~is_next]
+        lost = np.flatnonzero(batch["slot"] < 0)
+        for k in np.flatnonzero(others["slot"] >= 0).tolist():
+            if len(self._free) >= len(batch) + len(lost):
+                break
+            self._free.append(int(others["slot"][k]))
+            others["slot"][k] = -1
+        if len(lost):
+            some = batch[lost]
+            some["slot"] = [self._free.pop() for _ in lost]
+            found = self.ask(Counted(self._key[some["node"]])).total
+            self.open = some[None]
+            boost.take_open_masses(self, found.reshape(len(some), -1))
+            batch[lost] = some
+        return batch, others
+
+    def _in_order(self) -> tuple[list[int], list[int]]:
+        """Return which nodes are split, best first, as far as is known; and those not split yet."""
+        node = self.node
+        gain, child, feature = node["loss"], node["child"], node["feature"]
+        splits, wanted, n_nodes = list[int](), list[int](), 1
+        waiting = [(-float(gain[0]), 0, 0)] if feature[0] >= 0 else []
+        while waiting and len(splits) + 1 < self.max_leaves:
+            e = heapq.heappop(waiting)[2]
+            splits.append(e)
+            if child[e] < 0:
+                wanted.append(e)
+            else:
+                for side in range(2):
+                    c = int(child[e]) + side
+                    if feature[c] >= 0:
+                        heapq.heappush(waiting, (-float(gain[c]), n_nodes + side, c))
+            n_nodes += 2
+        return splits, wanted
+
+    def _keep_best(self) -> None:
+        """Leave the nodes of the tree only, in the order in which one table makes them."""
+        splits, _ = self._in_order()
+        below = self.node["child"][splits]
+        order = np.concatenate([[0], np.column_stack([below, below + 1]).ravel()]).astype(np.intp)
+        n = len(order)
+        number = np.zeros(int(self.state["nodes"]), dtype=np.int32)
+        number[order] = np.arange(n)
+        node, is_split = self.node[order], np.zeros(n, dtype=bool)
+        is_split[number[splits]] = True
+        node["child"] = np.where(is_split, number[node["child"]], -1)
+        node["parent"] = number[node["parent"]]
+        self.node[:n] = node
+        self._leave(np.flatnonzero(~is_split))
+        self._key[:n] = self._key[order]
+        if len(self.subset):
+            self.subset[:n] = self.subset[order]
+        self.state["nodes"] = n
+
+    def _leave(self, nodes: NDArray[np.intp]) -> None:
+        """Leave nodes as leaves."""
+        for name in ("feature", "low", "high"):
+            self.node[name][nodes] = -1
+        self.node["missing"][nodes], self.node["loss"][nodes] = 0, 0.0
+
+    def _split(self, batch: NDArray[Any]) -> NDArray[Any]:
+        """Split nodes; returns their children that may be split."""
+        is_counted = not self._is_pooled(batch)
+        found = self._halves(batch)
+        if not found.mixed[0, 0]:  # the root
+            self._leave(batch["node"].astype(np.intp))
+            batch["n_below"] = -1
+        while len(bad := self._too_small(batch, found)):
+            some, rows = batch[bad], None
+            if is_counted:
+                told = Tallied(self._key[some["node"]])
+                rows = self.ask(told).total.astype(np.int32)
+            self._cut(some, False, rows)
+            batch[bad] = some
+            kept = bad[some["n_below"] >= 0]
+            if len(kept):
+                found.replace(kept, self._halves(batch[kept]))
+            is_counted = True
+        is_split = batch["n_below"] >= 0
+        return self._children(batch[is_split], found.take(is_split))
+
+    def _halves(self, batch: NDArray[Any]) -> Halves:
+        """Ask partitions to split nodes."""
+        k, node = len(batch), self.node[batch["node"]]
+        above = np.empty((k, MAX_BINS), dtype=np.uint8)
+        self.open = batch[None]
+        boost.open_sides(self, above)
+        sums = np.empty((k, 3, 2))
+        sums[:, 0] = np.column_stack([node["gradient"], node["curvature"]])
+        sums[:, 1] = np.column_stack([batch["gradient"], batch["curvature"]])
+        sums[:, 2] = sums[:, 0] - sums[:, 1]
+        is_above = 2.0 * sums[:, 1, 1] > sums[:, 0, 1]
+        counted = np.where(node["depth"] + 1 < self.max_depth, is_above, -1).astype(np.int8)
+        told = self._key[batch["node"]], node["feature"].copy(), above, counted, sums
+        answer = self.ask(Split(*told, self._wants_squares))
+        key = 2 * np.arange(self._n_split, self._n_split + k, dtype=np.int32) + 1
+        self._n_split += k
+        n_below, squares, masses = np.split(answer.total, [k, 3 * k])
+        masses = masses.reshape(int((counted >= 0).sum()), self.masses.shape[1])
+        return Halves(key, counted, n_below, squares.reshape(k, 2), answer.most, masses)
+
+    def _too_small(self, batch: NDArray[Any], found: Halves) -> NDArray[np.intp]:
+        """Return the nodes of a batch of which too few rows are on a side."""
+        node = self.node[batch["node"]]
+        less = np.minimum(found.n_below, node["stop"] - node["start"] - found.n_below)
+        return np.flatnonzero((batch["n_below"] >= 0) & (less < self.min_leaf))
+
+    def _children(self, batch: NDArray[Any], found: Halves) -> NDArray[Any]:
+        """Make the children of nodes; returns those that may be split."""
+        k, is_open = len(batch), found.counted >= 0
+        self._reserve(int(self.state["nodes"]) + 2 * k)
+        slot = np.full(k, -1, dtype=np.int32)
+        slot[is_open] = [self._free.pop() for _ in range(int(is_open.sum()))]
+        batch["n_below"] = found.n_below
+        self.open = batch[None]
+        boost.split_open(self, found.counted, slot, found.masses, found.squares)
+        child = (self.node["child"][batch["node"]][:, None] + np.arange(2)).ravel()
+        self._key[child] = (found.key[:, None] + np.arange(2)).ravel()
+        size = self.node["stop"][child] - self.node["start"][child]
+        opened = np.zeros(2 * k, dtype=OPEN)
+        opened["node"] = child
+        is_less = (2 * found.n_below > size.reshape(k, 2).sum(axis=1)).astype(np.intp)
+        places = np.empty((k, 2), dtype=np.int32)
+        places[np.arange(k), is_less], places[np.arange(k), 1 - is_less] = slot, batch["slot"]
+        opened["slot"] = places.ravel()
+        may_split = is_open[:, None] & (found.mixed[:, 1:] > 0)
+        may_split = may_split.ravel() & (size >= 2 * max(self.min_leaf, 1))
+        self._free += [place for place in opened["slot"][~may_split].tolist() if place >= 0]
+        return opened[may_split]
+
+    def _reserve(self, n: int) -> None:
+        """Make room for n nodes."""
+        if n > len(self.node):
+            self.node = np.resize(self.node, 2 * n)
+            self._key = np.resize(self._key, 2 * n)
+            if len(self.subset):
+                self.subset = np.resize(self.subset, (2 * n, self.subset.shape[1]))
+
+    # ------------------------------------------------------------------ leaves
 
     def _find_steps(self, grown: Grown, unit: float) -> None:
-        self.elsewhere.check()
         nodes, steps = grown.nodes, self.steps
         made = np.flatnonzero(nodes["feature"][self.place] < 0)  # leaves, as nodes were made
         leaf = self.place[made]
-        found = self.ask(Gathered([self.at(int(node)) for node in made]))
+        found = self.ask(Gathered(self._key[made]))
         step = np.zeros(len(leaf), dtype=STEP)
         step["u"], step["y"], step["size"], step["heaviest"] = found.most.T
         step["u"] *= self._sign
@@ -145,7 +341,7 @@ class ShardedRounds(Rounds):
         while is_open.any():
             some = np.flatnonzero(is_open).astype(np.int32)
             scale = np.column_stack([step["slope_scale"][some], step["bend_scale"][some]])
-            raised = step["is_raised"][some] > 0
+            raised = (step["is_raised"][some] > 0).astype(np.uint8)
             sums[some] = self.ask(Looked(some, step["at"][some], raised, scale)).total
             kernel.take_looks(self, step, sums, is_open)
         nodes["mean"][leaf] = steps.rate * step["at"]
@@ -158,83 +354,3 @@ class ShardedRounds(Rounds):
     def add_fitted(self, tree: Tree) -> None:
         """Have a tree of an earlier fit added to the decision values."""
         self._told.append(Fitted.of(tree))
-
-
-def _kept(method: _Method) -> _Method:
-    """Keep what a method raises, and return nothing after it: its caller is compiled."""
-
-    @wraps(method)
-    def guarded(there: Elsewhere, *arguments: Any) -> Any:
-        if there.error is None:
-            try:
-                return method(there, *arguments)
-            except BaseException as error:  # Ctrl-C too: raised by `check`
-                there.error = error
-        return there.NOTHING[method.__name__]
-
-    return guarded  # type: ignore[return-value]
-
-
-class Elsewhere:
-    """What the compiled round asks in place of rows; see ``_core/_boost_elsewhere.pxd``."""
-
-    #: What is answered once something has gone wrong.
-    NOTHING: ClassVar[Mapping[str, Any]] = {
-        "pack": None,
-        "is_pure": True,
-        "count": None,
-        "squares": 0.0,
-        "part": 0,
-        "rows_by_bin": np.zeros(MAX_BINS, dtype=np.int32),
-    }
-
-    def __init__(self, rounds: ShardedRounds) -> None:
-        self._rounds = rounds
-        self.error: BaseException | None = None
-        #: What was answered last: it is borrowed.
-        self._latest: NDArray[Any] = np.empty(0)
-
-    def check(self) -> None:
-        """Raise what has gone wrong."""
-        if self.error is not None:
-            error, self.error = self.error, None
-            raise error
-
-    def _ask(self, node: int, what: str, *numbers: float) -> Answer:
-        rounds = self._rounds
-        return rounds.ask(Asked(rounds.at(node), what, numbers))
-
-    @_kept
-    def pack(self, gradient: float, curvature: float) -> None:
-        """Have derivatives packed."""
-        rounds = self._rounds
-        rounds.ask(Packed(gradient, curvature, rounds.is_wide))
-
-    @_kept
-    def is_pure(self, node: int, gradient: float, curvature: float) -> bool:
-        """Return whether the Newton steps of all rows of a node are equal."""
-        return not self._ask(node, "are_mixed", gradient, curvature).most[0]
-
-    @_kept
-    def count(self, node: int) -> NDArray[np.float64]:
-        """Return the masses of a node by bin, (d, 256, 2)."""
-        self._latest = np.ascontiguousarray(self._ask(node, "count").total)
-        return self._latest
-
-    @_kept
-    def squares(self, node: int) -> float:
-        """Return the sum of the squares of the Newton steps of the rows of a node."""
-        return float(self._ask(node, "squares").total[0])
-
-    @_kept
-    def rows_by_bin(self, node: int, feature: int) -> NDArray[np.int32]:
-        """Return the number of rows of a node by bin, (256,)."""
-        self._latest = self._ask(node, "rows_by_bin", feature).total.astype(np.int32)
-        return self._latest
-
-    @_kept
-    def part(self, node: int, feature: int, side: bytes, with_words: bool) -> int:
-        """Part the rows of a node by the side of each code; returns how many are below."""
-        rounds = self._rounds
-        told = Parted(rounds.at(node), feature, np.frombuffer(side, dtype=np.uint8), with_words)
-        return int(rounds.ask(told).total[0])
