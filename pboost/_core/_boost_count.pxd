@@ -126,31 +126,35 @@ cdef inline void take_masses(
 
 cdef inline void unpack_masses(const Round* r, const Node* node, double* slot) noexcept nogil:
     """Turn the masses of a node into pairs of sums, so that those of several partitions can be added up."""
-    cdef Py_ssize_t g, cell, cells
+    cdef Py_ssize_t g, cell, cells, lane
     cdef double* masses
-    cdef int64_t word
+    cdef int64_t* words
     for g in range(n_groups(r)):
         masses, cells = slot + r.group_place[g], <Py_ssize_t>r.group_bins[g] * LANES
-        for cell in range(cells):
-            if g * LANES + cell % LANES >= r.n_lanes:
-                masses[cell] = masses[cells + cell] = 0.0
-            elif is_packed(r, node):
-                word = (<int64_t*>masses)[cell]
-                masses[cell], masses[cells + cell] = gradient_in(word), curvature_in(word)
+        words = <int64_t*>masses
+        for cell in range(cells if is_packed(r, node) else 0):
+            masses[cells + cell] = curvature_in(words[cell])
+            masses[cell] = gradient_in(words[cell])
+        for lane in range(r.n_lanes - g * LANES, LANES):  # of no column
+            for cell in range(2 * r.group_bins[g]):
+                masses[cell * LANES + lane] = 0.0
 
 
 cdef inline void pack_masses(
     const Round* r, const Node* node, const double* found, double* slot
 ) noexcept nogil:
     """Take the masses of a node from pairs of sums, as `unpack_masses` makes them."""
-    cdef Py_ssize_t g, cell, cells, place
+    cdef Py_ssize_t g, cell, cells
+    cdef const double* masses
+    cdef int64_t* words
+    if not is_packed(r, node):
+        memcpy(slot, found, sizeof(double) * r.slot)
+        return
     for g in range(n_groups(r)):
-        place, cells = r.group_place[g], <Py_ssize_t>r.group_bins[g] * LANES
-        if not is_packed(r, node):
-            memcpy(slot + place, found + place, sizeof(double) * 2 * cells)
-            continue
+        masses, cells = found + r.group_place[g], <Py_ssize_t>r.group_bins[g] * LANES
+        words = <int64_t*>(slot + r.group_place[g])
         for cell in range(cells):
-            (<int64_t*>slot)[place + cell] = word(found[place + cell], found[place + cells + cell])
+            words[cell] = word(masses[cell], masses[cells + cell])
 
 
 cdef inline void count_node(const Round* r, const Node* node, double* slot) noexcept nogil:

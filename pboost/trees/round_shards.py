@@ -271,7 +271,8 @@ class RoundShard:
     def _room(self, n_numbers: int, n_nodes: int) -> tuple[FloatArray, tuple[FloatArray, ...]]:
         """Return an array for an answer, and its parts: numbers, and masses of nodes by bin."""
         cells = self._rounds.masses.shape[1]
-        found = np.zeros(n_numbers + n_nodes * cells)
+        found = np.empty(n_numbers + n_nodes * cells)
+        found[:n_numbers] = 0.0
         return found, (found[:n_numbers], found[n_numbers:].reshape(n_nodes, cells))
 
     def _spans_of(self, nodes: Any) -> NDArray[np.int64]:

@@ -156,7 +156,7 @@ class Rounds:
         self.masses = np.empty((self.n_slots + scratch, int(ends[-1])))
 
     def _slots(self, kept: int) -> tuple[int, int]:
-        """Return places for masses of a thread, and threads with some, of `kept` if there are so many."""
+        """Return how many masses by bin a thread has room for, and how many threads have some."""
         n, takers = len(self.y), self.n_threads
         if self.max_leaves:
             return max(3, min(min(self.max_leaves, n) + 2, kept)), 1
