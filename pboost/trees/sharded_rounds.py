@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,6 +69,47 @@ class RowParts(Protocol):
         restraints: Restraints,
     ) -> ShardedRounds:
         """Return what grows one tree a round."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Halves:
+    """What partitions say of nodes that they have split.
+
+    Attributes
+    ----------
+    key : ndarray of int32, shape (k,)
+        The number that the partitions give the child below; the one above has the next.
+    counted : ndarray of int8, shape (k,)
+        As of `Split`.
+    n_below : ndarray of float64, shape (k,)
+        Number of rows below.
+    squares : ndarray of float64, shape (k, 2)
+        Sums of the squares of the Newton steps of children.
+    mixed : ndarray of float64, shape (k, 3)
+        0 for nodes and children whose rows all have one Newton step, else 1.
+    masses : ndarray of float64, shape (n, cells)
+        Masses by bin of the children that are counted, in the order of the nodes.
+    """
+
+    key: IntArray
+    counted: NDArray[np.int8]
+    n_below: FloatArray
+    squares: FloatArray
+    mixed: FloatArray
+    masses: FloatArray
+
+    def replace(self, nodes: NDArray[np.intp], more: Halves) -> None:
+        """Replace what is known of some nodes."""
+        place = np.cumsum(self.counted >= 0) - 1
+        self.masses[place[nodes[more.counted >= 0]]] = more.masses
+        for name in ("key", "counted", "n_below", "squares", "mixed"):
+            getattr(self, name)[nodes] = getattr(more, name)
+
+    def take(self, is_taken: NDArray[np.bool_]) -> Halves:
+        """Return what is known of some nodes."""
+        masses = self.masses[is_taken[self.counted >= 0]] if not is_taken.all() else self.masses
+        names = ("key", "counted", "n_below", "squares", "mixed")
+        return Halves(*(getattr(self, name)[is_taken] for name in names), masses)
 
 
 class ShardedRounds(Rounds):
