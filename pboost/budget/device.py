@@ -6,7 +6,7 @@ import numpy as np
 
 from pboost.budget.candidates import Fits, Fitted, first, joints_of, path_of
 from pboost.data.convert import Features
-from pboost.export.c_size import c_size
+from pboost.export.c_file import c_size
 from pboost.models.trajectory import Trajectory
 from pboost.values import FloatArray
 

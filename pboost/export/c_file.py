@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.check_xy import check_finite
-from pboost.export.c_arithmetic import leave_walk, sums_of
-from pboost.export.c_fixed import Grid, compared, fixed_part, grid_of, single_part
-from pboost.export.c_folded import folded
-from pboost.export.c_making import Making, scores_of
-from pboost.export.c_parts import Leaving, Walk
-from pboost.export.c_parts_of import part_of
-from pboost.export.c_program import text_of
-from pboost.export.c_self_test import MOST_TESTED
-from pboost.export.c_size import fixed_size
-from pboost.export.c_text import check_prefix
+from pboost.export.c_form import Walk
+from pboost.export.c_lower import part_of
+from pboost.export.c_numbers import (
+    Grid,
+    compared,
+    fixed_part,
+    folded,
+    grid_of,
+    leave_walk,
+    single_part,
+)
+from pboost.export.c_print import TYPES, Code, check_prefix, write_part
+from pboost.export.c_program import MOST_TESTED, Making, scores_of, text_of
 from pboost.models._safe_files import check_path, replace_file
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
@@ -27,6 +30,22 @@ from pboost.models.exits import sizes
 from pboost.models.new_rows import match_columns
 from pboost.values import FloatArray, check_choice, check_flag
 
+#: Bytes of code of Cortex-M0 as arm-none-eabi-gcc -Os makes it of walks in int16 that add up one
+#: number: of chains, whose nodes add one vote each, other graphs, one tree, and several.
+CHAIN, GRAPH, TREE, TREES = 101, 108, 104, 132
+#: Bytes more where several numbers are added up, of each of them, and where nodes ask for sets, of
+#: at most eight levels or of more; fewer where numbers are predicted.
+SEVERAL, EACH, SMALL_SETS, SETS, NUMBER = 62, 2, 36, 54, 16
+#: The same of walks that rows leave early, with what asks at joints and multiplies by slopes;
+#: beside these what is more for two decision values or three, whose loops are unrolled, or more,
+#: and where they are shares, of one, two or three, or more.
+LEAVING_CHAIN, LEAVING_GRAPH, LEAVING_TREES = 226, 228, 260
+LEAVING_FEW, LEAVING_SEVERAL, LEAVING_SMALL_SETS, LEAVING_SETS = 198, 90, 44, 58
+SHARE, FEW_SHARES, SHARES = 48, 92, 134
+#: The most decision values whose loops are unrolled.
+FEW = 3
+#: An address.
+ADDRESS = 4
 #: The numbers that rows have in a file, and votes.
 DTYPES = ("float64", "float32", "int16")
 VOTES = ("float64", "float32")
@@ -204,11 +223,12 @@ def export_c(
         raise ValueError(f'ranges, steps: expected None unless dtype="int16", got dtype={dtype!r}')
     rows = None if X is None else _rows_of(model, X)
     part = part_of(model)
-    if explain and not isinstance(part, Walk):
+    if explain and not (isinstance(part, Walk) and part.exits is None):
         raise NotImplementedError("explain: only graphs, trees and sums of trees have paths")
-    if votes != VOTES[0] and not isinstance(part, Walk | Leaving):
+    if votes != VOTES[0] and not (isinstance(part, Walk) and part.tests.inputs is None):
         raise NotImplementedError(
-            'votes: "float32" is for graphs, trees and sums of trees; "float64" is for all'
+            'votes: "float32" is for graphs, trees and sums of trees whose nodes compare columns; '
+            '"float64" is for all'
         )
     made = Making(model, prefix, part, part, dtype, votes, rows=rows)
     if dtype == "int16":
@@ -233,7 +253,7 @@ def export_c(
 
 def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:
     """Return the same in the numbers of int16."""
-    tests, model, rows = compared(made.part), made.model, made.rows
+    walk, model, rows = compared(made.part), made.model, made.rows
     if rows is None and ranges is None:
         raise ValueError(
             'X: expected rows with dtype="int16", or ranges=, the least and the largest value of '
@@ -245,20 +265,18 @@ def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:
             f"{model.n_features}; fit the model to the columns that it reads"
         )
     is_level = np.zeros(model.n_features, dtype=np.bool_)
+    tests = walk.tests
     is_level[tests.column[tests.set_number >= 0]] = True
     if model.table is not None:
         is_level |= model.table.n_levels > 0
     grid = grid_of(model.n_features, np.unique(tests.column), is_level, rows, ranges, steps)
-    fixed, uncertain = fixed_part(made.part, grid), None
+    fixed, uncertain = fixed_part(walk, grid), None
     if rows is not None and model.labels is not None:
         given = grid.values(grid.numbers(rows))
-        if isinstance(made.part, Leaving):
-            lead = leave_walk(made.part, given).near
+        if walk.exits is not None or isinstance(model, CalibratedModel):
+            lead = leave_walk(walk, given).near
         else:
-            if isinstance(made.part, Walk) and isinstance(model, CalibratedModel):
-                score = sums_of(made.part, given)
-            else:
-                score = scores_of(model, given)
+            score = scores_of(model, given)
             lead = sizes(score[:, 0] if score.shape[1] == 1 else score)
         uncertain = int(np.count_nonzero(lead <= fixed.bound))
     return replace(made, part=fixed.part, fixed=fixed, grid=grid, uncertain=uncertain)
@@ -269,3 +287,60 @@ def _rows_of(model: Model, X: Any) -> FloatArray:
     features = match_columns(model, X)
     check_finite(features, model.takes_missing)
     return np.asarray(features.values, dtype=np.float64)
+
+
+# Size
+
+
+def c_size(model: Model) -> int:
+    """Return about how many bytes the file of a model takes in int16.
+
+    Raises
+    ------
+    NotImplementedError
+        If the model cannot be exported in int16.
+    """
+    part = folded(model, part_of(model))
+    compared(part)
+    # Where thresholds lie makes no difference to their room.
+    grid = Grid(*np.broadcast_to([[0.0], [1.0]], (2, model.n_features)))
+    return fixed_size(model, fixed_part(part, grid).part)
+
+
+def fixed_size(model: Model, part: Walk) -> int:
+    """Return about how many bytes a walk in fixed point takes with its labels."""
+    code = Code("", TYPES["int16"], TYPES["int32"], model.takes_missing)
+    write_part(code, "", part)
+    return code.n_bytes + _labels(model.labels) + _code(part) - NUMBER * (model.labels is None)
+
+
+def _labels(labels: NDArray[Any] | None) -> int:
+    """Return the bytes of the table of labels, and of their names."""
+    if labels is None:
+        return 0
+    if labels.dtype.kind != "U":
+        is_whole = labels.dtype.kind in "biu" and bool((np.abs(labels.astype(float)) < 2**31).all())
+        return len(labels) * (4 if is_whole else 8)
+    names = (label.encode("utf-8", "surrogatepass") for label in labels.tolist())
+    return sum(ADDRESS + len(name) + 1 for name in names)
+
+
+def _code(walk: Walk) -> int:
+    """Return the bytes of code."""
+    part, n = walk.exits, walk.n_scores
+    if walk.vote is None:
+        chosen = TREES if len(walk.root) > 1 else TREE
+    else:
+        chosen = CHAIN if walk.is_chain and walk.vote.shape[-1] == 1 else GRAPH
+    small, large, several = SMALL_SETS, SETS, SEVERAL + EACH * n
+    if part is not None:
+        chosen = LEAVING_TREES
+        if walk.vote is not None:
+            chosen = LEAVING_CHAIN if walk.is_chain else LEAVING_GRAPH
+        small, large = LEAVING_SMALL_SETS, LEAVING_SETS
+        several = LEAVING_FEW if n <= FEW else LEAVING_SEVERAL + EACH * n
+        if part.is_share:
+            chosen += SHARE if n == 1 else FEW_SHARES if n <= FEW else SHARES
+    if (walk.tests.set_number >= 0).any():
+        chosen += large if walk.tests.member.shape[1] > 1 else small
+    return chosen + several * (n > 1)

@@ -23,11 +23,10 @@ from reference import c_numbers as twin
 import pboost as pb
 from pboost.data.convert import Features
 from pboost.data.subsets import Subsets
-from pboost.export.c_arithmetic import leave_walk, sums_of
 from pboost.export.c_file import export_c
-from pboost.export.c_fixed import Grid, fixed_part, single_part
-from pboost.export.c_parts import is_exact
-from pboost.export.c_parts_of import part_of
+from pboost.export.c_form import is_exact
+from pboost.export.c_lower import part_of
+from pboost.export.c_numbers import Grid, fixed_part, leave_walk, single_part, sums_of
 
 #: Where rows leave does not matter here, only that the file says so.
 pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")

@@ -15,11 +15,17 @@ from reference import c_numbers as twin
 
 import pboost as pb
 from pboost.data.convert import Features
-from pboost.export.c_arithmetic import leave_walk, sums_of, sums_of_walk
-from pboost.export.c_fixed import Grid, fixed_part, grid_of, single_part
-from pboost.export.c_folded import folded
-from pboost.export.c_parts_of import part_of
-from pboost.export.c_text import literal, plain, string
+from pboost.export.c_lower import part_of
+from pboost.export.c_numbers import (
+    Grid,
+    fixed_part,
+    folded,
+    grid_of,
+    leave_walk,
+    single_part,
+    sums_of,
+)
+from pboost.export.c_print import literal, plain, string
 
 #: Where rows leave does not matter here, only that the file says so.
 pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
@@ -57,7 +63,7 @@ def test_fixed_point_is_that_of_the_twin(kind):
     grid, fixed = _fixed(model, rows)
     assert fixed.shift == twin.largest_shift(model)
     q = grid.numbers(rows)
-    found = sums_of_walk(fixed.part, q)[:, 0].tolist()
+    found = sums_of(fixed.part, q)[:, 0].tolist()
     expected = [
         twin.graph_score(model, row, grid.offset, grid.step, fixed.shift) for row in q.tolist()
     ]
@@ -71,8 +77,8 @@ def test_sums_fit_and_are_within_the_bound(kind):
     grid = Grid(np.zeros(model.n_features), np.ones(model.n_features))
     fixed = fixed_part(part, grid)
     rows = np.round(np.nan_to_num(rows_for(model, 200)).clip(-3e4, 3e4))
-    exact = sums_of_walk(part, rows)
-    found = sums_of_walk(fixed.part, rows.astype(np.int16)).astype(float)
+    exact = sums_of(part, rows)
+    found = sums_of(fixed.part, rows.astype(np.int16)).astype(float)
     assert np.abs(found * fixed.scale - exact).max() <= fixed.terms * fixed.scale / 2 * 1.0001
     # With one place more the largest sum would not fit.
     size = np.abs(found).max()
@@ -100,7 +106,7 @@ def test_rows_leave_in_fixed_point_as_those_of_the_twin(kind):
     rows = rows_for(model.model, 60)
     rows[:, :] = np.where(np.isnan(rows), np.nan, rows.clip(-3e3, 3e3))
     grid, fixed = _fixed(model, rows)
-    q, places = grid.numbers(rows), int(np.log2(fixed.part.unit))
+    q, places = grid.numbers(rows), int(np.log2(fixed.part.exits.unit))
     exact = leave_walk(part_of(model), grid.values(q))
     assert np.array_equal(exact.value[:, 0], model.left(grid.values(q)).score)
     found = sums_of(fixed.part, q)[:, 0].tolist()
@@ -438,6 +444,7 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     refused('votes: "float32" is for graphs', linear, "float32", votes="float32")
     affine = pb.fit_adaboost(X[:, :2], TWO, rounds=2, weak=pb.weak.affine())
     refused("compare columns; those of this model compare sums", affine, "int16", X=X[:, :2])
+    refused("whose nodes compare columns", affine, "float32", votes="float32")
     assert not path.exists()
 
 

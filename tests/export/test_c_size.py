@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.export.c_size import c_size
+from pboost.export.c_file import c_size
 
 #: Calibration rows may be those of the training here.
 pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")

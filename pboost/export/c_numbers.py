@@ -1,26 +1,20 @@
-"""Models in the numbers of small devices: float32, and int16 for values with int32 for votes."""
+"""Forms in the numbers of small devices, float32 and int16, and what C computes in them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.export.c_code import NO_VALUE
-from pboost.export.c_parts import (
-    Leaving,
-    Line,
-    Linear,
-    LinearLeaves,
-    Maps,
-    Members,
-    Part,
-    Tests,
-    Walk,
-)
-from pboost.values import FloatArray, as_array
+from pboost.export.c_form import Exits, Maps, Part, Tests, Walk, on_walks
+from pboost.export.c_print import NO_VALUE
+from pboost.models.base import Model
+from pboost.models.calibrated import CalibratedModel
+from pboost.models.exits import sizes
+from pboost.models.node_walk import goes_right
+from pboost.values import FloatArray, as_array, shown
 
 #: The numbers of a grid: the least of int16 says that a value is missing.
 LEAST, MOST = NO_VALUE + 1, 2**15 - 1
@@ -163,7 +157,7 @@ class Fixed:
 
     Attributes
     ----------
-    part : Walk or Leaving
+    part : Walk
         Thresholds in int16, votes in int32.
     shift : int
         Votes are counted in 2**-shift.
@@ -173,7 +167,7 @@ class Fixed:
         A decision value is the sum times this.
     """
 
-    part: Walk | Leaving
+    part: Walk
     shift: int
     terms: int
     scale: float
@@ -185,10 +179,8 @@ class Fixed:
         return of_leads * self.terms * self.scale / 2
 
 
-def compared(part: Part) -> Tests:
-    """Return the questions of nodes that int16 can hold; NotImplementedError of other models."""
-    if isinstance(part, Leaving):
-        return compared(part.walk)
+def compared(part: Part) -> Walk:
+    """Return a walk whose nodes int16 can hold; NotImplementedError of other models."""
     if not isinstance(part, Walk):
         raise NotImplementedError(
             'dtype: "int16" is for graphs, trees and sums of trees; this model adds up columns or '
@@ -204,7 +196,7 @@ def compared(part: Part) -> Tests:
             f'dtype: "int16" is for models with at most {MOST} sets of levels, got '
             f'{len(part.tests.member)}; "float64" and "float32" can hold them'
         )
-    return part.tests
+    return part
 
 
 def fixed_part(part: Part, grid: Grid) -> Fixed:
@@ -213,24 +205,21 @@ def fixed_part(part: Part, grid: Grid) -> Fixed:
     The sum of the rounded votes is within `terms` / 2 of the votes counted in 2**-shift. A chain
     adds all the votes of exit 0 at the start, and at each node what exit 1 has more.
     """
-    compared(part)
-    if isinstance(part, Leaving):
-        return _fixed_leaving(part, grid)
-    assert isinstance(part, Walk)
-    return _fixed_walk(part, grid)
+    walk = compared(part)
+    return _fixed_walk(walk, grid) if walk.exits is None else _fixed_exits(walk, walk.exits, grid)
 
 
-def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0, is_asked: bool = False) -> Fixed:
+def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
     """Return a walk in fixed point, with room for sums times a factor.
 
-    `is_asked`: sums are asked for on the way, so that they are those of the votes at any node.
+    With exits sums are those of the votes at any node.
     """
     start, added = _lead(part, part.start), _lead(part, part.added)
     most, terms = _most(part, added)
     start = start + (0.0 if part.after is None else _lead(part, part.after))
     has_start = bool(start.any())
     largest = factor * np.abs(start).max(), factor * most
-    is_moved = part.is_chain and added.shape[-1] == 1 and not is_asked
+    is_moved = part.is_chain and added.shape[-1] == 1 and part.exits is None
     shift = _shift(added if is_moved else None, *largest, factor * (terms + has_start))
     whole, zero = (np.rint(np.ldexp(of, shift)).astype(np.int64) for of in (added, start))
     if is_moved:
@@ -250,15 +239,14 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0, is_asked: bool = Fa
     return Fixed(walk, shift, terms + has_start, 2.0**-shift / part.divisor)
 
 
-def _fixed_leaving(part: Leaving, grid: Grid) -> Fixed:
+def _fixed_exits(walk: Walk, part: Exits, grid: Grid) -> Fixed:
     """Return a walk with its exits in fixed point.
 
     A row leaves where the sum of its whole numbers is at least so large; of means it is that of the
     trees so far, which the factor makes one of all. Sums and factors have 31 binary places each.
     What is asked for is less by what sums are wrong by at most.
     """
-    walk, is_mean = part.walk, part.is_share
-    slope = part.slope.astype(np.float64)
+    is_mean, slope = part.is_share, part.slope.astype(np.float64)
     room = room_of_leads = 1.0 if walk.n_scores == 1 else 2.0  # leads are differences
     if not is_mean and slope.max(initial=1.0) > MOST_SLOPE:
         raise NotImplementedError(
@@ -267,10 +255,10 @@ def _fixed_leaving(part: Leaving, grid: Grid) -> Fixed:
         )
     if not is_mean:
         room *= max(1.0, float(slope.max(initial=1.0)))
-    fixed = _fixed_walk(walk, grid, room, is_asked=True)
+    fixed = _fixed_walk(walk, grid, room)
     if is_mean and np.ldexp(walk.divisor, fixed.shift) > MOST_SUM:  # a share of 1 has room, too
         room *= float(np.ldexp(walk.divisor, fixed.shift)) / 2**30
-        fixed = _fixed_walk(walk, grid, room, is_asked=True)
+        fixed = _fixed_walk(walk, grid, room)
     trees = part.at / part.each if is_mean else np.ones(len(slope))
     # Rows whose values are the thresholds, as those of calibration rows are, leave all the same.
     wrong = room_of_leads * (trees if is_mean else float(fixed.terms)) / 2
@@ -283,17 +271,14 @@ def _fixed_leaving(part: Leaving, grid: Grid) -> Fixed:
     even = None
     if is_mean and walk.n_scores > 1:
         even = np.rint((1 - slope) * whole / walk.n_scores).astype(np.int64)
-    assert isinstance(fixed.part, Walk)
-    leaving = replace(
-        part,
-        walk=fixed.part,
+    exits = part._replace(
         sure=sure.astype(np.int32),
         unit=2**places,
         whole=whole,
         even=even,
         slope=np.rint(np.ldexp(slope * turns, places)).astype(np.int32),
     )
-    return replace(fixed, part=leaving)
+    return replace(fixed, part=replace(fixed.part, exits=exits))
 
 
 def _lead(part: Walk, of: FloatArray) -> FloatArray:
@@ -349,47 +334,34 @@ def _on_grid(tests: Tests, grid: Grid) -> Tests:
     return replace(tests, threshold=np.where(tests.set_number >= 0, 0, threshold).astype(np.int16))
 
 
-def single_part(part: Part, votes: str) -> Part:
+def single_part(part: Part, votes: str) -> Any:
     """Return a part for rows of float32: thresholds of columns are rounded down, without a loss.
 
     A float32 is above a number where it is above the largest float32 that is not above the number.
     """
-    if isinstance(part, Members):
-        members = tuple(single_part(member, votes) for member in part.members)
-        return replace(part, members=members)
-    if isinstance(part, LinearLeaves):
-        return replace(part, walk=replace(part.walk, tests=_single_tests(part.walk.tests)))
-    if isinstance(part, Leaving):
-        return replace(part, walk=_single_walk(part.walk, votes))
-    if isinstance(part, Line | Maps):
-        return replace(part, part=single_part(part.part, votes))
-    if isinstance(part, Linear):
-        return part
-    return _single_walk(part, votes)
+
+    def single(walk: Walk) -> Walk:
+        found = replace(walk, tests=_single_tests(walk.tests))
+        return found if votes == "float64" else _votes_as(found, _rounded)
+
+    return on_walks(part, single)
 
 
-def _single_walk(part: Walk, votes: str) -> Walk:
-    found = replace(part, tests=_single_tests(part.tests))
-    return found if votes == "float64" else _single_votes(found)
+def _votes_as(walk: Walk, change: Any) -> Walk:
+    """Return a walk with its votes, and what they are added to, changed."""
+    names = ("vote", "leaf", "start", "after")
+    found = {name: getattr(walk, name) for name in names}
+    return replace(walk, **{k: None if v is None else change(v) for k, v in found.items()})
 
 
-def _single_votes(walk: Walk) -> Walk:
-    def rounded(values: Any) -> Any:
-        with np.errstate(over="ignore"):
-            found = None if values is None else values.astype(np.float32)
-        if found is not None and not np.isfinite(found).all():
-            raise ValueError(
-                'votes: expected "float64", as there are votes beyond the numbers of float32'
-            )
-        return found
-
-    return replace(
-        walk,
-        vote=rounded(walk.vote),
-        leaf=rounded(walk.leaf),
-        start=rounded(walk.start),
-        after=rounded(walk.after),
-    )
+def _rounded(values: Any) -> Any:
+    with np.errstate(over="ignore"):
+        found = values.astype(np.float32)
+    if not np.isfinite(found).all():
+        raise ValueError(
+            'votes: expected "float64", as there are votes beyond the numbers of float32'
+        )
+    return found
 
 
 def _single_tests(tests: Tests) -> Tests:
@@ -401,3 +373,196 @@ def _single_tests(tests: Tests) -> Tests:
     down = np.nextafter(threshold, np.float32(-np.inf))
     threshold = np.where(threshold > tests.threshold, down, threshold)
     return replace(tests, threshold=threshold)
+
+
+def folded(model: Model, part: Part) -> Part:
+    """Return what whole numbers can hold of a calibration, a walk; other parts as they are.
+
+    Of a line it is the walk whose votes are multiplied by the slope: its sums are the decision
+    values. Of an isotonic map it is the walk less the value at which the probability crosses 1/2:
+    the label is the same.
+    """
+    if not isinstance(model, CalibratedModel):
+        return part
+    assert isinstance(part, Maps)
+    if len(model.labels) > 2:
+        raise NotImplementedError(
+            'dtype: "int16" is for calibrations of two labels, where the label is a question of '
+            f'one sum; this is one of {len(model.labels)}, which "float64" and "float32" can hold'
+        )
+    walk = part.part
+    if not isinstance(walk, Walk) or walk.exits is not None:
+        raise NotImplementedError(
+            'dtype: "int16" is for calibrations of graphs, trees and sums of trees that all rows '
+            'go through to the end; "float64" and "float32" can hold this one'
+        )
+    if part.is_line:
+        slope, intercept = float(model.slope[0]), float(model.intercept[0])
+        return _times(walk, slope / 2, intercept / 2)
+    return _times(walk, 1.0, -_crossing(model))
+
+
+def _times(walk: Walk, slope: float, intercept: float) -> Walk:
+    """Return the walk whose one sum is a line of that of a walk, of two of the second's lead."""
+    found = _votes_as(walk, lambda of: slope * of.astype(np.float64))
+    found.start[-1] += walk.divisor * intercept
+    return replace(found, lead=len(found.start) > 1)
+
+
+def _crossing(model: CalibratedModel) -> float:
+    """Return the largest value whose probability is not above 1/2."""
+    knot, share = model.knot, model.share
+    above = int(np.searchsorted(share, 0.5, side="right"))
+    if above in (0, len(share)):
+        label = shown(model.labels[int(above == 0)].item())
+        raise NotImplementedError(
+            'dtype: "int16" is for calibrations whose probabilities cross 1/2; those of this one '
+            f'do not, and all rows are {label}; "float64" and "float32" can hold it'
+        )
+    low, high = float(knot[above - 1]), float(knot[above])
+    while (middle := low / 2 + high / 2) not in (low, high):
+        if float(np.interp(middle, knot, share)) > 0.5:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+# What C computes
+
+
+class LeftRows(NamedTuple):
+    """With which values (n, J) rows leave, at which exit (n,), and by how much that is so.
+
+    Exits are numbered; the number of exits says that a row went to the end. `near` (n,): the size
+    of the value, or half the least distance by which a row did not leave, whatever is less.
+    """
+
+    value: NDArray[Any]
+    exit: NDArray[np.intp]
+    near: NDArray[np.float64]
+
+
+def sums_of(walk: Walk, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the decision values (n, J) of rows in the numbers of the file."""
+    value, place, _ = leave_walk(walk, rows)
+    part = walk.exits
+    if part is None:
+        return value
+    if not part.unit:
+        return _scaled(part, value, np.append(part.slope, 1.0)[place])
+    found, left = value.copy(), np.flatnonzero(place < len(part.at))
+    at = place[left]
+    product = value[left].astype(np.int64) * part.slope[at, None].astype(np.int64)
+    scaled = _quotient(product, part.unit)
+    if part.is_share and walk.n_scores == 1:
+        scaled = scaled.clip(-part.whole, part.whole)
+    elif part.even is not None:
+        scaled = (scaled + part.even[at, None]).clip(0, part.whole)
+        scaled = _quotient(scaled * part.whole, scaled.sum(axis=1, keepdims=True))
+    found[left] = scaled
+    return found
+
+
+def _quotient(a: NDArray[np.int64], b: Any) -> NDArray[np.int64]:
+    """Return quotients of integers, towards 0; b > 0."""
+    found: NDArray[np.int64] = np.sign(a) * (np.abs(a) // b)
+    return found
+
+
+def _scaled(part: Exits, value: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
+    """Return values times slopes, which are double, each product in the numbers of the file."""
+    kind, wide, n = value.dtype, value.astype(np.float64), value.shape[1]
+    if not part.is_share or n == 1:
+        found: NDArray[Any] = (wide * slope[:, None]).astype(kind)
+        return found.clip(-1, 1) if part.is_share else found
+    found = (1 / n + slope[:, None] * (wide - 1 / n)).clip(0.0, 1.0).astype(kind)
+    total = np.add.accumulate(found.astype(np.float64), axis=1)[:, -1:]
+    return (found / total).astype(kind)
+
+
+def leave_walk(walk: Walk, rows: NDArray[Any]) -> LeftRows:
+    """Return how rows leave a walk, in the numbers of the file."""
+    n, part = len(rows), walk.exits
+    joints, least = ([], np.zeros(0)) if part is None else (part.at.tolist(), part.sure)
+    total, passed = np.repeat(walk.start[None], n, axis=0), np.zeros(n, dtype=np.intp)
+    value = np.empty((n, walk.n_scores), dtype=walk.start.dtype)
+    near = np.full(n, np.inf)
+
+    def go_on(here: NDArray[np.intp], t: int) -> NDArray[np.intp]:
+        """Ask rows at their next exit, after t trees, and return those that do not leave."""
+        value[here] = _value_after(walk, total[here], t)
+        size, sure = sizes(_plain(value[here])), least[passed[here]]
+        is_sure = size >= sure
+        near[here] = np.minimum(near[here], np.where(is_sure, size, (sure - size) / 2))
+        passed[here] += ~is_sure
+        return here[~is_sure]
+
+    here = np.arange(n)
+    if walk.vote is None:
+        width = walk.added.shape[-1]
+        for t, root in enumerate(walk.root.tolist()):
+            if t in joints:
+                here = go_on(here, t)
+            at, first = np.full(len(here), root), width * t % len(walk.start)
+            while len(on := np.flatnonzero(at >= 0)):
+                at[on] = _step(walk, at[on], rows[here[on]])[1]
+            total[here, first : first + width] += walk.added[-1 - at]
+    else:
+        at, asked = np.full(n, walk.root[0]), np.append(joints, len(walk.tests))
+        end, here = [here[at < 0]], here[at >= 0]
+        while len(here):
+            is_asked = asked[passed[here]] == at[here]
+            here = np.sort(np.append(here[~is_asked], go_on(here[is_asked], 0)))
+            node = at[here]
+            exit_, at[here] = _step(walk, node, rows[here])
+            total[here] += walk.vote[node, exit_]
+            end.append(here[at[here] < 0])
+            here = here[at[here] >= 0]
+        here = np.concatenate(end)
+    value[here] = _value_after(walk, total[here], len(walk.root))
+    near[here] = np.minimum(near[here], sizes(_plain(value[here])))
+    return LeftRows(value, passed, near)
+
+
+def above(tests: Tests, node: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether rows take exit 1, each at a node of its own; nodes compare columns."""
+    value = rows[np.arange(len(rows)), tests.column[node]]
+    is_missing = value == NO_VALUE if rows.dtype == np.int16 else np.isnan(value)
+    found = np.asarray(goes_right(value, tests.threshold[node]))
+    number = tests.set_number[node]
+    is_set = number >= 0
+    if is_set.any():
+        level = np.where(is_missing, -1, value)
+        is_level = (level >= 0) & (level < 255) & (level == np.floor(level))
+        code = np.where(is_level, level, 0).astype(np.intp)
+        inside = code < 8 * tests.member.shape[1]
+        byte = tests.member[np.where(is_set, number, 0), np.where(inside, code // 8, 0)]
+        found = np.where(is_set, inside & (byte >> (code % 8) & 1 == 1), found)
+        is_missing |= is_set & ~is_level
+    return np.where(is_missing, tests.above[node], found)
+
+
+def _step(walk: Walk, node: NDArray[Any], rows: NDArray[Any]) -> tuple[Any, Any]:
+    """Return the exits that rows take at nodes, and where these lead."""
+    exit_ = above(walk.tests, node, rows).astype(np.intp)
+    return exit_, walk.next[node, exit_]
+
+
+def _plain(value: NDArray[Any]) -> NDArray[Any]:
+    return value[:, 0] if value.shape[1] == 1 else value
+
+
+def _value_after(walk: Walk, total: NDArray[Any], t: int) -> NDArray[Any]:
+    """Return the values (n, J) of sums after t trees; of whole numbers and of graphs, the sums."""
+    part = walk.exits
+    if part is not None and (walk.vote is not None or part.unit):
+        return total
+    if walk.after is not None:
+        total = walk.after + total
+    divisor = walk.divisor if part is None or not part.is_share else t // part.each
+    if divisor == 0:
+        return np.zeros((len(total), walk.n_scores), dtype=total.dtype)
+    if divisor > 1:
+        total = total / total.dtype.type(divisor)
+    return total[:, 1:] - total[:, :1] if walk.lead else total

@@ -1,9 +1,10 @@
-"""What a model does to a row, in the few kinds of steps that a C file has."""
+"""The form that a C file is printed from: walks through nodes, and what is made of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tests:
-    """The questions of nodes: whether a number of a row is above a threshold, or in a set.
+    """The tests of nodes: whether a number of a row is above a threshold, or in a set.
 
     Attributes
     ----------
@@ -37,7 +38,7 @@ class Tests:
     above : ndarray of bool, shape (n,)
         Whether a row whose value is missing takes exit 1.
     set_number : ndarray of int32, shape (n,)
-        Which set a node asks for, -1 where it compares.
+        Which set a node tests, -1 where it compares.
     member : ndarray of uint8, shape (sets, bytes)
         The sets: level b is in one where bit ``b % 8`` of byte ``b // 8`` is set.
     inputs : Projections or Separators, or None
@@ -58,6 +59,40 @@ class Tests:
         return len(self.column)
 
 
+class Exits(NamedTuple):
+    """The joints of a walk at which rows can leave, if their values are sure enough.
+
+    Attributes
+    ----------
+    each : int
+        Trees between one joint and the next; 0 of graphs.
+    at : ndarray of int32, shape (m,)
+        The joints, in their order: nodes of a graph, or of trees the first after it.
+    sure : ndarray of float64, shape (m,)
+        Rows leave where the size of the value, of several the lead of the largest, is at least so
+        large.
+    slope : ndarray of float64, shape (m,)
+        What values are multiplied by with which rows leave there.
+    is_share : bool
+        Whether values are shares, or the lead of one, which no factor takes beyond 0 and 1.
+    unit : int
+        In whole numbers: those of `slope` are counted in its inverse, a power of two. 0 of others.
+    whole : int
+        In whole numbers: a share of 1.
+    even : ndarray of int64, shape (m,), or None
+        In whole numbers, of several shares: what is added to each after the factor.
+    """
+
+    each: int
+    at: IntArray
+    sure: NDArray[Any]
+    slope: NDArray[Any]
+    is_share: bool
+    unit: int = 0
+    whole: int = 0
+    even: NDArray[np.int64] | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
     """A row's walk through nodes, once for each root, and what is added up on its way.
@@ -65,7 +100,7 @@ class Walk:
     Attributes
     ----------
     tests : Tests
-        The questions of the nodes.
+        The tests of the nodes.
     next : ndarray of int32, shape (n, 2)
         The node to which each exit leads; below 0 it leads out, in trees to leaf ``-1 - next``.
     root : ndarray of int32, shape (trees,)
@@ -82,6 +117,8 @@ class Walk:
         What the sums are divided by in the end.
     lead : bool
         Whether of two sums the second less the first is all that is wanted, in the end.
+    exits : Exits or None
+        Where rows can leave early.
     """
 
     tests: Tests
@@ -93,6 +130,7 @@ class Walk:
     after: FloatArray | None = None
     divisor: int = 1
     lead: bool = False
+    exits: Exits | None = None
 
     @property
     def n_scores(self) -> int:
@@ -115,59 +153,37 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Linear:
-    """A sum of columns, each times a factor.
+class Affine:
+    """K linear functions of a row, or of the leaf of a tree that it reaches.
 
-    Term t is ``factor[t] * (x - center[t]) / scale[t]``, where these are given, of a missing value
-    that of ``fill[t]``. Arrays have an entry for each term.
-
-    Attributes
-    ----------
-    constant : float
-        The number to which terms are added.
-    column : ndarray of int32
-        Column that each term reads.
-    factor, fill : ndarray of float64
-        Factors, and what missing values count as.
-    center, scale : ndarray of float64 or None
-        What is subtracted, and what the difference is divided by.
-    levels : Levels or None
-        As of `Tests`.
-    """
-
-    constant: float
-    column: IntArray
-    factor: FloatArray
-    fill: FloatArray
-    center: FloatArray | None
-    scale: FloatArray | None
-    levels: Levels | None
-    n_scores: ClassVar[int] = 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearLeaves:
-    """Trees to whose leaves K linear functions of a row belong.
+    Term t of a function is ``factor[t] * (x - center[t]) / scale[t]``, of a missing value that of
+    ``fill[t]``.
 
     Attributes
     ----------
-    walk : Walk
-        The tree; its leaves add nothing.
+    walk : Walk or None
+        The tree, whose leaves add nothing.
+    column : ndarray of int32, shape (n,), or None
+        Column that each term reads; None where term j reads column j.
     coefficient : ndarray of float64, shape (leaves, K, 1 + n)
         Constants and factors.
-    absent : ndarray of bool, shape (leaves, K)
-        Whether a class is always below the others.
     fill : ndarray of float64, shape (leaves, n) or (1, n)
         What missing values count as.
     levels : Levels or None
         As of `Tests`.
+    scaled : tuple of two ndarray of float64, shape (n,), or None
+        What is subtracted from a value, and what the difference is divided by.
+    absent : ndarray of bool, shape (leaves, K), or None
+        Whether a class is always below the others.
     """
 
-    walk: Walk
+    walk: Walk | None
+    column: IntArray | None
     coefficient: FloatArray
-    absent: NDArray[np.bool_]
     fill: FloatArray
     levels: Levels | None
+    scaled: tuple[FloatArray, FloatArray] | None = None
+    absent: NDArray[np.bool_] | None = None
 
     @property
     def n_scores(self) -> int:
@@ -177,36 +193,32 @@ class LinearLeaves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Members:
-    """What several models say, put together.
+    """The decision values of several models, put together.
 
     Attributes
     ----------
     members : tuple
         The parts of the models.
-    rule : {"values", "votes", "shares", "sum"}
-        "values": the decision value of each is one of the whole; "votes": each adds its weight to
-        that of the label it predicts, "shares": its probabilities times the weight; "sum": their
-        numbers are added up.
+    link : tuple of str
+        What is added up of each: its probabilities by this link, see `TreeSum`; "vote", 1 for the
+        label it predicts; "identity", its decision values.
     weight : ndarray of float64, shape (members,)
-        Votes of the members.
+        What this is multiplied by.
     place : tuple of ndarray of int32
-        Which label of the whole each label of a member is.
+        To which number of the whole each is added.
     start : ndarray of float64, shape (J,)
-        The numbers to which votes are added.
+        The numbers to which this is added.
     divisor, lead
         As of `Walk`; divisors may be sums of weights.
-    link : tuple of str
-        How the decision values of each become probabilities, where these are added.
     """
 
     members: tuple[Part, ...]
-    rule: str
+    link: tuple[str, ...]
     weight: FloatArray
     place: tuple[IntArray, ...]
     start: FloatArray
     divisor: float = 1
     lead: bool = False
-    link: tuple[str, ...] = ()
 
     @property
     def n_scores(self) -> int:
@@ -215,73 +227,8 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leaving:
-    """A walk that rows leave at some of its joints, where their values are sure enough.
-
-    Attributes
-    ----------
-    walk : Walk
-        The whole walk.
-    each : int
-        Trees between one joint and the next; 0 of graphs.
-    at : ndarray of int32, shape (m,)
-        The joints where rows can leave, in their order: nodes of a graph, or of trees the first
-        after it.
-    sure : ndarray of float64, shape (m,)
-        Rows leave where the size of the value, of several the lead of the largest, is at least so
-        large.
-    slope : ndarray of float64, shape (m,)
-        What values are multiplied by with which rows leave there.
-    is_share : bool
-        Whether values are shares, or the lead of one, which no factor takes beyond 0 and 1.
-    unit : int
-        In whole numbers: those of `slope` are counted in its inverse, a power of two. 0 of others.
-    whole : int
-        In whole numbers: a share of 1.
-    even : ndarray of int64, shape (m,), or None
-        In whole numbers, of several shares: what is added to each after the factor.
-    """
-
-    walk: Walk
-    each: int
-    at: IntArray
-    sure: NDArray[Any]
-    slope: NDArray[Any]
-    is_share: bool
-    unit: int = 0
-    whole: int = 0
-    even: NDArray[np.int64] | None = None
-
-    @property
-    def n_scores(self) -> int:
-        """Number of decision values."""
-        return self.walk.n_scores
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Line:
-    """Half of a straight line of a decision value, of two the lead of the second.
-
-    Attributes
-    ----------
-    part : Part
-        What has the value.
-    slope, intercept : float
-        The line.
-    most : float
-        No number of the line is larger.
-    """
-
-    part: Part
-    slope: float
-    intercept: float
-    most: float
-    n_scores: ClassVar[int] = 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Maps:
-    """Probabilities that are found by a map of each decision value of a part, as decision values.
+    """Probabilities that a calibration finds by the decision values of a part, as decision values.
 
     Of one map half the log odds, of several the logarithms of the shares of their sum.
 
@@ -289,39 +236,53 @@ class Maps:
     ----------
     part : Part
         What has the values; of two of them the lead of the second is mapped, if there is one map.
-    slope, intercept : ndarray of float64, shape (K,), or None
-        Lines whose values are log odds; none is larger than `most`.
-    knot, share : ndarray of float64, shape (m,), or None
-        Probabilities at values, with straight lines between them.
-    start : ndarray of int32, shape (K + 1,), or None
-        Map k has those of ``start[k]`` to ``start[k + 1] - 1``.
-    most, most_half : float
-        The largest size of log odds on a line, and of half log odds.
+    model : CalibratedModel
+        The lines or the knots of the maps.
     """
 
     part: Part
-    slope: FloatArray | None
-    intercept: FloatArray | None
-    knot: FloatArray | None
-    share: FloatArray | None
-    start: IntArray | None
-    most: float
-    most_half: float
+    model: Any
 
     @property
     def n_scores(self) -> int:
         """Number of maps."""
-        if self.slope is not None:
-            return len(self.slope)
-        assert self.start is not None
-        return len(self.start) - 1
+        return int(self.model.n_votes)
+
+    @property
+    def is_line(self) -> bool:
+        """Whether the value is half of a straight line, without logarithms."""
+        return self.model.slope is not None and self.n_scores == 1
 
 
-Part: TypeAlias = Walk | Linear | LinearLeaves | Members | Leaving | Line | Maps
+Part: TypeAlias = Walk | Affine | Members | Maps
+
+
+def walks(part: Part | None) -> Iterator[Walk]:
+    """Yield all walks of a part."""
+    if isinstance(part, Walk):
+        yield part
+    elif isinstance(part, Members):
+        for member in part.members:
+            yield from walks(member)
+    elif part is not None:
+        yield from walks(part.walk if isinstance(part, Affine) else part.part)
+
+
+def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Any:
+    """Return a part with its walks changed."""
+    if isinstance(part, Walk):
+        return change(part)
+    if isinstance(part, Members):
+        members = tuple(on_walks(member, change) for member in part.members)
+        return replace(part, members=members)
+    if isinstance(part, Affine):
+        return part if part.walk is None else replace(part, walk=change(part.walk))
+    return replace(part, part=on_walks(part.part, change))
 
 
 def is_exact(part: Part) -> bool:
     """Return whether a part has no exponential function and no logarithm in it."""
     if isinstance(part, Members):
-        return part.rule != "shares" and all(map(is_exact, part.members))
-    return is_exact(part.part) if isinstance(part, Line) else not isinstance(part, Maps)
+        plain = set(part.link) <= {"identity", "vote", "shares"}
+        return plain and all(map(is_exact, part.members))
+    return is_exact(part.part) and part.is_line if isinstance(part, Maps) else True

@@ -1,0 +1,661 @@
+"""The text of a C file: its words, its tables, and the functions that its form is printed as."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.projections import Projections
+from pboost.data.separators import Separators
+from pboost.export.c_form import Affine, Exits, Levels, Maps, Members, Part, Tests, Walk
+from pboost.models.calibrated import MOST_HALF, MOST_LINE
+from pboost.values import shown
+
+#: A missing value in a row of int16.
+NO_VALUE = -(2**15)
+#: What a column's number is multiplied by if bits beside it say more of a node.
+SIDE, SET = 2, 4
+
+#: What no identifier may be: the keywords of C99, C11, C23 and C++, and two names.
+KEYWORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const
+constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit
+export extern false float for friend goto if inline int long main mutable namespace new noexcept
+not not_eq nullptr operator or or_eq private protected public register reinterpret_cast restrict
+return short signed sizeof static static_assert static_cast struct switch template this
+thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using
+virtual void volatile wchar_t while xor xor_eq NAN INFINITY
+"""
+RESERVED = frozenset(KEYWORDS.split())
+#: How long a prefix may be: C99 tells identifiers apart by their first 63 letters.
+LONGEST_PREFIX = 31
+#: Letters in a line of a table, and of a comment.
+WIDTH = 100
+#: Whole numbers below are shorter as decimals.
+SHORT = 1000
+#: The types of numbers.
+TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "uint16": "uint16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+}
+_PLAIN = frozenset(map(ord, " !#$%&'()*+,-./:;<=>@[]^_`{|}~")) | frozenset(
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+
+def check_prefix(prefix: Any) -> str:
+    """Return what the names in a C file begin with, if it is an identifier of C."""
+    if not isinstance(prefix, str):
+        raise TypeError(f"prefix: expected a str, got {shown(prefix)}")
+    said = f"got {shown(prefix)}"
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix, re.ASCII):
+        raise ValueError(
+            "prefix: expected an identifier of C, a letter followed by letters, digits and _, "
+            f"{said}"
+        )
+    if len(prefix) > LONGEST_PREFIX:
+        raise ValueError(f"prefix: expected at most {LONGEST_PREFIX} letters, {said}")
+    if prefix in RESERVED:
+        raise ValueError(f"prefix: expected no keyword of C or C++, {said}")
+    return prefix
+
+
+def literal(value: Any) -> str:
+    """Return a number as C has it, with all its bits."""
+    kind = np.asarray(value).dtype
+    if kind.kind in "iub":
+        whole = int(value)
+        if whole == -(2**63):  # which is no literal: there is no number to negate
+            return f"(-{2**63 - 1}LL - 1)"
+        return f"{whole}" if abs(whole) < 2**31 else f"{whole}LL"
+    end = "f" if kind == np.float32 else ""
+    number = float(value)
+    if np.isnan(number):
+        return "NAN"
+    if np.isinf(number):
+        return "INFINITY" if number > 0 else "-INFINITY"
+    if number.is_integer() and abs(number) < SHORT and not (number == 0 and np.signbit(number)):
+        return f"{int(number)}.0{end}"
+    mantissa, exponent = number.hex().split("p")
+    return f"{mantissa.rstrip('0').rstrip('.')}p{int(exponent)}{end}"
+
+
+def string(text: str) -> str:
+    """Return a string as C has it; what is not plain ASCII as the octal numbers of its bytes."""
+    found = (chr(b) if b in _PLAIN else f"\\{b:03o}" for b in text.encode("utf-8", "surrogatepass"))
+    return f'"{"".join(found)}"'
+
+
+def plain(text: Any) -> str:
+    """Return text that can stand in a comment: of other than plain ASCII the numbers."""
+    found = "".join(
+        letter if ord(letter) in _PLAIN or letter == '"' else f"<{ord(letter):x}>"
+        for letter in str(text)
+    )
+    return found.replace("*/", "* /").replace("/*", "/ *")
+
+
+def comment(lines: Iterable[str]) -> str:
+    """Return lines, made by `plain` where they are not the package's own, as a comment."""
+    return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
+
+
+def narrow(values: Any) -> NDArray[Any]:
+    """Return whole numbers in the smallest type that holds them all."""
+    array = np.asarray(values)
+    least, most = int(array.min(initial=0)), int(array.max(initial=0))
+    for kind in (np.uint8, np.int8, np.uint16, np.int16, np.int32):
+        if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
+            return array.astype(kind)
+    return array.astype(np.int64)
+
+
+def table(name: str, values: NDArray[Any], *, static: bool = True) -> str:
+    """Return a constant table; an empty one has one number that nobody reads."""
+    flat = values.ravel() if values.size else np.zeros(1, dtype=values.dtype)
+    return filled_table(f"{TYPES[flat.dtype.name]} {name}", [literal(v) for v in flat], static)
+
+
+def filled_table(what: str, entries: list[str], static: bool = True) -> str:
+    """Return a constant table of these entries."""
+    lines, line = [], "   "
+    for entry in entries:
+        if len(line) + len(entry) + 2 > WIDTH:
+            lines.append(line)
+            line = "   "
+        line += f" {entry},"
+    body = "\n".join([*lines, line])
+    return f"{'static ' if static else ''}const {what}[{len(entries)}] = {{\n{body}\n}};"
+
+
+#: The functions of c_functions.h, by what their names have behind the prefix.
+CALLED = re.compile(r"\bpboost_(\w+)\(")
+HEADER = Path(__file__).with_name("c_functions.h").read_text(encoding="ascii")
+LIBRARY = {CALLED.findall(text)[0]: text for text in HEADER.split("\n\n") if CALLED.search(text)}
+#: The links of `TreeSum` of which there is a function; shares are probabilities.
+LINKS = ("half log odds", "log odds", "probit", "softmax", "shares")
+#: Those that are the decision values themselves.
+PLAIN = ("identity", "shares")
+#: A line of C; a list of lines, a tuple of lines further in, and what is false: no line.
+Lines: TypeAlias = "str | bool | Sequence[Lines] | None"
+
+
+class Table(NamedTuple):
+    """A constant table, which is written in the end."""
+
+    name: str
+    values: NDArray[Any]
+
+    def __str__(self) -> str:
+        return table(self.name, self.values)
+
+    @property
+    def n_bytes(self) -> int:
+        """The room it takes; an empty one has a number that nobody reads."""
+        return max(self.values.size, 1) * self.values.itemsize
+
+
+@dataclass(slots=True)
+class Code:
+    """A C file in the making.
+
+    Attributes
+    ----------
+    prefix : str
+        What names begin with.
+    value, total : str
+        Type of the values of a row, and of decision values.
+    takes_missing : bool
+        Whether values may be missing.
+    blocks : list of Table and str
+        Tables and functions so far.
+    """
+
+    prefix: str
+    value: str
+    total: str
+    takes_missing: bool
+    blocks: list[Table | str] = field(default_factory=list)
+
+    def table(self, name: str, values: NDArray[Any]) -> None:
+        """Add a table."""
+        self.blocks.append(Table(name, values))
+
+    def function(self, head: str, *body: Lines) -> None:
+        """Add a function, given the lines of its body."""
+        self.blocks.append(f"static {function(head, *body)}")
+
+    def sums(self, name: str, *body: Lines, kind: str = "void", called: str = "sums") -> None:
+        """Add the function that writes the decision values of a row."""
+        self.function(f"{kind} {name}_{called}(const {self.value} *x, {self.total} *h)", *body)
+
+    def library(self, name: str) -> str:
+        """Return the name of a function of the library, which is there once."""
+        for needed in CALLED.findall(LIBRARY[name])[1:]:
+            self.library(needed)
+        text = LIBRARY[name].strip().replace("pboost_total", self.total)
+        text = text.replace("pboost_", f"{self.prefix}_")
+        if text not in self.blocks:
+            self.blocks.append(text)
+        return f"{self.prefix}_{name}"
+
+    @property
+    def n_bytes(self) -> int:
+        """The room that all tables take."""
+        return sum(block.n_bytes for block in self.blocks if isinstance(block, Table))
+
+
+def function(head: str, *body: Lines) -> str:
+    """Return a function, given the lines of its body."""
+    return "\n".join([head, "{", *_laid(body, "    "), "}"])
+
+
+def _laid(body: Sequence[Lines], indent: str) -> Iterator[str]:
+    for line in body:
+        if isinstance(line, str) and line:
+            yield indent + line
+        elif line and not isinstance(line, str | bool):
+            yield from _laid(line, indent + "    " * isinstance(line, tuple))
+
+
+# Tests of nodes
+
+
+def _write_tests(code: Code, name: str, tests: Tests) -> None:
+    """Add the function ``name_above(x, i)``: the exit of a row at node i."""
+    is_set = tests.set_number >= 0
+    has_sides = code.takes_missing and bool(tests.above.any()) and tests.inputs is None
+    factor = SET if is_set.any() else SIDE if has_sides else 1
+    number = factor * tests.column.astype(np.int64)
+    number += (factor > 1) * tests.above + (SET // 2) * is_set
+    threshold = np.where(is_set, tests.set_number, tests.threshold)
+    code.table(f"{name}_column", narrow(number))
+    code.table(f"{name}_threshold", threshold.astype(tests.threshold.dtype))
+    value, size = f"x[{name}_column[i]]", tests.member.shape[1]
+    if tests.inputs is not None:
+        _write_inputs(code, name, tests)
+        value = f"{name}_input(x, {name}_column[i])"
+    if is_set.any():
+        code.table(f"{name}_set", tests.member)
+    missing = "c & 1 ? !(v <= t) : v > t"
+    if code.value == "int16_t":
+        missing = f"v > t || ((c & 1) && v == {NO_VALUE})"
+    body: Lines = [
+        f"const int c = {name}_column[i];",
+        f"const {code.value} v = x[c / {factor}], t = {name}_threshold[i];",
+        is_set.any()
+        and [
+            "if (c & 2) {",
+            (
+                "const int level = v >= 0 && v < 255 ? (int)v : 255;",
+                "if (level == 255 || level != v) return c & 1;",
+                f"if (level >= {8 * size}) return 0;",
+                f"return {name}_set[(int)t * {size} + level / 8] >> level % 8 & 1;",
+            ),
+            "}",
+        ],
+        f"return {missing};",
+    ]
+    if factor == 1:
+        body = f"return {value} > {name}_threshold[i];"
+    code.function(f"int {name}_above(const {code.value} *x, int i)", body)
+
+
+def _write_columns(code: Code, name: str, levels: Levels | None) -> str:
+    """Return what reads column j that is added up, as a double; NaN where it is missing."""
+    if levels is None:
+        return "x[{}]"
+    code.table(f"{name}_added", narrow(levels.column))
+    # Signed: a comparison with 0 is made of it.
+    code.table(f"{name}_level", levels.level.astype(np.int16))
+    code.function(
+        f"double {name}_read(const {code.value} *x, int j)",
+        f"const double v = x[{name}_added[j]];",
+        f"return {name}_level[j] < 0 || v != v ? v : v == {name}_level[j];",
+    )
+    return f"{name}_read(x, {{}})"
+
+
+def _write_inputs(code: Code, name: str, tests: Tests) -> None:
+    """Add the function ``name_input(x, k)``: the sum of columns with this number."""
+    sums, read = tests.inputs, _write_columns(code, name, tests.levels)
+    term = f"const double v = {read.format(f'{name}_term[t]')};"
+    if isinstance(sums, Projections):
+        tables = {"start": sums.start, "term": sums.index}
+        more, value = {"factor": sums.coefficient}, "v"
+        if sums.fill is not None and code.takes_missing:
+            more["fill"] = sums.fill[sums.index]
+            value = f"(v == v ? v : {name}_fill[t])"
+        body = [term, f"sum += {name}_factor[t] * {value};"]
+    else:
+        assert isinstance(sums, Separators)
+        start, column, first, edge, steps, missing = sums.tables()
+        tables = {"start": start, "term": column, "first": first}
+        more, value = {"edge": edge, "value": steps}, f"{name}_value[e + t]"
+        if missing is not None and code.takes_missing:
+            more["missing"] = missing
+            value = f"v == v ? {value} : {name}_missing[t]"
+        body = [
+            term,
+            f"int e = {name}_first[t];",
+            f"while (e < {name}_first[t + 1] && v > {name}_edge[e]) e++;",
+            f"sum += {value};",
+        ]
+    for called, values in {**{k: narrow(v) for k, v in tables.items()}, **more}.items():
+        code.table(f"{name}_{called}", values)
+    code.function(
+        f"double {name}_input(const {code.value} *x, int k)",
+        "double sum = 0.0;",
+        f"for (int t = {name}_start[k]; t < {name}_start[k + 1]; t++) {{",
+        tuple(body),
+        "}",
+        "return sum;",
+    )
+
+
+# Walks
+
+
+def _write_walk(code: Code, name: str, walk: Walk) -> None:
+    """Add the sums of what a row meets on its walks.
+
+    With exits it is ``name_leave`` that adds up, and returns what the values are multiplied by with
+    which a row leaves; in whole numbers the number of the exit, of rows that go to the end that of
+    exits.
+    """
+    n, part, first, end = len(walk.start), walk.exits, list[Lines](), list[Lines]()
+    # Values that are not the sums so far.
+    is_valued = part is not None and walk.vote is None and not part.unit
+    sums = "s" if walk.lead or is_valued else "h"
+    if len(walk.tests) or part is not None:
+        _write_tests(code, name, walk.tests)
+    if part is not None:
+        first = _exit_lines(code, name, walk, part)
+    if is_valued and part is not None:
+        end = [f"{name}_value(s, {len(walk.root) // part.each}, h);"]
+    else:
+        for j in range(n):
+            if walk.after is not None:
+                end.append(f"{sums}[{j}] = {literal(walk.after[j])} + {sums}[{j}];")
+            if walk.divisor > 1:
+                end.append(f"{sums}[{j}] /= {walk.divisor};")
+        end.append(walk.lead and "h[0] = s[1] - s[0];")
+    lines = [
+        not len(walk.tests) and part is None and "(void)x;",
+        sums == "s" and f"{code.total} s[{n}];",
+        part is not None and "int j = 0;",
+        [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(walk.start)],
+        _tree_lines(code, name, walk, sums, first)
+        if walk.vote is None
+        else _graph_lines(code, name, walk, first),
+        end,
+    ]
+    if part is None:
+        code.sums(name, *lines)
+    else:
+        kind, end = ("int", "return j;") if part.unit else ("double", "return 1.0;")
+        code.sums(name, *lines, end, kind=kind, called="leave")
+        code.sums(name, _scaled_lines(name, walk.n_scores, part))
+
+
+def _graph_lines(code: Code, name: str, walk: Walk, first: list[Lines]) -> Lines:
+    """Return the lines that add the votes of exits; `first` is done before node i is asked."""
+    n, k, vote = len(walk.tests), walk.added.shape[-1], walk.added
+    if not n:
+        return None
+    above = f"{name}_above(x, i)"
+    if walk.is_chain and k == 1 and not vote[:, 0].any() and walk.exits is None:  # see `fixed_part`
+        code.table(f"{name}_vote", vote[:, 1])
+        return f"for (int i = 0; i < {n}; i++) if ({above}) h[0] += {name}_vote[i];"
+    code.table(f"{name}_vote", vote)
+    if not walk.is_chain:
+        code.table(f"{name}_next", narrow(walk.next))
+    return [
+        f"for (int i = 0; i < {n}; i++) {{" if walk.is_chain else "for (int i = 0; i >= 0;) {",
+        (
+            first,
+            f"const int e = 2 * i + {above};",
+            f"h[0] += {name}_vote[e];"
+            if k == 1
+            else f"for (int k = 0; k < {k}; k++) h[k] += {name}_vote[{k} * e + k];",
+            not walk.is_chain and f"i = {name}_next[e];",
+        ),
+        "}",
+    ]
+
+
+def _descent(code: Code, name: str, walk: Walk) -> Lines:
+    """Return the lines that find the leaf of a row in tree t."""
+    root = literal(walk.root[0])
+    if len(walk.root) > 1:
+        code.table(f"{name}_root", narrow(walk.root))
+        root = f"{name}_root[t]"
+    if len(walk.tests):
+        code.table(f"{name}_next", narrow(walk.next))
+    step = f"while (i >= 0) i = {name}_next[2 * i + {name}_above(x, i)];"
+    return [f"int i = {root};", len(walk.tests) > 0 and step]
+
+
+def _tree_lines(code: Code, name: str, walk: Walk, sums: str, first: list[Lines]) -> Lines:
+    """Return the lines that add the values of leaves; `first` is done before tree t, of several."""
+    code.table(f"{name}_leaf", walk.added)
+    n_trees, n, k = len(walk.root), len(walk.start), walk.added.shape[-1]
+    turn = "" if n == k else f"t % {n}" if k == 1 else f" + {k} * (t % {n // k})"
+    add = f"{sums}[{turn or 0}] += {name}_leaf[-1 - i];"
+    if k > 1:
+        leaf = f"{name}_leaf[{k} * (-1 - i) + k]"
+        add = f"for (int k = 0; k < {k}; k++) {sums}[k{turn}] += {leaf};"
+    lines: Lines = [_descent(code, name, walk), add]
+    if n_trees > 1:
+        lines = [f"for (int t = 0; t < {n_trees}; t++) {{", (first, lines), "}"]
+    return lines
+
+
+def _exit_lines(code: Code, name: str, walk: Walk, part: Exits) -> list[Lines]:
+    """Return the lines that let a row leave at a joint; adds what they call and read."""
+    n, is_valued = walk.n_scores, walk.vote is None and not part.unit
+    kind = code.total if part.unit else "double"
+    best = [
+        f"const int best = {code.library('best') if n > 1 else ''}(h, {n});",
+        f"for (int k = 0; k < {n}; k++) if (k != best && !(h[best] - h[k] >= least)) return 0;",
+        "return 1;",
+    ]
+    sure = ["return h[0] >= least || h[0] <= -least;"] if n == 1 else best
+    code.function(f"int {name}_sure(const {code.total} *h, {kind} least)", *sure)
+    code.table(f"{name}_exit", narrow(np.append(part.at, len(walk.tests) + len(walk.root))))
+    code.table(f"{name}_least", part.sure)
+    code.table(f"{name}_slope", part.slope)
+    if part.even is not None:
+        code.table(f"{name}_even", narrow(part.even))
+    if is_valued:  # the values after t joints, of the sums of trees
+        value: Lines = [f"for (int k = 0; k < {n}; k++) h[k] = t ? s[k] / t : 0.0;"]
+        if walk.after is not None:
+            after = enumerate(map(literal, walk.after))
+            value = [[f"h[{j}] = {number} + s[{j}];" for j, number in after], "(void)t;"]
+        elif walk.lead:
+            value = ["h[0] = t ? s[1] / t - s[0] / t : 0.0;"]
+        head = f"void {name}_value(const {code.total} *s, int t, {code.total} *h)"
+        code.function(head, value)
+    return [
+        f"if ({'t' if walk.vote is None else 'i'} == {name}_exit[j]) {{",
+        (
+            is_valued and f"{name}_value(s, t / {part.each}, h);",
+            f"if ({name}_sure(h, {name}_least[j])) return "
+            f"{'j' if part.unit else f'{name}_slope[j]'};",
+            "j++;",
+        ),
+        "}",
+    ]
+
+
+def _scaled_lines(name: str, n: int, part: Exits) -> list[Lines]:
+    """Return the lines that multiply the values h with which a row leaves; shares stay shares.
+
+    Whole numbers are multiplied in 64 bits, and divided towards 0 as C has it; those of rows that
+    go to the end stay as they are.
+    """
+    k, each = ("0", "") if n == 1 else ("k", f"for (int k = 0; k < {n}; k++) ")
+    first: Lines = f"const double slope = {name}_leave(x, h);"
+    kind, cast, zero, most, equal = "double", "", "0.0", "1.0", literal(1 / n)
+    value, share = f"h[{k}] * slope", "h[k] / sum"
+    moved = f"{equal} + slope * (h[k] - {equal})"
+    if part.unit:
+        first = [f"const int j = {name}_leave(x, h);", f"if (j == {len(part.at)}) return;"]
+        kind, cast, zero, most = "int64_t", "(int32_t)", "0", literal(part.whole)
+        value = f"(int64_t)h[{k}] * {name}_slope[j] / {literal(np.int64(part.unit))}"
+        moved, share = f"{name}_even[j] + {value}", f"(int32_t)((int64_t)h[k] * {most} / sum)"
+    least = f"-{most}" if n == 1 else zero
+    clipped = f"v < {least} ? {least} : v > {most} ? {most} : {cast}v;"
+    if not part.is_share:
+        return [first, f"{each}h[{k}] = {f'{cast}({value})' if cast else value};"]
+    if n == 1:
+        return [first, f"const {kind} v = {value};", f"h[0] = {clipped}"]
+    return [
+        first,
+        f"{kind} sum = {zero};",
+        f"{each}{{",
+        (f"const {kind} v = {moved};", f"sum += h[k] = {clipped}"),
+        "}",
+        f"{each}h[k] = {share};",
+    ]
+
+
+# Sums of columns, and what is made of other models
+
+
+def _write_affine(code: Code, name: str, part: Affine) -> None:
+    """Add linear functions of a row, or of the leaf that it reaches."""
+    (_, k, width), walk = part.coefficient.shape, part.walk
+    if walk is not None and len(walk.tests):
+        _write_tests(code, name, walk.tests)
+    read, column, value = _write_columns(code, name, part.levels), "j", "v"
+    code.table(f"{name}_equation", part.coefficient)
+    if part.column is not None:
+        code.table(f"{name}_column", narrow(part.column))
+        column = f"{name}_column[j]"
+    if code.takes_missing:
+        code.table(f"{name}_fill", part.fill)
+        row = f"{width - 1} * i + j" if len(part.fill) > 1 else "j"
+        value = f"(v == v ? v : {name}_fill[{row}])"
+    if part.scaled is not None:
+        code.table(f"{name}_center", part.scaled[0])
+        code.table(f"{name}_scale", part.scaled[1])
+        value = f"(({value} - {name}_center[j]) / {name}_scale[j])"
+    # Of one function, or one leaf, without a loop, or a place.
+    at, row = ("k", f"{k} * i + k") if k > 1 else ("0", "i")
+    body: list[Lines] = [
+        f"const double *e = {name}_equation{f' + {width} * ({row})' if walk else ''};",
+        f"h[{at}] = e[0];",
+        f"for (int j = 0; j < {width - 1}; j++) {{",
+        (f"const double v = {read.format(column)};", f"h[{at}] += e[1 + j] * {value};"),
+        "}",
+    ]
+    if width == 1:
+        body = [*body[:2], "(void)x;"]
+    code.sums(
+        name,
+        walk is not None and [_descent(code, name, walk), "i = -1 - i;"],
+        [f"for (int k = 0; k < {k}; k++) {{", tuple(body), "}"] if k > 1 else body,
+        part.absent is not None and part.absent.any() and _absent_lines(code, name, part.absent),
+    )
+
+
+def _absent_lines(code: Code, name: str, absent: NDArray[np.bool_]) -> Lines:
+    """Return what keeps classes without a row in a leaf below the others.
+
+    Their functions are constants, of which the lesser holds: that, or the number just below the
+    least of the others.
+    """
+    k, most = absent.shape[1], literal(np.finfo(np.float64).max)
+    code.table(f"{name}_absent", absent.astype(np.uint8))
+    return [
+        f"double least = {most};",
+        f"const uint8_t *absent = {name}_absent + {k} * i;",
+        f"for (int k = 0; k < {k}; k++) if (!absent[k] && h[k] < least) least = h[k];",
+        f"least = least > -{most} ? {code.library('below')}(least) : -{most};",
+        f"for (int k = 0; k < {k}; k++) if (absent[k] && h[k] > least) h[k] = least;",
+    ]
+
+
+def _write_maps(code: Code, name: str, maps: Maps) -> None:
+    """Add the decision values of the probabilities that the maps of a calibration find."""
+    k, model, given = maps.n_scores, maps.model, maps.part.n_scores
+    write_part(code, f"{name}_of", maps.part)
+    lines: list[Lines] = [
+        f"double of[{given}]{'' if maps.is_line else f', p[{k}]'};",
+        f"{name}_of_sums(x, of);",
+        k == 1 and given == 2 and "of[0] = of[1] - of[0];",
+    ]
+    line, half = literal(MOST_LINE), literal(MOST_HALF)
+    clip = f"v = v < -{line} ? -{line} : v > {line} ? {line} : v;"
+    if maps.is_line:
+        slope, intercept = literal(model.slope[0]), literal(model.intercept[0])
+        lines += [f"double v = of[0] * {slope} + {intercept};", clip, "h[0] = v / 2.0;"]
+        code.sums(name, *lines)
+        return
+    log, ends = code.library("log"), f"{name}_start[k], {name}_start[k + 1] - 1"
+    if model.slope is None:
+        tables = {"knot": model.knot, "share": model.share, "start": narrow(model.start)}
+        chance = [
+            f"p[k] = {code.library('map')}({name}_knot, {name}_share, of[k], {ends});",
+        ]
+    else:
+        tables = {"slope": model.slope, "intercept": model.intercept}
+        chance = [
+            f"double v = of[k] * {name}_slope[k] + {name}_intercept[k], two[2];",
+            clip,
+            f"{code.library('log_odds')}(&v, 1, two);",
+            "p[k] = two[1];",
+        ]
+    for called, values in tables.items():
+        code.table(f"{name}_{called}", values)
+    lines += [f"for (int k = 0; k < {k}; k++) {{", tuple(chance), "}"]
+    if k == 1:
+        lines += [
+            f"h[0] = ({log}(p[0]) - {log}(1.0 - p[0])) / 2.0;",
+            f"h[0] = h[0] < -{half} ? -{half} : h[0] > {half} ? {half} : h[0];",
+        ]
+    else:
+        least = literal(-2 * MOST_HALF)
+        lines += [
+            "double sum = 0.0;",
+            f"for (int k = 0; k < {k}; k++) sum += p[k];",
+            f"for (int k = 0; k < {k}; k++) {{",
+            (
+                f"h[k] = {log}(sum > 0.0 ? p[k] / sum : {literal(1 / k)});",
+                f"if (h[k] < {least}) h[k] = {least};",
+            ),
+            "}",
+        ]
+    code.sums(name, *lines)
+
+
+def _write_members(code: Code, name: str, whole: Members) -> None:
+    """Add the decision values of the members of a model, put together."""
+    n, sums = len(whole.start), "s" if whole.lead else "h"
+    width = max((part.n_scores for part in whole.members), default=1)
+    added = list[Lines]()
+    for m, part in enumerate(whole.members):
+        write_part(code, f"{name}_m{m}", part)
+        added += [f"{name}_m{m}_sums(x, of);", _added_lines(code, name, whole, m, sums)]
+    has_room = any(link not in PLAIN and link != "vote" for link in whole.link)
+    divisor = literal(float(whole.divisor))
+    code.sums(
+        name,
+        whole.lead and f"{code.total} s[{n}];",
+        [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(whole.start)],
+        f"{code.total} of[{width}];" if whole.members else "(void)x;",
+        has_room and f"double p[{max(map(len, whole.place))}];",
+        added,
+        whole.divisor != 1 and [f"{sums}[{j}] /= {divisor};" for j in range(n)],
+        whole.lead and "h[0] = s[1] - s[0];",
+    )
+
+
+def _added_lines(code: Code, name: str, whole: Members, m: int, sums: str) -> Lines:
+    """Return the lines that add what is counted of a member, whose decision values are in `of`."""
+    n, place, link = whole.members[m].n_scores, whole.place[m], whole.link[m]
+    weight, label = literal(whole.weight[m]), "{}"
+    if not np.array_equal(place, np.arange(len(whole.start))):
+        label = str(place[0])
+        if len(place) > 1 or link == "vote":
+            code.table(f"{name}_m{m}_label", narrow(place))
+            label = f"{name}_m{m}_label[{{}}]"
+    if link == "vote":
+        best = f"{code.library('best')}(of, {n})"
+        return f"{sums}[{label.format(best)}] += {weight};"
+    source = "of" if link in PLAIN else "p"
+    value = f"{source}[{'k' if len(place) > 1 else 0}]"
+    if whole.weight[m] != 1:
+        value = f"{weight} * {value}"
+    each = f"for (int k = 0; k < {len(place)}; k++) " if len(place) > 1 else ""
+    called = "" if link in PLAIN else code.library(link.replace(" ", "_"))
+    return [
+        called and f"{called}(of, {n}, p);",
+        f"{each}{sums}[{label.format('k' if each else 0)}] += {value};",
+    ]
+
+
+WRITERS: dict[type[Part], Callable[[Code, str, Any], None]] = {
+    Walk: _write_walk,
+    Affine: _write_affine,
+    Maps: _write_maps,
+    Members: _write_members,
+}
+
+
+def write_part(code: Code, name: str, part: Part) -> None:
+    """Add the function ``name_sums(x, h)``, which writes the decision values of a row to h."""
+    WRITERS[type(part)](code, name, part)
