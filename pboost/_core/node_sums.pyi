@@ -22,6 +22,22 @@ def count_cells(
     last: int,
     cells: NDArray[Any],
 ) -> None: ...
+def sum_above(
+    rows: NDArray[Any],
+    stop: NDArray[Any],
+    weight: NDArray[Any],
+    y: NDArray[Any],
+    numbers: NDArray[Any],
+    found: NDArray[Any],
+) -> None: ...
+def sum_squares(
+    rows: NDArray[Any],
+    stop: NDArray[Any],
+    weight: NDArray[Any],
+    y: NDArray[Any],
+    numbers: NDArray[Any],
+    found: NDArray[Any],
+) -> None: ...
 def leaves_of(
     codes: NDArray[Any],
     rows: NDArray[Any],

@@ -1,8 +1,10 @@
 """Nodes of a tree whose rows are in several places: what each place counts, and what is made of the
 sums of all."""
+from libc.math cimport rint
+
 from pboost._core._address cimport address
 from pboost._core._grower cimport Node, Tree, coarse_shift, full_shift
-from pboost._core._node_squares cimport Sums, begin_squares, end_squares, first_mean
+from pboost._core._node_squares cimport FINER, Sums, begin_squares, end_squares, first_mean
 from pboost._core.types cimport int32_t, int64_t, uint8_t
 
 
@@ -46,6 +48,32 @@ def part_rows(
             bounds[child[i] + 1, 1] = bounds[node[i], 1]
 
 
+cdef inline void add_classes(
+    const uint8_t* code, const int32_t* rows, const int32_t* label, const int64_t* mass, Py_ssize_t n,
+    Py_ssize_t k, int64_t* cells,
+) noexcept nogil:
+    """Add the masses of rows, and their number, to the cells of one column, by code and class."""
+    cdef Py_ssize_t i
+    cdef int64_t* cell
+    for i in range(n):
+        cell = cells + code[rows[i]] * (k + 1)
+        cell[label[i]] += mass[i]
+        cell[k] += 1
+
+
+cdef inline void add_moments(
+    const uint8_t* code, const int32_t* rows, const int64_t* mass, Py_ssize_t n, int64_t* cells
+) noexcept nogil:
+    """The same of two masses of each row."""
+    cdef Py_ssize_t i
+    cdef int64_t* cell
+    for i in range(n):
+        cell = cells + code[rows[i]] * 3
+        cell[0] += mass[2 * i]
+        cell[1] += mass[2 * i + 1]
+        cell[2] += 1
+
+
 def count_cells(
     const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int64_t[::1] stop,
     const int32_t[::1] label, const int64_t[:, ::1] mass, Py_ssize_t first, Py_ssize_t last,
@@ -53,33 +81,76 @@ def count_cells(
 ):
     """Add up the histograms of nodes in the columns first..last-1.
 
-    IN codes (d, n); rows (m,), listed node by node; stop (nodes,): where those of a node end; label (m,),
-    or empty if all masses of a row are counted; mass (m, 1), or (m, k) without labels. INOUT cells
-    (nodes, d, codes, k + 1): masses, by class or as they are, then the number of rows.
+    IN codes (d, n); rows (m,), listed node by node; stop (nodes,): where those of a node end; label (m,)
+    and mass (m, 1), or mass (m, 2) and no label. INOUT cells (nodes, d, codes, k + 1): masses, of the k
+    classes or the two that are given, then the number of rows.
     """
-    cdef Py_ssize_t f, i, j, e, start, m = rows.shape[0], k = cells.shape[3] - 1
-    cdef bint by_class = label.shape[0] > 0
-    cdef const uint8_t* code
-    cdef int64_t* of_column
-    cdef int64_t* cell
-    if mass.shape[0] != m or mass.shape[1] != (1 if by_class else k) or last > cells.shape[1]:
+    cdef Py_ssize_t f, e, start, n, m = rows.shape[0], k = cells.shape[3] - 1
+    cdef bint by_class = mass.shape[1] == 1
+    if mass.shape[0] != m or label.shape[0] != (m if by_class else 0) or last > cells.shape[1]:
         raise ValueError("count_cells: arrays of different sizes")
     if m == 0:
         return
     with nogil:
         for f in range(first, last):
-            code, start = &codes[f, 0], 0
+            start = 0
             for e in range(stop.shape[0]):
-                of_column = &cells[e, f, 0, 0]
-                for i in range(start, stop[e]):
-                    cell = of_column + code[rows[i]] * (k + 1)
-                    if by_class:
-                        cell[label[i]] += mass[i, 0]
-                    else:
-                        for j in range(k):
-                            cell[j] += mass[i, j]
-                    cell[k] += 1
+                n = stop[e] - start
+                if n == 0:
+                    continue
+                if not by_class:
+                    add_moments(&codes[f, 0], &rows[start], &mass[start, 0], n, &cells[e, f, 0, 0])
+                elif k == 2:
+                    add_classes(&codes[f, 0], &rows[start], &label[start], &mass[start, 0], n, 2,
+                                &cells[e, f, 0, 0])
+                else:
+                    add_classes(&codes[f, 0], &rows[start], &label[start], &mass[start, 0], n, k,
+                                &cells[e, f, 0, 0])
                 start = stop[e]
+
+
+def sum_above(
+    const int32_t[::1] rows, const int64_t[::1] stop, const double[::1] weight, const double[::1] y,
+    const double[:, ::1] numbers, int64_t[::1] found,
+):
+    """Add up weight times target less the least one, in units.
+
+    IN rows (m,), listed node by node; stop (nodes,): where those of a node end; numbers (nodes, 2): least
+    target and scale. INOUT found (nodes,).
+    """
+    cdef Py_ssize_t e, i = 0
+    with nogil:
+        for e in range(stop.shape[0]):
+            while i < stop[e]:
+                found[e] += <int64_t>(
+                    weight[rows[i]] * (y[rows[i]] - numbers[e, 0]) * numbers[e, 1])
+                i += 1
+
+
+def sum_squares(
+    const int32_t[::1] rows, const int64_t[::1] stop, const double[::1] weight, const double[::1] y,
+    const double[:, ::1] numbers, int64_t[:, ::1] found,
+):
+    """Add up moments and squares, each with what rounding leaves over, as `measure_binned` does.
+
+    As `sum_above`; numbers (nodes, 3): mean, scale of moments, scale of squares. INOUT found (nodes, 4).
+    """
+    cdef Py_ssize_t e, i = 0
+    cdef double deviation, part
+    cdef int64_t whole
+    with nogil:
+        for e in range(stop.shape[0]):
+            while i < stop[e]:
+                deviation = y[rows[i]] - numbers[e, 0]
+                part = weight[rows[i]] * deviation * numbers[e, 1]
+                whole = <int64_t>rint(part)
+                found[e, 0] += whole
+                found[e, 1] += <int64_t>((part - <double>whole) * FINER)
+                part = weight[rows[i]] * deviation * deviation * numbers[e, 2]
+                whole = <int64_t>part
+                found[e, 2] += whole
+                found[e, 3] += <int64_t>((part - <double>whole) * FINER)
+                i += 1
 
 
 def leaves_of(

@@ -43,11 +43,9 @@ LEAST_MASS = 2.0**40
 MOST_KEPT = 1 << 28
 #: A node is sent as its rows if these have at most so many bytes, or at most this share of those of
 #: its histogram.
-FEW_BYTES, FEW_SHARE = 1 << 16, 0.5
+FEW_BYTES, FEW_SHARE = 1 << 16, 1.0
 #: Bytes of a row that is sent, but for its codes: class or target, and weight.
 ROW_BYTES = 16
-#: As in `_core/_node_squares.pxd`.
-FINER = 2.0**30
 _NO_NUMBERS, _NO_TOTAL = np.empty(0), np.empty(0, dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int32)
 _KNOWN, _NO_SPLIT = grow.AHEAD["known"], grow.AHEAD["no split"]
@@ -130,12 +128,12 @@ class TreeRows:
         return (np.concatenate(parts) if parts else _NO_ROWS), count
 
     def fixed(self, rows: IntArray, shift: NDArray[Any]) -> NDArray[np.int64]:
-        """Return weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
+        """Return weights as integers, with a shift for each row."""
         return fixed_weights(self.weight[rows] * self.scale, shift)
 
 
 def fixed_weights(scaled: FloatArray, shift: NDArray[Any]) -> NDArray[np.int64]:
-    """Return scaled weights as integers in units that are ``2**-shift`` times as large."""
+    """Return scaled weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
     found: FloatArray = (np.ldexp(scaled, shift) if np.any(shift) else scaled) + 0.5
     return found.astype(np.int64)
 
@@ -251,8 +249,7 @@ class TreeShard(LogShard):
         def add(first: int, last: int) -> None:
             node_sums.count_cells(self._codes, rows, stop, label, mass, first, last, cells)
 
-        if len(rows):
-            self.workers.run(add, d, GROUP, len(rows))
+        self.workers.run(add, d, GROUP, len(rows))
         return Answer(cells.ravel(), _NO_NUMBERS)
 
     def _rows(self, tree: TreeRows, query: Query) -> Answer:
@@ -268,28 +265,45 @@ class TreeShard(LogShard):
             _NO_TOTAL, _NO_NUMBERS, [SentRows(query.tree, count, codes, self._y[rows], weight)]
         )
 
-    def _of_nodes(self, tree: TreeRows, query: Query) -> Answer:
-        """Return the sums of rows at nodes that a function of `NODE_SUMS` makes."""
-        of_node = NODE_SUMS[query.what]
-        found = []
-        for k in range(len(query.node)):
-            rows, _ = tree.at(query.node[k : k + 1])
-            weight, y = tree.weight[rows], self._y[rows]
-            fixed = fixed_weights(weight * tree.scale, query.shift[k])
-            found.append(of_node(_AtNode(weight, y, fixed, self._n_classes), *query.numbers[k]))
-        return Answer(np.concatenate(found), _NO_NUMBERS)
+    def _masses(self, tree: TreeRows, query: Query) -> Answer:
+        """Return the mass of each class at nodes; of a regression that of all, and 0."""
+        rows, count = tree.at(query.node)
+        fixed, found = tree.fixed(rows, np.repeat(query.shift, count)), []
+        for k in range(self._n_classes or 1):
+            of_class = np.where(self._y[rows] == k, fixed, 0) if self._n_classes else fixed
+            found.append(by_node(np.add, of_class, count, 0))
+        if not self._n_classes:
+            found.append(np.zeros_like(found[0]))
+        return Answer(np.column_stack(found).ravel(), _NO_NUMBERS)
 
     def _heaviest(self, tree: TreeRows, query: Query) -> Answer:
         """Return the greatest weights, in units of the root."""
-        parts = [tree.weight[tree.at(query.node[k : k + 1])[0]] for k in range(len(query.node))]
-        most = [float((weight * tree.scale).max(initial=0.0)) for weight in parts]
-        return Answer(_NO_TOTAL, np.array(most))
+        rows, count = tree.at(query.node)
+        most = by_node(np.maximum, tree.weight[rows] * tree.scale, count, 0.0)
+        return Answer(_NO_TOTAL, most)
 
     def _ends(self, tree: TreeRows, query: Query) -> Answer:
-        """Return the greatest targets, and the greatest of the negative targets, node by node."""
-        parts = [self._y[tree.at(query.node[k : k + 1])[0]] for k in range(len(query.node))]
-        most = [(y.max(initial=-np.inf), (-y).max(initial=-np.inf)) for y in parts]
-        return Answer(_NO_TOTAL, np.array(most).ravel())
+        """Return the greatest targets, and the greatest of the negative targets, (nodes, 2)."""
+        rows, count = tree.at(query.node)
+        y = self._y[rows]
+        most = [by_node(np.maximum, of, count, -np.inf) for of in (y, -y)]
+        return Answer(_NO_TOTAL, np.column_stack(most).ravel())
+
+    def _above(self, tree: TreeRows, query: Query) -> Answer:
+        """Return the sums of weight times target less the least one."""
+        rows, count = tree.at(query.node)
+        found = np.zeros(len(count), dtype=np.int64)
+        of_rows = rows, np.cumsum(count), tree.weight, self._y
+        node_sums.sum_above(*of_rows, query.numbers, found)
+        return Answer(found, _NO_NUMBERS)
+
+    def _squares(self, tree: TreeRows, query: Query) -> Answer:
+        """Return the sums of moments and of squares, each with what rounding leaves, (nodes, 4)."""
+        rows, count = tree.at(query.node)
+        found = np.zeros((len(count), 4), dtype=np.int64)
+        of_rows = rows, np.cumsum(count), tree.weight, self._y
+        node_sums.sum_squares(*of_rows, query.numbers, found)
+        return Answer(found.ravel(), _NO_NUMBERS)
 
     def _weight_sums(self, tree: TreeRows, query: Query) -> Answer:
         """Return the weights of either of two classes at nodes for `exact_sum`."""
@@ -301,49 +315,24 @@ class TreeShard(LogShard):
     ANSWERS: ClassVar[Mapping[str, Any]] = {
         "cells": _cells,
         "rows": _rows,
-        "masses": _of_nodes,
-        "above": _of_nodes,
-        "squares": _of_nodes,
+        "masses": _masses,
+        "above": _above,
+        "squares": _squares,
         "heaviest": _heaviest,
         "ends": _ends,
         "weight_sums": _weight_sums,
     }
 
 
-class _AtNode(NamedTuple):
-    """The rows of a shard at a node; sums are made as the kernels make those of one table."""
-
-    weight: FloatArray
-    y: NDArray[Any]
-    fixed: NDArray[np.int64]
-    n_classes: int
-
-    def masses(self) -> NDArray[np.int64]:
-        """Return the mass of each class; of a regression that of all, and 0."""
-        found = np.zeros(self.n_classes or 2, dtype=np.int64)
-        np.add.at(found, self.y if self.n_classes else np.zeros(len(self.y), dtype=int), self.fixed)
-        return found
-
-    def above(self, least: float, scale: float) -> NDArray[np.int64]:
-        """Return the sum of weight times target less the least one."""
-        parts = (self.weight * (self.y - least) * scale).astype(np.int64)
-        return parts.sum(keepdims=True)
-
-    def squares(self, mean: float, scale: float, of_squares: float) -> NDArray[np.int64]:
-        """Return the sums of moments and of squares, each with what rounding leaves over."""
-        deviation = self.y - mean
-        moments = self.weight * deviation * scale
-        squares = self.weight * deviation * deviation * of_squares
-        found = []
-        for part, whole in (
-            (moments, np.rint(moments).astype(np.int64)),
-            (squares, squares.astype(np.int64)),
-        ):
-            found += [whole.sum(), ((part - whole) * FINER).astype(np.int64).sum()]
-        return np.array(found, dtype=np.int64)
-
-
-NODE_SUMS = {"masses": _AtNode.masses, "above": _AtNode.above, "squares": _AtNode.squares}
+def by_node(
+    of: np.ufunc, values: NDArray[Any], count: NDArray[np.int64], empty: float
+) -> NDArray[Any]:
+    """Return the sums, or the maxima, of the values of nodes, listed node by node."""
+    found = np.full(len(count), empty, dtype=values.dtype)
+    has_rows = count > 0
+    if has_rows.any():
+        found[has_rows] = of.reduceat(values, (np.cumsum(count) - count)[has_rows])
+    return found
 
 
 def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingData, int]:
@@ -505,6 +494,14 @@ class Ahead(TreeArrays):
         mass = self.mass[nodes]
         return (mass.sum(axis=1) if self.n_classes else mass[:, 0]).astype(float) < LEAST_MASS
 
+    def impurity(self, nodes: IntArray) -> FloatArray:
+        """Return by how much splits can lower the Gini impurity, or the squared error, of nodes."""
+        if not self.n_classes:
+            return np.array(self.node["loss"][nodes])
+        mass = np.ldexp(self.mass[nodes], -self.node["shift"][nodes][:, None])
+        total = mass.sum(axis=1)
+        return np.asarray(total - (mass * mass).sum(axis=1) / total)
+
     def note_pure(self, nodes: IntArray) -> None:
         """Note which nodes have rows of one class only."""
         self.node["pure"][nodes] = (self.mass[nodes] > 0).sum(axis=1) < 2
@@ -632,16 +629,16 @@ class ShardedArrays(TreeArrays):
         return max(3, MOST_KEPT // (8 * math.prod(self._shape)))
 
     def _next_nodes(self, at: int) -> IntArray:
-        """Return the nodes that are split in the next call: `at`, and the largest of all others.
+        """Return the nodes that are split in the next call: `at`, and others by their impurity.
 
-        Their number is that of the splits that may follow. Where columns are drawn, by the numbers
-        of nodes, growth must have reached them.
+        There are no more than the splits that may follow. If columns are drawn, by the numbers of
+        nodes, growth must have reached them.
         """
         ahead, limits = self.ahead, self.limits
         known = np.array([node for node in self._kept if node != at], dtype=np.int32)
         if limits.features < len(self.best):
             known = known[ahead.number[known] >= 0]
-        known = known[(-ahead.sizes(known)).argsort(kind="stable")]
+        known = known[(-ahead.impurity(known)).argsort(kind="stable")]
         most = min(limits.leaves - int(self.counter["leaves"]), self._most_kept)
         return np.concatenate([np.array([at], dtype=np.int32), known[: max(most - 1, 0)]])
 
