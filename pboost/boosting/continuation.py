@@ -262,7 +262,7 @@ def _continue_chain(
 def _check_in_partitions(model: DecisionGraph, more: GoesOn, state: Any) -> None:
     """Raise NotImplementedError for graphs that are not continued on partitions."""
     is_exact_tree = more.way == "tree" and more.observation.is_exact and model.answer is None
-    if more.way == "graph" or is_exact_tree or state is not None:
+    if more.way == "graph" or is_exact_tree or model.n_votes > 1 or state is not None:
         raise NotImplementedError(
             "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
             "are continued with rounds, and trees of uncertain answers with nodes, without a state"

@@ -88,7 +88,7 @@ class GraphFit:
     ) -> None:
         self.weak, self.observation, self.rule = weak, observation, rule
         self.learner = check_pair(weak, observation, is_chain=growth is Chain)
-        self.growth = growth
+        self.growth, self._source = growth, X if isinstance(X, RowSource) else None
         if isinstance(X, RowSource):
             if prices["prices"] is not None:
                 raise NotImplementedError(
@@ -129,7 +129,10 @@ class GraphFit:
         if not self.data.problem.of_many:
             return None
         search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
-        return label_trees(self.data, search, self.rule, rounds, limits, self.observation)
+        own = self.data, search, self.rule, rounds, limits
+        if self._source is not None:
+            return self._source.growth(LabelTrees)(*own)
+        return label_trees(*own, self.observation)
 
     def settings(self, builder: str, **own: Any) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
+
+from numpy.typing import NDArray
 
 from pboost.data.check_xy import with_categories
 from pboost.data.columns import BinnedColumns
@@ -46,13 +49,28 @@ class RowSource(ABC):
     ----------
     bins : BinnedColumns
         The bins that all rows share; its own rows mean nothing.
+    n_rows : int
+        Number of rows.
     """
 
     bins: BinnedColumns
+    n_rows: int
 
     @abstractmethod
     def gather(self) -> OneTable:
         """Return all rows in one table of this process."""
+
+    @abstractmethod
+    def take(self, rows: NDArray[Any]) -> Any:
+        """Return a source of some rows, numbered in ascending order, in the same bins."""
+
+    @abstractmethod
+    def apply(self, function: Callable[..., T], *given: Any) -> list[T]:
+        """Return what a function returns of columns, targets and weights of each partition."""
+
+    @abstractmethod
+    def targets_here(self, task: str) -> tuple[Array, FloatArray | None]:
+        """Return labels or targets, and weights, of all rows in this process."""
 
     @abstractmethod
     def graph(self, learner: Any, observation: Any, growth: type) -> Any:

@@ -74,14 +74,14 @@ class Extent:
     Attributes
     ----------
     n_class : tuple of int
-        Number of rows of positive weight, of class -1 and of class +1.
+        Number of rows of positive weight of each class.
     bin_count : ndarray of int64, shape (d, b)
         Number of rows in each bin.
     greatest : float
         Greatest weight; 0 where there are no rows.
     """
 
-    n_class: tuple[int, int]
+    n_class: tuple[int, ...]
     bin_count: NDArray[np.int64]
     greatest: float
 
@@ -107,6 +107,7 @@ class Shard:
         label: NDArray[np.uint8],
         weights: FloatArray | None,
         workers: Workers,
+        n_classes: int = 2,
     ) -> None:
         self.workers, self._n_bins = workers, columns.n_bins
         self._bins = most_bins(columns.n_bins, columns.special)
@@ -114,9 +115,9 @@ class Shard:
         if columns.special is not None:
             self._n_codes = columns.n_bins + (columns.special & HOLES).astype(np.int32)
         is_in = np.ones(len(label), dtype=bool) if weights is None else weights > 0
-        by_class = [np.flatnonzero(is_in & (label == k)).astype(np.int32) for k in (0, 1)]
+        by_class = [np.flatnonzero(is_in & (label == k)).astype(np.int32) for k in range(n_classes)]
         rows = np.concatenate(by_class)
-        self._n_class = len(by_class[0]), len(by_class[1])
+        self._n_class = tuple(len(of_class) for of_class in by_class)
         self._given = None if weights is None else weights[rows]
         self._n = len(rows)
         self._columns = columns.select(rows, workers.n_threads, all_rows=self._n == len(label))
@@ -148,7 +149,7 @@ class Shard:
         fixed = np.empty(self._n, dtype=np.int64)
         return int(reweight.to_fixed(weight, 2.0**shift, fixed)), bool((weight > 0).all())
 
-    def begin(self, exponent: int, scale: float) -> tuple[int, int]:
+    def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the weights to those before the first cut, times ``2**-exponent``.
 
         Returns the fixed-point masses of the classes.
@@ -300,14 +301,14 @@ class Begun:
     exponent, scale : int, float
         As `TrainingData.weight_exponent` and `scale`.
     masses : tuple of int
-        Fixed-point mass of class -1 and of class +1.
+        Fixed-point mass of each class.
     bin_start : ndarray of int32, shape (d, b + 1)
         Number of rows below each bin.
     """
 
     exponent: int
     scale: float
-    masses: tuple[int, int]
+    masses: tuple[int, ...]
     bin_start: IntArray
 
 
@@ -325,7 +326,8 @@ def begin(engine: Engine, is_weighed: bool) -> Begun:
     n = sum(n_class)
     check_size(n)
     if not all(n_class):
-        raise AbsentClassError("sample_weight: expected both classes to have positive weight")
+        which = "both classes" if len(n_class) == 2 else "every class"
+        raise AbsentClassError(f"sample_weight: expected {which} to have positive weight")
     exponent = 0
     if is_weighed:
         greatest = max(e.greatest for e in extents)
@@ -340,7 +342,7 @@ def begin(engine: Engine, is_weighed: bool) -> Begun:
     count = np.sum([e.bin_count for e in extents], axis=0)
     bin_start = np.zeros((count.shape[0], count.shape[1] + 1), dtype=np.int32)
     np.cumsum(count, axis=1, out=bin_start[:, 1:])
-    return Begun(exponent, scale, (masses[0], masses[1]), bin_start)
+    return Begun(exponent, scale, tuple(masses), bin_start)
 
 
 class ShardedSearch(StumpSearch):
@@ -444,7 +446,7 @@ class ShardedSearch(StumpSearch):
 
     def _sent_cut(self, cut: StumpCut, factors: FloatArray) -> SentCut:
         """Return a cut as shards are told of it."""
-        return SentCut(int(cut.feature), self._side_of_codes(cut), factors)
+        return SentCut(int(cut.feature), self.side_of_codes(cut), factors)
 
     def _weighed(self, cut: StumpCut, weights: Weights) -> StumpCut:
         """Return a cut with the masses that it makes of the weights that shards have."""
@@ -454,7 +456,7 @@ class ShardedSearch(StumpSearch):
         if self._special is not None:
             n_codes += int(self._special[cut.feature] & HOLES)
         by_code = np.diff(edge[cut.feature, :, : n_codes + 1], axis=1)
-        is_below = self._side_of_codes(cut)[:n_codes] == 0
+        is_below = self.side_of_codes(cut)[:n_codes] == 0
         n0, p0 = by_code[:, is_below].sum(axis=1).tolist()
         return replace(cut, masses=((float(n0), float(p0)), (float(n - n0), float(p - p0))))
 
@@ -474,7 +476,7 @@ class ShardedSearch(StumpSearch):
         count, found = np.diff(self._first.sum(axis=1), axis=1), []
         for cut in cuts:
             assert isinstance(cut, StumpCut)
-            side, by_bin = self._side_of_codes(cut), count[cut.feature]
+            side, by_bin = self.side_of_codes(cut), count[cut.feature]
             n_codes = int(self._columns.n_bins[cut.feature])  # no mass is missing
             above = int(by_bin[:n_codes][side[:n_codes] > 0].sum())
             found.append(int(is_heavier(float(above), float(by_bin[:n_codes].sum() - above))))

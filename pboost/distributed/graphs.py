@@ -13,9 +13,11 @@ from pboost.data.held_rows import HoldOut
 from pboost.data.training import Problem, TrainingData
 from pboost.distributed.graph_growth import ShardedGreedy, ShardedNested, ShardedSoft
 from pboost.distributed.graph_shards import PathStump, Shard, ShardedStump, begin
+from pboost.distributed.label_shards import LabelShard, ShardedLabelTrees
 from pboost.distributed.port_shards import PortShard, PortStump
 from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.greedy import GreedyGrowth
+from pboost.growth.label_trees import LabelTrees
 from pboost.growth.nested import NestedGrowth
 from pboost.growth.shard_boosted import Root, ShardedBoosted, begin_boosted
 from pboost.growth.shard_trees import TreeShard
@@ -40,6 +42,7 @@ GROWTHS: dict[type[Any], Kind] = {
     NestedGrowth: Kind(PortShard, PortStump, ShardedNested),
     GreedyGrowth: Kind(PortShard, PortStump, ShardedGreedy),
     BoostedArrays: Kind(TreeShard, ShardedStump, ShardedBoosted),
+    LabelTrees: Kind(LabelShard, ShardedStump, ShardedLabelTrees),
 }
 
 
@@ -78,17 +81,19 @@ class GraphRows:
                 f"observation: {observation!r} needs all rows in one place: pass rows.gather(); on "
                 "partitions answers are exact or have a table, such as observation.adatree2()"
             )
-        self.source, self._kind = source, GROWTHS[growth]
+        self.source, self._kind, self._observation = source, GROWTHS[growth], observation
         self.learner = self._kind.learner.of(learner, self)
 
     def problem(self, two: str | None, hold: HoldOut | None) -> Problem:
         """Return the problem of the fit, without rows."""
         self.values = self.source.targets("classification", two)
         if len(self.values) > 2:
-            raise NotImplementedError(
-                f"y: graphs of {len(self.values)} classes need all rows in one place: pass "
-                "rows.gather()"
-            )
+            if not self._observation.is_exact:
+                raise NotImplementedError(
+                    f"observation: {self._observation!r} with {len(self.values)} classes needs all "
+                    "rows in one place: pass rows.gather()"
+                )
+            self._kind = GROWTHS[LabelTrees]
         problem: Problem = self.source.problem(self.values)
         if hold is None:
             return problem
@@ -99,12 +104,12 @@ class GraphRows:
         shard, is_weighed = self._kind.shard, self.source.is_weighed or problem.held is not None
         is_tree = shard is TreeShard
         dtype, each = np.uint8, None
-        if is_tree:
-            dtype, each = np.int32, [(2,)] * len(self.source.sizes)
+        if shard in (TreeShard, LabelShard):
+            dtype, each = np.int32, [(len(self.values),)] * len(self.source.sizes)
         self.engine = self.source.shards(
             shard, self.values, n_threads, dtype=dtype, held=problem.held, each=each
         )
-        rows = _Whole(problem, is_weighed)
+        rows = _Whole(replace(problem, elsewhere=self), is_weighed)
         if is_tree:
             self.root = begin_boosted(self.engine, rows)
             return self.root.data
@@ -122,10 +127,15 @@ class _Whole:
     @property
     def weights(self) -> Any:
         """None if rows have no weights."""
-        return np.ones(2) if self.is_weighed else None
+        return np.ones(self._n_classes) if self.is_weighed else None
+
+    @property
+    def _n_classes(self) -> int:
+        assert self.problem.labels is not None
+        return len(self.problem.labels)
 
     def whole(
-        self, exponent: int, scale: float, masses: tuple[int, int], bin_start: Any
+        self, exponent: int, scale: float, masses: tuple[int, ...], bin_start: Any
     ) -> TrainingData:
         """Return data with one row for each class, which has all mass of the class."""
         of = self.problem.columns
@@ -133,16 +143,18 @@ class _Whole:
         none = np.empty((of.n_features, 0), dtype=np.uint8)
         kept = of.n_bins, of.lower, of.upper, of.names, of.special, of.table
         columns = made(BinnedColumns, none, *kept, bin_start)
-        label = np.array([0, 1], dtype=np.uint8)
+        j = self._n_classes
+        label = np.arange(j, dtype=np.uint8 if j == 2 else np.int32)
         return TrainingData(
             problem=replace(self.problem, columns=columns, label=label, weights=self.weights),
-            rows=np.arange(2, dtype=np.int32),
-            weight=np.ones(2),
+            rows=np.arange(j, dtype=np.int32),
+            weight=np.ones(j),
             fixed=np.array(masses, dtype=np.int64),
             weight_exponent=exponent,
             scale=scale,
             exact=False,
             order=np.empty((of.n_features, 0), dtype=np.int32),
             columns=columns,
-            n_negative=1,
+            n_negative=int(j == 2),
+            label=label if j > 2 else np.empty(0, dtype=np.int32),
         )

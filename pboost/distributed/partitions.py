@@ -33,7 +33,7 @@ from pboost.distributed.graphs import GROWTHS, GraphRows
 from pboost.distributed.sums import SumRows
 from pboost.distributed.trees import TreeRows
 from pboost.threads import Workers
-from pboost.values import Array, check_choice, check_flag, check_integer
+from pboost.values import Array, FloatArray, check_choice, check_flag, check_integer
 from pboost.values.options import OF_NUMBERS_IN_PARTS
 
 T = TypeVar("T")
@@ -212,6 +212,26 @@ class PartitionedRows(RowSource):
             columns = valued(columns, np.concatenate(sources))
         weight = np.concatenate(weights) if self.is_weighed else None
         return OneTable(columns, np.concatenate(y), weight)
+
+    def take(self, rows: NDArray[Any]) -> PartitionedRows:
+        """Return some rows, by their numbers in ascending order, in the same bins."""
+        own = self.split_rows(rows)
+        parts = self.submit(tasks.taken, each=own)
+        sizes = [len(part) for (part,) in own]
+        return _with_rows(self.place, parts, sizes, self.bins, self.is_weighed)
+
+    def apply(self, function: Callable[..., T], *given: Any) -> list[T]:
+        """Return what a function returns of columns, targets and weights of each partition."""
+        return self.each(tasks.applied, function, *given)
+
+    def targets_here(self, task: str) -> tuple[Array, FloatArray | None]:
+        """Return labels or targets, and weights, of all rows in this process."""
+        values = self.targets(task)
+        found = self.each(tasks.targets_and_weights, values)
+        y, weights = (list(of) for of in zip(*found, strict=True))
+        weight = np.concatenate(weights) if self.is_weighed else None
+        y = np.concatenate(y)
+        return (np.ldexp(y, values) if isinstance(values, int) else values[y]), weight
 
     def graph(self, learner: Any, observation: Any, growth: type) -> Any:
         """Return the weak learner of one fit whose `growth` is that of these rows."""

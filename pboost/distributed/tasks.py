@@ -385,6 +385,19 @@ def contents_of(
     return part.columns.codes, values, y, part.weights
 
 
+def taken(part: Part, number: int, rows: NDArray[Any]) -> Part:
+    """Return some rows of a partition, in their order."""
+    listed = rows.astype(np.int32)
+    y = label_array(part.y)[listed]
+    weights = None if part.weights is None else part.weights[listed]
+    return Part(part.columns.select(listed), y, weights)
+
+
+def applied(part: Part, number: int, function: Callable[..., T], *given: Any) -> T:
+    """Return what a function returns of values, targets and weights of a partition."""
+    return of_part(number, function, part.columns, part.y, part.weights, *given)
+
+
 def given_part(
     part: Part,
     number: int,

@@ -166,7 +166,19 @@ class LabelTrees(Growth, BestFirst):
         self._labels, self._rounds, self._size, self.limits = search, rounds, limits.nodes, limits
         assert data.problem.labels is not None
         self.n_labels = len(data.problem.labels)
-        n, n_labels = data.n_rows, self.n_labels
+        self._scale, self._kept, self._serial, self._delta = 1.0, 0, 0, 0.0
+        self._total = int(data.fixed.sum())
+        self._begin()
+        self.no_vote = np.zeros(self.n_labels)
+        self.open: dict[int, LabelExit] = {}
+        self._replays = False
+        self.heap = []
+        self._put_on_scale()
+        self._enter((), self._add_up(self._rows))
+
+    def _begin(self) -> None:
+        """Make the weights of all rows, and their sum, rounded once."""
+        data, n, n_labels = self.data, self.data.n_rows, self.n_labels
         width = math.prod(kernels.lanes_of(n_labels))
         try:
             self._weight = aligned((n, width), np.float64)
@@ -177,15 +189,8 @@ class LabelTrees(Growth, BestFirst):
             ) from None
         self._weight[:, :n_labels] = data.weight[:, None]
         self._weight[:, n_labels:] = 0.0
-        self._whole, self._total = math.fsum(data.weight), int(data.fixed.sum())
-        self._rows = np.arange(n, dtype=np.int32)
-        self._scale, self._kept, self._serial, self._delta = 1.0, 0, 0, 0.0
-        self.no_vote = np.zeros(n_labels)
-        self.open: dict[int, LabelExit] = {}
-        self._replays = False
-        self.heap = []
-        self._put_on_scale()
-        self._enter((), self._add_up(self._rows))
+        self._whole = math.fsum(data.weight)
+        self._rows: Any = np.arange(n, dtype=np.int32)
 
     def grow(self, callback: Callback | None) -> str:
         """Grow trees until there are enough; returns why it stopped."""
@@ -299,16 +304,23 @@ class LabelTrees(Growth, BestFirst):
 
     def _bound(self, exit_: LabelExit, scale: float) -> float:
         """Return the part of the certificate that an exit carries."""
-        n_own = np.bincount(self.data.label[exit_.rows], minlength=self.n_labels)
+        n_own = self._counts(exit_.rows)
         for_it, against = exit_.for_it, exit_.against
         rounding = 0.5 * float(n_own @ for_it + (len(exit_.rows) - n_own) @ against)
         bound = exit_.mass / scale / (self.n_labels * self._whole)
         if rounding <= SURE * exit_.mass:
             return bound
+        return sure(bound, self._real_sum(exit_) / (self.n_labels * self._whole))
+
+    def _counts(self, rows: Any) -> NDArray[np.int64]:
+        """Return the number of rows of each label, (J,)."""
+        return np.bincount(self.data.label[rows], minlength=self.n_labels)
+
+    def _real_sum(self, exit_: LabelExit) -> float:
+        """Return the sum of the real weights at an exit, rounded once."""
         is_own = self.data.label[exit_.rows, None] == np.arange(self.n_labels)
-        weights = self._real_weights(exit_) * np.where(is_own, for_it, against)
-        real = math.fsum(weights.ravel().tolist()) / (self.n_labels * self._whole)
-        return sure(bound, real)
+        factor = np.where(is_own, exit_.for_it, exit_.against)
+        return math.fsum((self._real_weights(exit_) * factor).ravel().tolist())
 
     def _real_weights(self, exit_: LabelExit) -> FloatArray:
         """Return the weights (n, J) of the rows of an exit, but for its factors."""
@@ -351,7 +363,7 @@ class LabelTrees(Growth, BestFirst):
     ) -> LabelSplit:
         """Return what a stump makes of an exit, with the votes that its masses give, or others."""
         parts, made = [], np.empty((2, self.n_labels))
-        rows = self._labels.part(cut, exit_.rows)
+        rows = self._part(cut, exit_.rows)
         fewer = int(len(rows[1]) < len(rows[0]))
         masses = [self._add_up(rows[fewer])] * 2
         masses[1 - fewer] = exit_.masses - masses[fewer]
@@ -375,6 +387,10 @@ class LabelTrees(Growth, BestFirst):
                 )
             )
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, parts)
+
+    def _part(self, cut: StumpCut, rows: Any) -> Any:
+        """Return the rows below a cut and those above it."""
+        return self._labels.part(cut, rows)
 
     def _votes(
         self, own: NDArray[Any], other: NDArray[Any], delta: float, settled: NDArray[np.bool_]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.binned_values import values_of
 from pboost.data.check_xy import (
     as_targets,
     as_weights,
@@ -20,6 +21,8 @@ from pboost.data.convert import Rows
 from pboost.data.held_rows import HoldOut
 from pboost.data.labels import soft_validation
 from pboost.data.row_digest import digest_of_rows, merged
+from pboost.data.row_source import RowSource
+from pboost.data.sharing import check_values
 from pboost.data.training import Problem
 from pboost.models.new_rows import is_second, match_names
 from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown
@@ -64,7 +67,7 @@ class ValidationRows:
 
 def held_share(validation: Any, rng: Seed, keeps_levels: bool = False) -> HoldOut | None:
     """Return which rows are to be held out before X is read; None without a share of them."""
-    if validation is None or isinstance(validation, tuple | list):
+    if validation is None or isinstance(validation, tuple | list | RowSource):
         return None
     share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
     return HoldOut(share, as_generator(rng), keeps_levels)
@@ -105,9 +108,13 @@ def validation_rows(
 
 
 def _given(
-    validation: tuple[Any, ...] | list[Any], problem: Problem, holes: bool
+    validation: Any, problem: Problem, holes: bool
 ) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
     """Return X, y and the weights of validation data."""
+    if isinstance(validation, RowSource):
+        X, *more = validation.gather()
+        check_values(X, "to validate with")
+        validation = values_of(X), *more
     if len(validation) not in (2, 3):
         raise ValueError(
             "validation: expected (X, y), (X, y, sample_weight) or a share of the rows, got "

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.data.binned_values import values_of
 from pboost.data.check_xy import as_classes, as_targets, as_weights, check_has_rows
 from pboost.data.columns import MAX_BINS, SortedColumns
 from pboost.data.convert import Rows
 from pboost.data.labels import SoftLabels, fitted, numbers_given
-from pboost.data.row_source import rows_here
+from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.shared_reads import held
-from pboost.data.sharing import rows_to_predict
+from pboost.data.sharing import check_values, rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.target_task import task_of_fit, with_task
 from pboost.inspection import metrics
@@ -260,12 +261,18 @@ def cross_validate(
     >>> bool(result.error.mean() <= 0.05)
     True
     """
-    X, given, sample_weight = rows_here("cross_validate", X, y, sample_weight, y_proba, labels)
+    X, given, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels)
     needs = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(cross_validate, "fit", fit, {}, [name for name in needs if needs[name] is not None])
     check_callback(callback, progress)
     folds = check_integer("folds", folds, least=2)
-    rows = rows_to_predict(X)
+    if isinstance(X, RowSource):
+        check_values(X.bins)
+        rows: Any = X
+        task = X.task(task)
+        given, sample_weight = X.targets_here(task)
+    else:
+        rows = rows_to_predict(X)
     n = rows.n_rows
     check_has_rows(n)
     task = task_of_fit(fit, {}, given, task)
@@ -394,12 +401,17 @@ def fold_fits(
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
         options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[train]}
+        y = truth[train]
+        if isinstance(X, RowSource):  # which has them
+            options, y = {}, None
         if seed is not None:
             options["rng"] = child(seed, fold)
         is_sorted = isinstance(X, SortedColumns)
         of_fit = X.select(train.astype(np.int32), MAX_BINS) if is_sorted else rows.take(train)
         test_rows, start = rows.take(test), time.perf_counter()
-        model = fitted(_cut(fit, train, len(test_fold)), of_fit, truth[train], options)
+        if isinstance(X, RowSource):
+            test_rows = values_of(test_rows.gather().X)
+        model = fitted(_cut(fit, train, len(test_fold)), of_fit, y, options)
         yield model, test, test_rows, time.perf_counter() - start
 
 

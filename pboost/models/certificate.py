@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.data.binned_values import values_of
 from pboost.data.check_xy import as_weights, check_has_rows, class_codes
 from pboost.data.labels import SoftLabels, labels_of_rows, shares_of
+from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.shared_reads import held
+from pboost.data.sharing import check_values
 from pboost.models.base import Model, decision_function
 from pboost.models.new_rows import (
     as_graph,
@@ -88,6 +91,13 @@ def certificate(
             if value is not None:
                 raise ValueError(f"{name}: given without X and y")
         return float(model.record.certificate[-1])
+    if isinstance(X, RowSource):
+        rows_of_fit(X, y, sample_weight, y_proba)
+        check_values(X.bins)
+        parts = X.apply(_losses_of_part, model, sigma)
+        losses, weights = (list(of) for of in zip(*parts, strict=True))
+        weight = None if weights[0] is None else np.concatenate(weights)
+        return _mean(np.concatenate(losses), weight)
     if X is None or (y is None and y_proba is None):
         raise ValueError("certificate: X and y must be given together")
     given = truth_for(model, y, y_proba)
@@ -116,6 +126,21 @@ def certificate(
             loss += given.share[:, 1] * _losses(model, X, ones, sigma)
         else:
             loss = _losses(model, X, is_second_label(model, given, n), sigma)
+    return _mean(loss, weights)
+
+
+def _losses_of_part(
+    X: Any, y: Any, weights: FloatArray | None, model: Any, sigma: Any
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the losses and the weights of the rows of a partition."""
+    features = values_of(X)
+    if np.ndim(model.bias):
+        share = np.eye(len(model.labels))[class_codes(model.labels, y, X.n_rows)]
+        return _losses_of_labels(model, features, share, sigma), weights
+    return _losses(model, features, is_second_label(model, y, X.n_rows), sigma), weights
+
+
+def _mean(loss: FloatArray, weights: FloatArray | None) -> float:
     # Scaled, since the sum of the weights need not be a finite number.
     importance = None if weights is None else weights / weights.max()
     if importance is not None and not np.isfinite(loss).all():

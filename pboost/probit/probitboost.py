@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.probit_boost import boost_leaves
+from pboost.data.binned_values import values_of
 from pboost.data.check_xy import AbsentClassError, as_features, training_features
 from pboost.data.indicators import in_sums
 from pboost.data.labels import classes_of_rows
@@ -105,7 +106,7 @@ def fit_probitboost(
     safeguard = check_flag("safeguard", safeguard)
     given = X, y, sample_weight, y_proba, labels, categorical
     X, y, sample_weight = rows_here("fit_probitboost", *given)
-    features = as_features(X)
+    features = as_features(values_of(X))
     n = len(features.values)
     found = classes_of_rows(y, sample_weight, n, "")
     of_rows = found.weights_of_rows(sample_weight, n)

@@ -297,7 +297,7 @@ class LabelSearch(StumpSearch):
     def part(self, cut: StumpCut, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return the rows below a cut and those above it, in their order."""
         parted = rows.copy()
-        codes, sides = self._columns.codes[cut.feature], self._side_of_codes(cut)
+        codes, sides = self._columns.codes[cut.feature], self.side_of_codes(cut)
         if self._divides_a_bin(cut):
             codes, sides = self.sides_of_rows(cut), np.arange(MAX_BINS, dtype=np.uint8)
         n_below = kernels.part(parted, codes, sides, self._spare)
@@ -309,7 +309,7 @@ class LabelSearch(StumpSearch):
 
     def sides_of_rows(self, cut: StumpCut) -> NDArray[np.uint8]:
         """Return on which side of a cut each row lies, (n,)."""
-        found: NDArray[np.uint8] = self._side_of_codes(cut).take(self._columns.codes[cut.feature])
+        found: NDArray[np.uint8] = self.side_of_codes(cut).take(self._columns.codes[cut.feature])
         if self._divides_a_bin(cut):
             end = self._bin_start[cut.feature, cut.cut_bin + 1]
             found[self._order[cut.feature, cut.position : end] & ROW_MASK] = 1

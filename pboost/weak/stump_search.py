@@ -192,7 +192,7 @@ class StumpSearch(WeakSearch):
             target.fixed,
         )
         if cut.side >= 0 or cut.levels is not None:
-            work = partial(work, side=self._side_of_codes(cut))
+            work = partial(work, side=self.side_of_codes(cut))
         parts = [work(0, n)] if self._at_once else self.workers.run_shared(work, n)
         if inside:
             mass = reweight.reweight_bin(
@@ -239,7 +239,7 @@ class StumpSearch(WeakSearch):
         inside = [k for k in range(above.bit_length()) if above >> k & 1]
         return self._n_rows - int((starts[[k + 1 for k in inside]] - starts[inside]).sum())
 
-    def _side_of_codes(self, cut: StumpCut) -> NDArray[np.uint8]:
+    def side_of_codes(self, cut: StumpCut) -> NDArray[np.uint8]:
         """Return on which side the rows of each code lie, (256,).
 
         Levels without mass lie where missing rows do, as in `WeakSearch.model_nodes`.
