@@ -9,7 +9,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,9 +173,6 @@ class _Here(Rounds):
 
 class RoundShard:
     """Rows of one place; parameters are those of `Given`."""
-
-    #: What is sent, beside the records of this module.
-    RECORDS: ClassVar = (Answer,)
 
     def __init__(
         self,

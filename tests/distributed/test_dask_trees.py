@@ -9,7 +9,7 @@ from partitioned import bin_parts, contents
 import pboost as pb
 import pboost.dask
 from pboost.data import part_bins, part_tasks, sampled_bins
-from pboost.growth.dask_places import DaskPlaces
+from pboost.growth.dask_engine import DaskEngine
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -79,6 +79,20 @@ def client():
         distributed.Client(cluster) as found,
     ):
         yield found
+
+
+def seen(monkeypatch):
+    """Return the list to which engines are added."""
+    engines, enter = [], DaskEngine.__enter__
+    monkeypatch.setattr(DaskEngine, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
+    monkeypatch.setattr("pboost.growth.dask_engine.NOTICING", 0.05)
+    return engines
+
+
+def lose(engine, n):
+    """Have Dask forget the first actors of an engine."""
+    for actor in list(dict.fromkeys(engine._actors.values()))[:n]:
+        actor.future.cancel()
 
 
 def arrays(*given, chunks):
@@ -203,15 +217,13 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
 @pytest.mark.parametrize(
     "name", ["boosted", "soft", "gaussian chain", "nested", "greedy", "sum", "forest", "numbers"]
 )
-def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, monkeypatch):
-    engines, enter, cuts = [], DaskPlaces.__enter__, []
-    monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
+def test_lost_actors_cost_time_and_nothing_else(client, name, tmp_path, monkeypatch):
+    engines, cuts = seen(monkeypatch), []
 
     def cut(step, record):
         if step in (2, 3, 6):
             cuts.append(step)
-            for line in engines[0].lines[: len(cuts)]:
-                line.connection.close()
+            lose(engines[0], len(cuts))
 
     builder, y, options = FITS[name]
     columns, labels, weight = arrays(X, y, WEIGHT, chunks=80)
@@ -223,13 +235,11 @@ def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, m
 
 
 def test_models_go_on(client, tmp_path, monkeypatch):
-    engines, enter = [], DaskPlaces.__enter__
-    monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
+    engines = seen(monkeypatch)
 
     def cut(step, record):
         if step == 5:
-            for line in engines[-1].lines[:2]:
-                line.connection.close()
+            lose(engines[-1], 2)
 
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=80)
     bins = pb.bin_columns(X, values=True)

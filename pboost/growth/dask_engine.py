@@ -1,0 +1,460 @@
+"""Partitions on the workers of a Dask cluster, held by one Dask actor per worker.
+
+Each question is one method call per actor, sent by the client to the worker directly. An actor that
+is lost with its worker is made again on a live worker and gets the log of cuts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import pickle
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from pboost.data.engines import RELEASE
+from pboost.threads import MIN_CELLS, Workers
+from pboost.values import install_hint
+
+T = TypeVar("T")
+
+#: Seconds to wait for the answer of an actor, for a new actor, and for a cluster without workers.
+PATIENCE = 600.0
+#: Seconds between two looks at whether workers, actors and the client are still there.
+LOOKING = 0.5
+#: Seconds to wait until the scheduler has noticed the loss of a worker.
+NOTICING = 5.0
+#: After so many losses of one partition, without an answer in between, the fit ends.
+MOST_LOSSES = 3
+
+
+def dask_module(name: str) -> Any:
+    """Return a module of Dask; ImportError with the name of the extra if Dask is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        hint = install_hint("dask", '"dask[array,dataframe]" distributed')
+        raise ImportError(f"pboost.dask needs Dask: {hint}") from None
+
+
+def check_version(version: str) -> None:
+    """Raise RuntimeError if this worker has another release than the client."""
+    if version != RELEASE:
+        raise RuntimeError(
+            f"expected the same release of pboost everywhere, but the client has {version} and a "
+            f"worker has {RELEASE}; install one release on all of them"
+        )
+
+
+def gathered(client: Any, futures: Mapping[Any, Any]) -> list[Any]:
+    """Return the results of tasks.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    futures : mapping to distributed.Future
+        Tasks, by the number of the partition, or by a text that says what they are for.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The error of the first task that failed, if its message names the partition.
+    RuntimeError
+        If another error ended a task, a task was cancelled, the client is closed, or the cluster
+        has no workers.
+    """
+
+    async def gather() -> Any:
+        await _finished(futures)
+        return await client.gather([*futures.values()], asynchronous=True)
+
+    return list(_run(client, _with_workers(client, gather()), "partitions are read"))
+
+
+def _run(client: Any, work: Coroutine[Any, Any, T], doing: str) -> T:
+    """Return the result of a coroutine that runs in the event loop of the client."""
+    if client.status != "running":
+        work.close()
+        raise _not_running(client, doing)
+    task = asyncio.run_coroutine_threadsafe(work, client.loop.asyncio_loop)
+    try:
+        while True:
+            try:
+                return task.result(LOOKING)
+            except Exception:
+                if client.status != "running":
+                    raise _not_running(client, doing) from None
+                if task.done():
+                    raise
+    finally:
+        task.cancel()
+
+
+def _not_running(client: Any, doing: str) -> RuntimeError:
+    return RuntimeError(f"the Dask client is {client.status} while {doing}; keep it open for a fit")
+
+
+async def _with_workers(client: Any, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine; RuntimeError if the cluster has no worker meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not (await asyncio.wait([task], timeout=min(LOOKING, PATIENCE)))[0]:
+            await _workers(client)
+        return task.result()
+    finally:
+        task.cancel()
+
+
+async def _workers(client: Any) -> dict[str, int]:
+    """Return the number of threads of each worker, by address; there is at least one."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not (found := await client.scheduler.ncores()):
+                await asyncio.sleep(min(LOOKING, PATIENCE))
+    except TimeoutError:
+        raise RuntimeError(
+            f"the Dask cluster has had no worker for {PATIENCE:g} seconds; start workers, "
+            "for example with cluster.scale(2), and fit again"
+        ) from None
+    return dict(found)
+
+
+async def _finished(futures: Mapping[Any, Any]) -> None:
+    """Wait for tasks; raise the error of the first that has one, as `gathered` does."""
+    for key, future in futures.items():
+        error = await future.exception()
+        name = f"partition {key}" if isinstance(key, int) else key
+        if error is not None:
+            if isinstance(error, TypeError | ValueError) and name in str(error):
+                raise error
+            raise RuntimeError(
+                f"{name}: its task failed: {type(error).__name__}: {error}"
+            ) from error
+        if future.status == "cancelled":
+            raise RuntimeError(f"{name}: its task was cancelled; fit again")
+
+
+class Shards:
+    """Shards of one worker; a Dask actor of this class answers for them.
+
+    Parameters
+    ----------
+    version : str
+        Release of pboost that the client has.
+    kind : class
+        Class of the shards.
+    n_threads : int
+        Number of threads of the worker.
+    numbers : list of int
+        Numbers of the partitions.
+    given : list of tuple
+        Arguments of each shard; the shard also gets `Workers`, as its last argument.
+    """
+
+    def __init__(
+        self,
+        version: str,
+        kind: type[Any],
+        n_threads: int,
+        numbers: Sequence[int],
+        given: Sequence[tuple[Any, ...]],
+    ) -> None:
+        self._version, self._kind, self._n_threads = version, kind, n_threads
+        self._numbers, self._given, self._number = numbers, list(given), numbers[0]
+        self._shards, self._cuts = list[Any](), list[Any]()
+        self._workers = Workers(1)
+
+    def answer(self, pickled: bytes) -> bytes:
+        """Answer questions in order.
+
+        Dask passes bytes on as they are, which costs less than its serialization of objects.
+
+        Parameters
+        ----------
+        pickled : bytes
+            Pickle of a sequence of questions: method of the shards, and arguments. Arguments of
+            `masses` are the number of cuts that the actor has, and the new cuts.
+
+        Returns
+        -------
+        bytes
+            Pickle of "found" and the answers of all shards to the last question, for `masses` one
+            that is merged; or of "error", and of what was raised the partition, text, and pickle.
+        """
+        try:
+            if self._given:
+                self._load()
+            found: list[Any] = []
+            with self._workers:  # its threads end with the question
+                for what, arguments in pickle.loads(pickled):
+                    found = self._answer(what, arguments)
+            return pickle.dumps(("found", found), protocol=5)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            return pickle.dumps(("error", (self._number, text, _pickled(error))))
+
+    def _load(self) -> None:
+        check_version(self._version)
+        cells = sum(given[0].codes.size for given in self._given)
+        n_threads = max(1, min(self._n_threads, cells // MIN_CELLS))
+        self._workers, self._shards = Workers(n_threads), []
+        for number, given in zip(self._numbers, self._given, strict=True):
+            self._number = number
+            self._shards.append(self._kind(*given, self._workers))
+        self._given = []
+
+    def _answer(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
+        is_merged = what == "masses"
+        if is_merged:
+            first, new = arguments
+            self._cuts[first:] = new
+            arguments = (self._cuts,)
+        found = []
+        for number, shard in zip(self._numbers, self._shards, strict=True):
+            self._number = number
+            found.append(getattr(shard, what)(*arguments))
+        return [self._shards[0].merge(found)] if is_merged else found
+
+
+def _pickled(error: Exception) -> bytes | None:
+    """Return the pickle of an exception, None if it cannot be pickled and read again."""
+    try:
+        found = pickle.dumps(error)
+        pickle.loads(found)
+    except Exception:
+        return None
+    return found
+
+
+def _unpickled(found: bytes | None) -> BaseException | None:
+    try:
+        error = None if found is None else pickle.loads(found)
+    except Exception:  # its class may be missing here
+        return None
+    return error if isinstance(error, BaseException) else None
+
+
+class _Actor:
+    """An actor: its future, where it is, its partitions, and how many cuts it has."""
+
+    def __init__(self, future: Any, address: str, numbers: Sequence[int]) -> None:
+        self.future, self.address, self.numbers = future, address, numbers
+        self.n_cuts, self.is_new = 0, True
+
+
+class DaskEngine:
+    """An engine whose shards are held by Dask actors, one on each worker that has partitions.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster. If its `direct_to_workers` is False, calls go through the scheduler.
+    given : mapping of int to distributed.Future
+        Arguments of the shard of each partition, by number; the shard also gets `Workers`, as its
+        last argument.
+    kind : class
+        Class of the shards: its `masses` takes all cuts so far, its `merge` adds answers up.
+    """
+
+    def __init__(self, client: Any, given: Mapping[int, Any], kind: type[Any]) -> None:
+        self._client, self._given, self._kind = client, dict(given), kind
+        self._actors: dict[int, _Actor] = {}
+        self._begun: tuple[Any, ...] | None = None
+        #: The cuts of the last `masses`, a list that may grow, and how many they were.
+        self._log: tuple[Sequence[Any], int] = ([], 0)
+        self._losses = dict.fromkeys(given, 0)
+        #: Addresses of workers that did not answer in time.
+        self._late: set[str] = set()
+
+    def __enter__(self) -> DaskEngine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Dask frees actors and partitions whose futures are released.
+        for future in [actor.future for actor in self._actors.values()] + [*self._given.values()]:
+            future.release()
+        self._actors, self._given = {}, {}
+
+    def ask(self, what: str, *arguments: Any) -> list[Any]:
+        """Return what a method of every shard returns, in the order of the partitions.
+
+        Raises
+        ------
+        RuntimeError
+            If a shard raises, from its error; if the client is not running, a task of a partition
+            was cancelled or failed, the cluster has no workers, or workers are lost too often.
+        """
+        answers = _run(self._client, self._ask(what, arguments), f"{what!r} is computed")
+        if what == "begin":
+            self._begun, self._log = arguments, ([], 0)
+        found = {k: one for numbers, of in answers for k, one in zip(numbers, of, strict=True)}
+        return [found[k] for k in self._given]
+
+    def masses(self, cuts: Sequence[Any]) -> list[Any]:
+        """Return what `masses` of the shards returns, merged on each worker; raises as `ask`."""
+        answers = _run(self._client, self._ask("masses", (cuts,)), "'masses' is computed")
+        self._log = cuts, len(cuts)
+        return [one for _, of in answers for one in of]
+
+    async def _ask(
+        self, what: str, arguments: tuple[Any, ...]
+    ) -> list[tuple[Sequence[int], list[Any]]]:
+        """Return the partitions and the answers of each actor, made again until all answer."""
+        answered: dict[_Actor, list[Any]] = {}
+        while True:
+            await self._make_missing(what)
+            waiting = {
+                asyncio.ensure_future(self._call(actor, what, arguments)): actor
+                for actor in dict.fromkeys(self._actors.values())
+                if actor not in answered
+            }
+            if not waiting:
+                return [(actor.numbers, found) for actor, found in answered.items()]
+            try:
+                answered |= await self._heard(waiting, what)
+            finally:
+                for call in waiting:
+                    call.cancel()
+
+    async def _heard(
+        self, waiting: dict[asyncio.Task[Any], _Actor], what: str
+    ) -> dict[_Actor, list[Any]]:
+        """Return the answers of actors; drop actors that are lost, or late."""
+        found, failed = dict[_Actor, list[Any]](), list[tuple[Any, ...]]()
+        async for call, error in self._ended(waiting):
+            actor = waiting[call]
+            if error is not None:
+                await self._drop(actor, what, error)
+                continue
+            kind, answer = call.result()
+            if kind == "error":
+                failed.append((answer, actor.address))
+            else:
+                found[actor] = answer
+                self._losses |= dict.fromkeys(actor.numbers, 0)
+        if failed:
+            (number, text, pickled), address = min(failed, key=lambda one: one[0][0])
+            raise RuntimeError(
+                f"partition {number}: {what!r} failed on worker {address}: {text}"
+            ) from _unpickled(pickled)
+        return found
+
+    async def _ended(
+        self, waiting: dict[asyncio.Task[Any], _Actor]
+    ) -> AsyncIterator[tuple[asyncio.Task[Any], BaseException | None]]:
+        """Yield tasks as they end, or as their actors are lost; each with the error, or None."""
+        now = asyncio.get_running_loop().time
+        until, pending = now() + PATIENCE, set(waiting)
+        while pending:
+            done, pending = await asyncio.wait(pending, timeout=min(LOOKING, PATIENCE))
+            for task in done:
+                yield task, task.exception()
+            workers = await _workers(self._client) if pending else {}
+            for task in list(pending):
+                actor, error = waiting[task], None
+                if actor.future.status not in ("pending", "finished"):
+                    error = await actor.future.exception() or OSError("its worker was lost")
+                elif actor.address not in workers:
+                    error = OSError("its worker left the cluster")
+                elif now() > until:
+                    error = TimeoutError(f"no answer within {PATIENCE:g} seconds")
+                if error is not None:
+                    pending.discard(task)
+                    task.cancel()
+                    yield task, error
+
+    async def _call(self, actor: _Actor, what: str, arguments: tuple[Any, ...]) -> Any:
+        """Return what `Shards.answer` returns; an actor that is new gets `begin` and the log."""
+        questions: list[tuple[str, tuple[Any, ...]]] = []
+        n_cuts = actor.n_cuts
+        if what != "begin" and actor.is_new and self._begun is not None:
+            questions.append(("begin", self._begun))
+            cuts, n = self._log
+            if n and what != "masses":
+                questions.append(("masses", (0, list(cuts[:n]))))
+                n_cuts = n
+        if what == "begin":
+            n_cuts = 0
+        elif what == "masses":
+            (cuts,) = arguments
+            arguments, n_cuts = (n_cuts, list(cuts[n_cuts:])), len(cuts)
+        message = {
+            "actor": actor.future.key,
+            "function": "answer",
+            "args": [pickle.dumps([*questions, (what, arguments)], protocol=5)],
+            "kwargs": {},
+        }
+        if self._client.direct_to_workers is False:
+            answer = await self._client.scheduler.proxy(
+                worker=actor.address, msg={"op": "actor_execute", **message}
+            )
+        else:
+            answer = await self._client.rpc(actor.address).actor_execute(**message)
+        if answer["status"] != "OK":
+            raise answer["exception"]
+        actor.n_cuts, actor.is_new = n_cuts, False
+        return pickle.loads(answer["result"])
+
+    async def _drop(self, actor: _Actor, what: str, error: BaseException) -> None:
+        """Forget an actor; RuntimeError if one of its partitions has been lost too often."""
+        if self._client.status != "running":
+            raise _not_running(self._client, f"{what!r} is computed")
+        if isinstance(error, TimeoutError):
+            self._late.add(actor.address)
+        else:
+            # Until the scheduler knows of the loss it names the lost worker as a holder of rows.
+            now = asyncio.get_running_loop().time
+            until = now() + NOTICING
+            while actor.future.status == "finished" and now() < until:
+                await asyncio.sleep(LOOKING / 50)
+        actor.future.release()
+        for number in actor.numbers:
+            del self._actors[number]
+            self._losses[number] += 1
+            if self._losses[number] >= MOST_LOSSES:
+                raise RuntimeError(
+                    f"partition {number}: its worker was lost {MOST_LOSSES} times in a row before "
+                    f"it answered {what!r}; the last was {actor.address}: {error}. If workers run "
+                    "out of memory, use smaller partitions or larger workers; if the client cannot "
+                    "connect to workers, use Client(direct_to_workers=False)"
+                ) from error
+
+    async def _make_missing(self, what: str) -> None:
+        """Make actors for partitions that have none, on the workers that have the partitions."""
+        while given := {k: one for k, one in self._given.items() if k not in self._actors}:
+            await _with_workers(self._client, _finished(given))
+            threads = await _workers(self._client)
+            running = {*await self._client.scheduler.ncores_running()} & {*threads}
+            holders = await self._client.scheduler.who_has(keys=[f.key for f in given.values()])
+            usable = sorted(running - self._late) or sorted(running or threads)
+            groups: dict[str, list[int]] = {}
+            for k in given:
+                having = sorted({*holders.get(given[k].key, ())} & {*usable})
+                groups.setdefault(having[0] if having else usable[k % len(usable)], []).append(k)
+            waiting = {}
+            for address, numbers in groups.items():
+                future = self._client.submit(
+                    Shards,
+                    RELEASE,
+                    self._kind,
+                    threads[address],
+                    numbers,
+                    [given[k] for k in numbers],
+                    actor=True,
+                    workers=[address],
+                    allow_other_workers=False,
+                )
+                actor = _Actor(future, address, numbers)
+                self._actors |= dict.fromkeys(numbers, actor)
+                waiting[asyncio.ensure_future(future.exception())] = actor
+            async for task, error in self._ended(waiting):
+                error = task.result() if error is None else error
+                if error is not None:
+                    await self._drop(waiting[task], what, error)
