@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ class AllRanks(Here):
     def __init__(self, world: Any) -> None:
         self._world = world
 
-    def engine(self, given: Sequence[Any], kind: type[Any], n_threads: int | None) -> Ranks:
+    def engine(self, given: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Ranks:
         """Return an engine whose shards are of a kind; the other ranks never return from here."""
         columns, y, weights, *more = given[0]
         mine = np.arange(len(y))[self._world.rank :: self._world.size]

@@ -85,3 +85,10 @@ def bin_parts(X, *, sample_weight=None, **options):
     found = dict(zip(rows._numbers, (part.columns for part in rows._parts), strict=True))
     none = rows.bins.select(np.empty(0, dtype=np.int32))
     return [found.get(k, none) for k in range(len(X))]
+
+
+def fit_dask(builder, X, y, **options):
+    """Fit a builder, given by its name, to Dask collections."""
+    names = ("sample_weight", "max_bins", "edges", "weighted_edges", "values")
+    own = {name: options.pop(name) for name in names if name in options}
+    return getattr(pb, builder)(pb.dask.rows(X, y, **own), **options)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from pboost.data.columns import MAX_BINS
 from pboost.data.engines import RELEASE, Engine
+from pboost.distributed.dask_engine import DaskEngine, check_version, dask_module, gathered
 from pboost.distributed.partitions import BinOptions, PartitionedRows, read_rows
-from pboost.growth.dask_engine import DaskEngine, check_version, dask_module, gathered
 from pboost.models.base import Model
 from pboost.models.base import decision_function as decisions_of_rows
 from pboost.models.base import predict as predict_rows
@@ -30,11 +30,11 @@ class Cluster:
         """Return the future of a task."""
         return self._client.submit(_run, RELEASE, task, *given, pure=False)
 
-    def results(self, submitted: Sequence[Any]) -> list[Any]:
-        """Return results; of tasks that fail the first of the list raises."""
-        return list(gathered(self._client, submitted))
+    def results(self, submitted: Mapping[int, Any]) -> list[Any]:
+        """Return the results of tasks by partition; of those that fail the first raises."""
+        return gathered(self._client, submitted)
 
-    def engine(self, given: Sequence[Any], kind: type[Any], n_threads: int | None) -> Engine:
+    def engine(self, given: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
         """Return an engine whose shards are held by workers, which use all their threads."""
         return DaskEngine(self._client, given, kind)
 
@@ -154,7 +154,7 @@ def _delayed(name: str, collection: Any, ndim: int, n: int | None = None) -> lis
 
 
 def _one_delayed(name: str, number: int, part: Any) -> Any:
-    if not dask_module("dask").is_dask_collection(part) or hasattr(part, "to_delayed"):
+    if not isinstance(part, dask_module("dask.delayed").Delayed):
         raise TypeError(
             f"{name}: expected delayed values in a list of partitions, got "
             f"{type(part).__name__} in partition {number}; {HERE}, as pb.partitions(X, y)"

@@ -7,7 +7,7 @@ where the partition is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol, TypeVar
 
@@ -45,11 +45,11 @@ class Place(Protocol):
     def submit(self, task: Callable[..., Any], *given: Any) -> Any:
         """Have a task run; returns what stands for its result."""
 
-    def results(self, submitted: Sequence[Any]) -> list[Any]:
-        """Return results; of tasks that fail the first of the list raises."""
+    def results(self, submitted: Mapping[int, Any]) -> list[Any]:
+        """Return the results of tasks by partition; of those that fail the first raises."""
 
-    def engine(self, given: Sequence[Any], kind: type[Any], n_threads: int | None) -> Engine:
-        """Return an engine whose shards are of a kind, made of the results of tasks."""
+    def engine(self, given: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
+        """Return an engine whose shards are of a kind, made of the results of tasks, by number."""
 
 
 class Here:
@@ -59,15 +59,15 @@ class Here:
         """Return the result of a task."""
         return task(*given)
 
-    def results(self, submitted: Sequence[Any]) -> list[Any]:
+    def results(self, submitted: Mapping[int, Any]) -> list[Any]:
         """Return results."""
-        return list(submitted)
+        return list(submitted.values())
 
-    def engine(self, given: Sequence[Any], kind: type[Any], n_threads: int | None) -> Engine:
+    def engine(self, given: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
         """Return an engine whose shards are of a kind."""
-        cells = sum(columns.codes.size for columns, *_ in given)
+        cells = sum(columns.codes.size for columns, *_ in given.values())
         workers = Workers(n_threads, cells)
-        return Serial([kind(*one, workers) for one in given], workers)
+        return Serial([kind(*one, workers) for one in given.values()], workers)
 
 
 class PartitionedRows(RowSource):
@@ -121,7 +121,7 @@ class PartitionedRows(RowSource):
 
     def each(self, task: Callable[..., T], *given: Any, **more: Any) -> list[T]:
         """Return the result of a task for each partition."""
-        return self.place.results(self.submit(task, *given, **more))
+        return self.place.results(self._numbered(self.submit(task, *given, **more)))
 
     def task(self, task: str | None) -> str:
         """Return the task: that which is passed, or that of which the targets are."""
@@ -193,7 +193,11 @@ class PartitionedRows(RowSource):
         of_held = [(None,)] * len(own) if held is None else self.split_rows(held.rows)
         more = [(*out, tuple(one)) for out, one in zip(of_held, own, strict=True)]
         given = self.submit(tasks.given_part, values, dtype, each=more)
-        return self.place.engine(given, kind, n_threads)
+        return self.engine(given, kind, n_threads)
+
+    def engine(self, given: list[Any], kind: type[Any], n_threads: int | None) -> Engine:
+        """Return an engine whose shards are made of what `submit` returned."""
+        return self.place.engine(self._numbered(given), kind, n_threads)
 
     # What builders ask
 
@@ -441,21 +445,24 @@ def read_rows(
     def each(task: Callable[..., Any], parts: Sequence[Any], *more: Any) -> list[Any]:
         return [place.submit(task, part, k, *more) for k, part in enumerate(parts)]
 
+    def results(submitted: Sequence[Any]) -> list[Any]:
+        return place.results(dict(enumerate(submitted)))
+
     read = [place.submit(tasks.read_part, k, *one, is_weighed) for k, one in enumerate(given)]
-    known: list[tasks.About] = place.results(each(tasks.about, read))
+    known: list[tasks.About] = results(each(tasks.about, read))
     check_alike([part.features for part in known])
     if is_weighed:
         check_any_weight(any(part.weight > 0 for part in known))
     if options.is_weighed:
         most = math.frexp(max(part.heaviest for part in known))[1]
         first = SUM_BITS - sum(part.n_rows for part in known).bit_length()
-        total = sum(place.results(each(tasks.weight_in, read, most, first)))
+        total = sum(results(each(tasks.weight_in, read, most, first)))
         bits = SUM_BITS - (total.bit_length() - first)
         read = each(tasks.fixed_part, read, most, bits)
     if has_categories([part.features for part in known]):
-        own = place.results(each(tasks.levels_of, read))
+        own = results(each(tasks.levels_of, read))
         read = each(tasks.numbered_part, read, _trained_levels(own, known[0].features))
-        known = place.results(each(tasks.about, read))
+        known = results(each(tasks.about, read))
     sizes = [part.n_rows for part in known]
     if not any(sizes):
         raise ValueError("X: expected at least one row, all partitions are empty")
@@ -464,13 +471,13 @@ def read_rows(
         first_part.values, first_part.names, _shared_table([part.features for part in known])
     )
     if options.is_exact:
-        bins = _exact_bins(place, each, read, features, options)
+        bins = _exact_bins(results, each, read, features, options)
     else:
-        bins, is_sample = _sampled_bins(place, each, read, features, options, sum(sizes))
+        bins, is_sample = _sampled_bins(results, each, read, features, options, sum(sizes))
     one = tasks.like(bins, np.zeros((bins.n_features, 1), dtype=np.uint8))
     coded = each(tasks.code_part, read, one, options.values)
     if options.is_exact or is_sample:
-        one = tasks.whole_bins(one, place.results(each(tasks.ends_of, coded)))
+        one = tasks.whole_bins(one, results(each(tasks.ends_of, coded)))
     parts = each(tasks.finished, coded, one)
     if options.values:
         one = valued(one, np.zeros((1, bins.n_features), dtype=features.values.dtype))
@@ -478,20 +485,20 @@ def read_rows(
 
 
 def _sampled_bins(
-    place: Place, each: Any, read: Sequence[Any], features: Features, options: BinOptions, n: int
+    results: Any, each: Any, read: Sequence[Any], features: Features, options: BinOptions, n: int
 ) -> tuple[BinnedColumns, bool]:
     """Return bins whose edges are made of a sample of many rows, or of all."""
     greatest = None
     if n > SAMPLE_ROWS:
-        greatest = tasks.merged_hashes(place.results(each(tasks.least_hashes, read)))
-    rows = place.results(each(tasks.rows_of_edges, read, greatest))
+        greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read)))
+    rows = results(each(tasks.rows_of_edges, read, greatest))
     with Workers(None, n * features.n_features) as workers:
         is_sample = greatest is not None
         return tasks.bins_of(rows, features, options.max_bins, is_sample, workers), is_sample
 
 
 def _exact_bins(
-    place: Place, each: Any, read: Sequence[Any], features: Features, options: BinOptions
+    results: Any, each: Any, read: Sequence[Any], features: Features, options: BinOptions
 ) -> BinnedColumns:
     """Return bins whose edges are made of all rows, which are counted where they are."""
     keys = each(tasks.keys_of, read)
@@ -499,7 +506,7 @@ def _exact_bins(
     counts = BatchCounts(table.n_levels, options.is_weighed)
     counts.limit(options.max_bins, table.has_missing)
     while asked := counts.asked:
-        for found in place.results(each(tasks.count_keys, keys, asked)):
+        for found in results(each(tasks.count_keys, keys, asked)):
             counts.join(found)
         counts.take()
     return counts.bins(features.names, features.table)

@@ -82,7 +82,7 @@ class SumRows:
             own.append((y[rows], weight, weights.are_copies, weights.most_copies, loss, bias))
             start += n
         given = self._source.submit(_round_part, each=own)
-        engine = self._source.place.engine(given, RoundShard, self._n_threads)
+        engine = self._source.engine(given, RoundShard, self._n_threads)
         self._ends.enter_context(closing(engine))
         self._ends.enter_context(engine.workers)
         return ShardedRounds(engine, problem, y, loss, weights, limits, steps, restraints)

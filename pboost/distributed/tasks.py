@@ -180,6 +180,12 @@ def fixed_of_part(weights: FloatArray, most: int, bits: int) -> tuple[NDArray[np
     return fixed, int(total)
 
 
+def weight_of(part: Part, number: int) -> float:
+    """Return the sum of the weights of a partition, which may be infinite."""
+    with np.errstate(over="ignore"):
+        return 0.0 if part.weights is None else float(part.weights.sum())
+
+
 def weight_in(part: ReadPart, number: int, most: int, bits: int) -> int:
     """Return the sum of the weights of a partition in fixed point."""
     assert part.weights is not None

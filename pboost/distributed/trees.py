@@ -49,6 +49,8 @@ class TreeRows:
 
     def problem(self, hold: HoldOut | None) -> Problem:
         """Return the problem of the fit, without rows."""
+        if not np.isfinite(sum(self.source.each(tasks.weight_of))):
+            raise ValueError("sample_weight: expected weights with a finite sum")
         problem: Problem = self.source.problem(self.values)
         held = None if hold is None else self.source.hold_out(hold, self.values)
         return replace(problem, held=held, elsewhere=self)

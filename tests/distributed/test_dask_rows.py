@@ -3,17 +3,19 @@
 import re
 import textwrap
 from contextlib import nullcontext
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from partitioned import contents
+from partitioned import contents, fit_dask
 
 import pboost as pb
 import pboost.dask
-from pboost.data import part_bins, part_tasks, sampled_bins
-from pboost.growth.dask_engine import dask_module
+from pboost.data import sampled_bins
+from pboost.distributed import partitions, tasks
+from pboost.distributed.dask_engine import dask_module
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -69,7 +71,7 @@ def collections(chunks):
 
 def fitted(chunks=80, **options):
     columns, labels, weight = collections(chunks)
-    return pb.dask.fit_adaboost(columns, labels, sample_weight=weight, **OPTIONS | options)
+    return fit_dask("fit_adaboost", columns, labels, sample_weight=weight, **OPTIONS | options)
 
 
 @pytest.mark.parametrize("chunks", [(240,), (100, 0, 140), (48,) * 5, (1,) * 16 + (224,)], ids=len)
@@ -87,7 +89,7 @@ def test_frames_and_unknown_lengths(client, whole, tmp_path):
     names = list("abcd")
     frame = dd.from_pandas(pd.DataFrame(X, columns=names), npartitions=3)
     labels = dd.from_pandas(pd.Series(np.where(Y, "yes", "no")), npartitions=3)
-    model = pb.dask.fit_adaboost(frame, labels, **OPTIONS)
+    model = fit_dask("fit_adaboost", frame, labels, **OPTIONS)
     local = pb.fit_adaboost(
         pb.bin_columns(pd.DataFrame(X, columns=names)), np.where(Y, "yes", "no"), **OPTIONS
     )
@@ -99,20 +101,18 @@ def test_frames_and_unknown_lengths(client, whole, tmp_path):
     columns, labels, weight = collections(80)
     columns, labels, weight = (a[da.ones(N, chunks=80) > 0] for a in (columns, labels, weight))
     assert np.isnan(columns.shape[0])
-    model = pb.dask.fit_adaboost(columns, labels, sample_weight=weight, **OPTIONS)
+    model = fit_dask("fit_adaboost", columns, labels, sample_weight=weight, **OPTIONS)
     assert contents(model, tmp_path) == whole
 
 
 def test_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
-    for module in (part_bins, part_tasks, sampled_bins):
-        if hasattr(module, "SAMPLE_ROWS"):
-            monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
-    monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
+    for module in (partitions, tasks, sampled_bins):
+        monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     for max_bins in (5, 256):
-        bins = pb.shards.bin_columns([X], max_bins=max_bins)[0]
+        bins = pb.bin_columns(X, max_bins=max_bins)
         local = pb.fit_adaboost(bins, Y, **OPTIONS)
         columns, labels, _ = collections(70)
-        model = pb.dask.fit_adaboost(columns, labels, max_bins=max_bins, **OPTIONS)
+        model = fit_dask("fit_adaboost", columns, labels, max_bins=max_bins, **OPTIONS)
         assert contents(model, tmp_path) == contents(local, tmp_path)
 
 
@@ -126,13 +126,13 @@ def test_rows_that_are_held_out(client, tmp_path):
     ):
         options = {"validation": held, "patience": 2, "sample_weight": WEIGHT, **size}
         local = getattr(pb, builder)(pb.bin_columns(X), Y, **options)
-        fit = getattr(pb.dask, builder)
+        fit = partial(fit_dask, builder)
         model = fit(columns, labels, **options | {"sample_weight": weight})
         assert contents(model, tmp_path) == contents(local, tmp_path)
-        with pytest.raises(NotImplementedError, match=r"Dask no share is held out; .* got 0\.2"):
-            fit(columns, labels, validation=0.2)
-        with pytest.raises(TypeError, match=r"validation: expected rows that are here, got a col"):
-            fit(columns, labels, validation=(columns, labels))
+        share = {"validation": 0.2, "rng": 0, **size}
+        whole = getattr(pb, builder)(pb.bin_columns(X, values=True), Y, **share)
+        model = fit(columns, labels, values=True, **share)
+        assert contents(model, tmp_path) == contents(whole, tmp_path)
         with pytest.raises(ValueError, match="patience: expected None without validation"):
             fit(columns, labels, patience=2)
 
@@ -170,7 +170,7 @@ def test_predictions_are_lazy(client):
 
 
 def test_another_release_is_refused_before_work_begins(client, monkeypatch):
-    monkeypatch.setattr("pboost.growth.dask_tables.RELEASE", "0.1")
+    monkeypatch.setattr("pboost.distributed.dask_rows.RELEASE", "0.1")
     with pytest.raises(RuntimeError, match=r"same release of pboost .*the client has 0\.1 and"):
         fitted()
 
@@ -202,10 +202,15 @@ def changed(what):
             ValueError,
             "all are zero",
         ),
-        "one class": ((columns, labels * 0), {}, ValueError, "expected two label values"),
+        "one class": ((columns, labels * 0), {}, ValueError, "expected at least two label values"),
         "NaN": ((columns, labels + np.nan), {}, ValueError, ": y: missing label in row 0"),
         "infinity": ((columns + np.inf, labels), {}, ValueError, ": X: "),
-        "no rows": ((columns[:0], labels[:0]), {}, ValueError, "got no rows"),
+        "no rows": (
+            (columns[:0], labels[:0]),
+            {},
+            ValueError,
+            "at least one row, all partitions are empty",
+        ),
         "weak": ((columns, labels), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump"),
         "bins": ((columns, labels), {"max_bins": 1}, ValueError, "max_bins"),
         "unknown": ((columns, labels), {"n_estimators": 5}, TypeError, "rounds"),
@@ -235,7 +240,7 @@ def changed(what):
 def test_what_is_refused(what, client):
     arguments, options, kind, said = changed(what)
     with pytest.raises(kind, match=re.escape(said)):
-        pb.dask.fit_adaboost(*arguments, **options)
+        fit_dask("fit_adaboost", *arguments, **options)
 
 
 def test_other_columns_in_a_partition_are_refused(client):
@@ -247,14 +252,14 @@ def test_other_columns_in_a_partition_are_refused(client):
     )
     labels = dd.from_pandas(pd.Series(Y), npartitions=2)
     with pytest.raises(ValueError, match="partition 1 names its columns otherwise"):
-        pb.dask.fit_adaboost(other, labels)
+        fit_dask("fit_adaboost", other, labels)
     words = frame.map_partitions(
         lambda part: part.assign(a=np.resize(["x", "y"], len(part))) if part.index[0] else part,
         meta=frame._meta,
         enforce_metadata=False,
     )
     with pytest.raises(TypeError, match="holds numbers without levels in partition 0, text in"):
-        pb.dask.fit_adaboost(words, labels)
+        fit_dask("fit_adaboost", words, labels)
 
 
 def test_without_a_client(client, monkeypatch):
@@ -266,3 +271,47 @@ def test_without_a_client(client, monkeypatch):
 def test_without_dask(monkeypatch):
     with pytest.raises(ImportError, match=re.escape('pip install "pboosting[dask]"')):
         dask_module("distributed.no_such_module")
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.set_index")  # of Dask
+def test_frames_that_were_split_after_they_were_read(client, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y)
+    dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / "table")
+    read = dd.read_parquet(tmp_path / "table")
+    rows = pb.dask.rows(read.drop(columns="y"), read["y"])
+    whole = pb.fit_adaboost(pb.bin_columns(frame.drop(columns="y")), Y, **OPTIONS)
+    assert contents(pb.fit_adaboost(rows, **OPTIONS), tmp_path) == contents(whole, tmp_path)
+
+
+def test_lists_of_delayed_tables(client, whole, tmp_path):
+    delayed = pytest.importorskip("dask").delayed
+    cuts = [70, 70, 200]
+    parts = [[delayed(part) for part in np.split(a, cuts)] for a in (X, Y, WEIGHT)]
+    model = fit_dask("fit_adaboost", *parts[:2], sample_weight=parts[2], **OPTIONS)
+    assert contents(model, tmp_path) == whole
+    with pytest.raises(
+        TypeError, match=r"X: expected delayed values .* got ndarray in partition 0"
+    ):
+        pb.dask.rows([X], [Y])
+    with pytest.raises(ValueError, match="y: expected 4 partitions, as in X, got 3"):
+        pb.dask.rows(parts[0], parts[1][1:])
+
+
+def test_probabilities_and_decision_values_are_lazy(client):
+    columns, labels, _ = collections(100)
+    frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
+    for y in (Y, np.arange(N) % 3):
+        model = pb.fit_adaboost(X, y, rounds=3)
+        for name in ("predict_proba", "decision_function"):
+            lazy, here = getattr(pb.dask, name), getattr(pb, name)(model, X)
+            found = lazy(model, columns)
+            assert found.shape == here.shape
+            np.testing.assert_array_equal(found.compute(), here)
+            table = lazy(model, frame).compute()
+            np.testing.assert_array_equal(table.to_numpy(), here)
+            assert list(table.index) == list(range(N))
+    assert list(pb.dask.predict_proba(model, frame).columns) == [0, 1, 2]
+    numbers = pb.fit_cart(X, Y * 1.5, task="regression", max_depth=2, missing="learn")
+    with pytest.raises(TypeError, match="expected a classifier"):
+        pb.dask.predict_proba(numbers, columns)

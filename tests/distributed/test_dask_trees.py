@@ -4,12 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from partitioned import bin_parts, contents
+from partitioned import bin_parts, contents, fit_dask
 
 import pboost as pb
 import pboost.dask
-from pboost.data import part_bins, part_tasks, sampled_bins
-from pboost.growth.dask_engine import DaskEngine
+from pboost.data import sampled_bins
+from pboost.distributed import partitions, tasks
+from pboost.distributed.dask_engine import DaskEngine
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -29,8 +30,6 @@ X[RNG.random(X.shape) < 0.1] = np.nan
 #: Weights so different that those of nodes are made anew.
 WEIGHT = 10.0 ** -RNG.integers(0, 14, N) * (RNG.random(N) > 0.1)
 TWO = (np.nan_to_num(X[:, 0]) > RNG.normal(size=N)).astype(int)
-#: Answers that are of values, which partitions then keep.
-MEASURED = pb.observation.gaussian([0.2, 0.5, 0.0, 1.0])
 #: The builder, y, and options.
 FITS = {
     "boosted": ("fit_boosted_tree", TWO, {"nodes": 12, "growth": "look-ahead"}),
@@ -42,9 +41,6 @@ FITS = {
         TWO,
         {"growth": "greedy", "nodes": 8, "observation": pb.observation.flip(0.1)},
     ),
-    "gaussian chain": ("fit_adaboost", TWO, {"rounds": 9, "observation": MEASURED}),
-    "gaussian tree": ("fit_boosted_tree", TWO, {"nodes": 6, "observation": MEASURED}),
-    "gaussian nested": ("fit_matryoshka", TWO, {"shape": (3, 2), "observation": MEASURED}),
     "sum": ("fit_stagewise", TWO, {"steps": 8, "loss": "logistic", "growth": "free"}),
     "sum of numbers": (
         "fit_stagewise",
@@ -83,9 +79,14 @@ def client():
 
 def seen(monkeypatch):
     """Return the list to which engines are added."""
-    engines, enter = [], DaskEngine.__enter__
-    monkeypatch.setattr(DaskEngine, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
-    monkeypatch.setattr("pboost.growth.dask_engine.NOTICING", 0.05)
+    engines, made = [], DaskEngine.__init__
+
+    def noted(engine, *given):
+        made(engine, *given)
+        engines.append(engine)
+
+    monkeypatch.setattr(DaskEngine, "__init__", noted)
+    monkeypatch.setattr("pboost.distributed.dask_engine.NOTICING", 0.05)
     return engines
 
 
@@ -110,7 +111,7 @@ def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
     want = whole(name, pb.bin_columns(X, values=True), tmp_path)
     for chunks in ((240,), (100, 0, 13, 127)):
         columns, labels, weight = arrays(X, y, WEIGHT, chunks=chunks)
-        model = getattr(pb.dask, builder)(columns, labels, sample_weight=weight, **options)
+        model = fit_dask(builder, columns, labels, sample_weight=weight, **options)
         assert contents(model, tmp_path) == want
     predicted = pb.dask.predict(model, columns)
     np.testing.assert_array_equal(predicted.compute(), pb.predict(model, X))
@@ -118,25 +119,21 @@ def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
 
 
 def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
-    for module in (part_bins, part_tasks, sampled_bins):
-        if hasattr(module, "SAMPLE_ROWS"):
-            monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
-    monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
+    for module in (partitions, tasks, sampled_bins):
+        monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     frame = pd.DataFrame(X, columns=list("abcd"))
     bins = bin_parts([frame], max_bins=9, values=True)[0]
     for name, (builder, y, options) in FITS.items():
         lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y))]
-        model = getattr(pb.dask, builder)(*lists, max_bins=9, **options)
+        model = fit_dask(builder, *lists, max_bins=9, **options)
         assert contents(model, tmp_path) == whole(name, bins, tmp_path, None)
 
 
 @pytest.mark.parametrize("edges", ["all at once", "sample", "exact"])
 def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, monkeypatch):
     if edges == "sample":
-        for module in (part_bins, part_tasks, sampled_bins):
-            if hasattr(module, "SAMPLE_ROWS"):
-                monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
-        monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
+        for module in (partitions, tasks, sampled_bins):
+            monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     rng, which = np.random.default_rng(0), "exact" if edges == "exact" else "sample"
     word = np.array(["red", "green", "blue", "black"])[np.sort(rng.integers(0, 4, N))]
     frame = pd.DataFrame(
@@ -154,21 +151,20 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
     for builder in ("fit_adaboost", "fit_cart", "fit_stagewise", "fit_forest"):
         options = {"rng": 0, "members": 5} if builder == "fit_forest" else {}
         whole = getattr(pb, builder)(bins, TWO, **options)
-        model = getattr(pb.dask, builder)(*lists, max_bins=9, edges=which, **options)
+        model = fit_dask(builder, *lists, max_bins=9, edges=which, **options)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
     predicted = pb.dask.predict(model, lists[0]).compute()
     np.testing.assert_array_equal(predicted, pb.predict(model, frame))
 
 
 def test_edges_of_all_rows(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
     for max_bins in (5, 256):
         bins = pb.bin_columns(X, max_bins=max_bins, edges="exact")
         columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
         for builder in ("fit_adaboost", "fit_cart"):
             whole = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT)
-            model = getattr(pb.dask, builder)(
-                columns, labels, sample_weight=weight, max_bins=max_bins, edges="exact"
+            model = fit_dask(
+                builder, columns, labels, sample_weight=weight, max_bins=max_bins, edges="exact"
             )
             assert contents(model, tmp_path) == contents(whole, tmp_path)
 
@@ -176,10 +172,8 @@ def test_edges_of_all_rows(client, tmp_path, monkeypatch):
 @pytest.mark.parametrize("edges", ["all at once", "sample", "exact"])
 def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
     if edges == "sample":
-        for module in (part_bins, part_tasks, sampled_bins):
-            if hasattr(module, "SAMPLE_ROWS"):
-                monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
-        monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
+        for module in (partitions, tasks, sampled_bins):
+            monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     which = "exact" if edges == "exact" else "sample"
     bins = bin_parts([X], max_bins=9, edges=which, sample_weight=[WEIGHT])[0]
     plain = bin_parts([X], max_bins=9, edges=which)[0]
@@ -188,13 +182,13 @@ def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
     options = {"max_bins": 9, "edges": which, "weighted_edges": True}
     for builder, size in (("adaboost", {"rounds": 4}), ("cart", {"max_depth": 2})):
         whole = getattr(pb, f"fit_{builder}")(bins, TWO, sample_weight=WEIGHT, **size)
-        fit = getattr(pb.dask, f"fit_{builder}")
+        fit = partial(fit_dask, f"fit_{builder}")
         model = fit(columns, labels, sample_weight=weight, **size, **options)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
     with pytest.raises(ValueError, match="weighted_edges: expected False without sample_weight"):
-        pb.dask.fit_adaboost(columns, labels, **options)
+        fit_dask("fit_adaboost", columns, labels, **options)
     with pytest.raises(TypeError, match="weighted_edges"):
-        pb.dask.fit_adaboost(columns, labels, sample_weight=weight, weighted_edges=1)
+        fit_dask("fit_adaboost", columns, labels, sample_weight=weight, weighted_edges=1)
 
 
 def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
@@ -206,16 +200,16 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
     bins = bin_parts([frame], sample_weight=[weight])[0]
     lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y), pd.Series(weight))]
     whole = pb.fit_adaboost(bins, y, sample_weight=weight, rounds=3)
-    model = pb.dask.fit_adaboost(
-        lists[0], lists[1], sample_weight=lists[2], rounds=3, weighted_edges=True
+    model = fit_dask(
+        "fit_adaboost", lists[0], lists[1], sample_weight=lists[2], rounds=3, weighted_edges=True
     )
     assert contents(model, tmp_path) == contents(whole, tmp_path)
-    plain = pb.dask.fit_adaboost(lists[0], lists[1], sample_weight=lists[2], rounds=3)
+    plain = fit_dask("fit_adaboost", lists[0], lists[1], sample_weight=lists[2], rounds=3)
     assert contents(plain, tmp_path) != contents(whole, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "name", ["boosted", "soft", "gaussian chain", "nested", "greedy", "sum", "forest", "numbers"]
+    "name", ["boosted", "soft", "nested", "greedy", "sum", "forest", "numbers"]
 )
 def test_lost_actors_cost_time_and_nothing_else(client, name, tmp_path, monkeypatch):
     engines, cuts = seen(monkeypatch), []
@@ -227,9 +221,7 @@ def test_lost_actors_cost_time_and_nothing_else(client, name, tmp_path, monkeypa
 
     builder, y, options = FITS[name]
     columns, labels, weight = arrays(X, y, WEIGHT, chunks=80)
-    model = getattr(pb.dask, builder)(
-        columns, labels, sample_weight=weight, callback=cut, **options
-    )
+    model = fit_dask(builder, columns, labels, sample_weight=weight, callback=cut, **options)
     assert contents(model, tmp_path) == whole(name, pb.bin_columns(X, values=True), tmp_path)
     assert len(cuts) == 3
 
@@ -243,57 +235,26 @@ def test_models_go_on(client, tmp_path, monkeypatch):
 
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=80)
     bins = pb.bin_columns(X, values=True)
-    flip, gaussian = pb.observation.flip(0.1), pb.observation.gaussian(0.2)
+    flip = pb.observation.flip(0.1)
     for builder, options, more in (
         ("fit_adaboost", {"rounds": 3}, {"rounds": 4}),
-        ("fit_adaboost", {"rounds": 3, "observation": gaussian}, {"rounds": 4}),
         ("fit_boosted_tree", {"nodes": 3, "observation": flip}, {"nodes": 4}),
         ("fit_stagewise", {"steps": 3, "max_depth": 2}, {"steps": 4}),
     ):
         first = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT, **options)
         whole = pb.continue_fit(first, bins, TWO, sample_weight=WEIGHT, **more)
-        model = pb.dask.continue_fit(
-            first, columns, labels, sample_weight=weight, callback=cut, **more
-        )
+        rows = pb.dask.rows(columns, labels, sample_weight=weight)
+        model = pb.continue_fit(first, rows, callback=cut, **more)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
     held = pb.fit_stagewise(bins, TWO, steps=3, validation=0.3, rng=0)
-    with pytest.raises(NotImplementedError, match="of collections of Dask no share is held out"):
-        pb.dask.continue_fit(held, columns, labels, steps=2)
-    with pytest.raises(NotImplementedError, match="a Forest is not continued on partitions"):
-        pb.dask.continue_fit(pb.fit_forest(X, TWO, members=2, rng=0), columns, labels)
-
-
-def test_members_are_tasks(client, tmp_path):
-    columns, labels, weight = arrays(X, FITS["three labels"][1], WEIGHT, chunks=(100, 0, 13, 127))
-    options = {"members": 3, "rounds": 2, "bag": 0.5}
-    rngs = [np.random.default_rng(3) for _ in range(2)]
-    whole = pb.fit_sbpmt(X, labels.compute(), sample_weight=WEIGHT, rng=rngs[0], **options)
-    model = pb.dask.fit_sbpmt(columns, labels, sample_weight=weight, rng=rngs[1], **options)
+    whole = pb.continue_fit(held, bins, TWO, steps=2)
+    model = pb.continue_fit(held, pb.dask.rows(columns, labels), steps=2)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
-    assert rngs[0].random() == rngs[1].random()
-    frame = pd.DataFrame({"word": np.where(TWO, "a", "b"), "x": X[:, 1]})
-    lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(TWO))]
-    whole = pb.fit_sbpmt(frame, TWO, rng=0, **options)
-    assert contents(pb.dask.fit_sbpmt(*lists, rng=0, **options), tmp_path) == contents(
-        whole, tmp_path
-    )
-
-
-def test_members_need_a_table_that_fits(client, monkeypatch):
-    columns, labels = arrays(X, TWO, chunks=80)
-    monkeypatch.setattr("pboost.probit.dask_sbpmt.BYTES", 1 << 40)
-    with pytest.raises(ValueError, match=rf"240 rows of 4 columns take {960 << 40} bytes .* has"):
-        pb.dask.fit_sbpmt(columns, labels)
+    with pytest.raises(NotImplementedError, match="continue_fit of a forest needs all rows in one"):
+        pb.continue_fit(pb.fit_forest(X, TWO, members=2, rng=0), rows, members=2)
 
 
 REFUSED = {
-    "three of a boosted tree": (
-        "fit_boosted_tree",
-        FITS["three labels"][1],
-        {},
-        ValueError,
-        "expected two label values",
-    ),
     "weak": (
         "fit_boosted_tree",
         TWO,
@@ -345,7 +306,7 @@ def test_what_is_refused(what, client):
         (weight,) = arrays(options["sample_weight"], chunks=80)
         options = options | {"sample_weight": weight}
     with pytest.raises(kind, match=re.escape(said)):
-        getattr(pb.dask, builder)(columns, labels, **options)
+        fit_dask(builder, columns, labels, **options)
 
 
 @pytest.mark.parametrize("weight", [1.0, [1, 2, 0, 3], [0.3, 0.3, 0.3, 0.77]], ids=str)
@@ -357,15 +318,15 @@ def test_sums_whose_growth_the_data_choose(client, weight, tmp_path):
     options = {"steps": 2, "max_depth": 6, "loss": "logistic"}
     one = pb.fit_stagewise(pb.bin_columns(rows), z > 0, sample_weight=weights, **options)
     given = [da.from_array(a, chunks=(3000, 20)[: a.ndim]) for a in (rows, z > 0, weights)]
-    model = pb.dask.fit_stagewise(given[0], given[1], sample_weight=given[2], **options)
+    model = fit_dask("fit_stagewise", given[0], given[1], sample_weight=given[2], **options)
     assert model.settings["growth"] == "symmetric"
     assert contents(model, tmp_path) == contents(one, tmp_path)
 
 
 def test_no_rows_of_numbers(client):
     columns, labels = arrays(X, TWO * 1.0, chunks=80)
-    with pytest.raises(ValueError, match="y: expected at least one row, got no rows"):
-        pb.dask.fit_cart(columns[:0], labels[:0], task="regression")
+    with pytest.raises(ValueError, match="X: expected at least one row, all partitions are empty"):
+        fit_dask("fit_cart", columns[:0], labels[:0], task="regression")
 
 
 #: Options that are of a regression only.
@@ -383,7 +344,7 @@ def test_targets_say_the_task(client):
         ("fit_forest", {"members": 2, "max_depth": 2, "rng": 0}),
         ("fit_stagewise", {"steps": 2}),
     ):
-        fit = getattr(pb.dask, name)
+        fit = partial(fit_dask, name)
         for target, task, n_classes in (
             (TWO, None, 2),
             (TWO * 1.0, None, 2),
@@ -400,23 +361,3 @@ def test_targets_say_the_task(client):
         with pytest.raises(ValueError, match=r"y: got more than 20 .*; pass task="):
             fit(columns, labels, **options)
         assert fit(columns, labels, **options, **DECIDED[name]).labels is None
-
-
-def test_only_what_takes_collections_is_recommended(client):
-    columns, labels, _ = arrays(X, np.arange(N) % 3, WEIGHT, chunks=80)
-    for name in ("fit_adaboost", "fit_boosted_tree", "fit_stagewise", "fit_matryoshka"):
-        options = {"shape": (2, 2)} if name == "fit_matryoshka" else {}
-        with pytest.raises(pb.ManyClassesError) as error:
-            getattr(pb.dask, name)(columns, labels, **options)
-        said = str(error.value)
-        assert said.endswith(
-            "in pboost.dask fit_cart, fit_forest and fit_sbpmt take any number of labels"
-        )
-        assert "softmax" not in said
-    columns, labels, _ = arrays(X, RNG.normal(size=N), WEIGHT, chunks=80)
-    for name in ("fit_adaboost", "fit_sbpmt"):
-        with pytest.raises(ValueError, match=r"task=.regression. in fit_cart, fit_forest and fit"):
-            getattr(pb.dask, name)(columns, labels)
-    columns = da.from_array(np.array([[f"r{k}"] for k in range(N)], dtype=object), chunks=(80, 1))
-    with pytest.raises(TypeError, match="not numeric; make columns of categories by their type"):
-        pb.dask.fit_cart(columns, labels)

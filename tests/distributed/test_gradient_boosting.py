@@ -196,7 +196,9 @@ def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_pa
 
     def engine(self, given, *_):
         workers = pb.threads.Workers(1)
-        return Forgetful(lambda: [Place(*one, workers) for one in given], np.random.default_rng(0))
+        return Forgetful(
+            lambda: [Place(*one, workers) for one in given.values()], np.random.default_rng(0)
+        )
 
     monkeypatch.setattr(partitions.Here, "engine", engine)
     parted = fit_parted("fit_stagewise", X, labels, sample_weight=weights, **options)

@@ -10,7 +10,6 @@ import asyncio
 import importlib
 import pickle
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from types import TracebackType
 from typing import Any, TypeVar
 
 from pboost.data.engines import RELEASE
@@ -260,6 +259,7 @@ class DaskEngine:
 
     def __init__(self, client: Any, given: Mapping[int, Any], kind: type[Any]) -> None:
         self._client, self._given, self._kind = client, dict(given), kind
+        self.workers = Workers(1)
         self._actors: dict[int, _Actor] = {}
         self._begun: tuple[Any, ...] | None = None
         #: The cuts of the last `masses`, a list that may grow, and how many they were.
@@ -268,15 +268,8 @@ class DaskEngine:
         #: Addresses of workers that did not answer in time.
         self._late: set[str] = set()
 
-    def __enter__(self) -> DaskEngine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Release the actors, and what they were made of."""
         # Dask frees actors and partitions whose futures are released.
         for future in [actor.future for actor in self._actors.values()] + [*self._given.values()]:
             future.release()

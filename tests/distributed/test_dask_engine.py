@@ -6,18 +6,18 @@ import shutil
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 
 import numpy as np
 import pytest
-from partitioned import contents
+from partitioned import contents, fit_dask
 
 import pboost as pb
 import pboost.dask
-from pboost.growth import dask_engine
-from pboost.growth.dask_engine import DaskEngine, Shards
-from pboost.weak.shards import Shard
+from pboost.distributed import dask_engine
+from pboost.distributed.dask_engine import DaskEngine, Shards
+from pboost.distributed.graph_shards import Shard
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -64,7 +64,7 @@ def collections(chunks=80):
 
 
 def fitted(chunks=80, **options):
-    return pb.dask.fit_adaboost(*collections(chunks), **OPTIONS | options)
+    return fit_dask("fit_adaboost", *collections(chunks), **OPTIONS | options)
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def asking(client, n=4, kind=CountedRows):
         2 * k + 1: client.submit(lambda k: (ColumnsOf(10), 2 * k + 1), k, pure=False)
         for k in range(n)
     }
-    with DaskEngine(client, given, kind) as engine:
+    with closing(DaskEngine(client, given, kind)) as engine:
         yield engine
 
 
@@ -175,7 +175,7 @@ def test_an_actor_is_made_on_the_worker_that_has_its_partitions(client):
         k: client.submit(lambda k: (ColumnsOf(10), k), k, workers=[places[k % 2]], pure=False)
         for k in range(6)
     }
-    with DaskEngine(client, given, CountedRows) as engine:
+    with closing(DaskEngine(client, given, CountedRows)) as engine:
         engine.ask("history")
         assert {tuple(actor.numbers): actor.address for actor in actors(engine)} == {
             (0, 2, 4): places[0],
@@ -313,7 +313,7 @@ def test_a_partition_whose_task_raises_is_named(client):
         da.from_delayed(dask.delayed(failing)(k), shape=(80,), dtype=Y.dtype) for k in range(3)
     ]
     with pytest.raises(RuntimeError, match="partition 2: its task failed: OSError: no such") as e:
-        pb.dask.fit_adaboost(collections()[0], da.concatenate(parts))
+        fit_dask("fit_adaboost", collections()[0], da.concatenate(parts))
     assert isinstance(e.value.__cause__, OSError)
 
 
