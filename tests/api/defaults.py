@@ -16,6 +16,7 @@ from pathlib import Path
 import pboost as pb
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+import digests
 import fits
 import hashes
 
@@ -84,7 +85,7 @@ def defaults():
         "fingerprint": hashes.fingerprint(),
         "options": {name: options(name) for name in BUILDERS},
         "settings": {name: plain(dict(m.settings)) for name, m in models.items()},
-        "models": {name: hashes.digest(m) for name, m in models.items()},
+        "models": {name: digests.digest(m) for name, m in models.items()},
     }
 
 

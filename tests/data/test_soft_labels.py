@@ -15,7 +15,7 @@ from pboost.data.labels import labels_of_rows
 from pboost.data.training import boosted_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
-import hashes
+import digests
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -102,7 +102,7 @@ each_fit = pytest.mark.parametrize(("name", "j"), CASES)
 def same(one, other):
     if one.settings.get("weak", {}).get("kind") == "from_estimator":  # in no file
         return np.array_equal(one.vote, other.vote)
-    return hashes.digest(one) == hashes.digest(other)
+    return digests.digest(one) == digests.digest(other)
 
 
 @each_fit

@@ -1,6 +1,7 @@
 """Trees of Dask collections: the bytes of the tree of one table, whatever is lost meanwhile."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest

@@ -9,46 +9,74 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from tables import NUMBERS, SIGMA, TABLES, THREE, TWO, WEIGHT, WORDS, Table, X
 
 import pboost as pb
 
-N, D = 400, 6
+#: The builders by the names that they have in the lists of hashes.
+BUILDERS = {
+    "adaboost": pb.fit_adaboost,
+    "adaboost_real": pb.fit_adaboost_real,
+    "bagging": pb.fit_bagging,
+    "boosted_tree": pb.fit_boosted_tree,
+    "cart": pb.fit_cart,
+    "continue_fit": pb.continue_fit,
+    "forest": pb.fit_forest,
+    "matryoshka": pb.fit_matryoshka,
+    "oblique_tree": pb.fit_oblique_tree,
+    "one_vs_rest": pb.fit_one_vs_rest,
+    "probit_tree": pb.fit_probit_tree,
+    "probitboost": pb.fit_probitboost,
+    "pruned_cart": pb.fit_pruned_cart,
+    "samme": pb.fit_samme,
+    "sbpmt": pb.fit_sbpmt,
+    "stagewise": pb.fit_stagewise,
+    "topdown_tree": pb.fit_topdown_tree,
+}
+THREADS = (1, 2, 4)
+#: Training rows that a model is asked, beside new ones.
+ASKED = 64
+Model: TypeAlias = Callable[[], Any]
+
+
+def asked(table: Table, X: Any = None) -> tuple[Any, ...]:
+    """Return some training rows and all new rows of a table, with the columns of X."""
+    known = X if hasattr(X, "shape") else table.X
+    is_part = known.shape[1] < table.X.shape[1]
+    return known[:ASKED], table.rows[:, : known.shape[1]] if is_part else table.rows
 
 
 class Fit(NamedTuple):
-    """One fit: a builder, what it is given, and its options."""
+    """One fit: a builder, what it is given, its options, and tables that its model is asked."""
 
     build: Callable[..., Any]
     arguments: tuple[Any, ...]
     options: dict[str, Any]
+    tables: tuple[Any, ...] = asked(TABLES["numbers"])
 
     def model(self, n_threads: int) -> Any:
         """Return the model, fitted on this many threads where the builder can."""
         threads = {} if self.build in WITHOUT_THREADS else {"n_threads": n_threads}
         return self.build(*self.arguments, **self.options, **threads)
 
-
-def _table() -> np.ndarray:
-    draw = np.random.RandomState(20).random_sample((4, N, D))
-    X = 2 * draw.sum(axis=0) - 4
-    X[:, 3] = np.floor(4 * X[:, 3]) / 4  # ties
-    X[:, 4] = np.floor(X[:, 4])  # few values
-    X[:, 5] = X[:, 5] * 2.0**-30 + 1024  # close neighbours
-    return X
+    def models(self) -> dict[str, Model]:
+        """Return what makes the same model in several ways; the first is the fastest."""
+        every = THREADS[:1] if self.build in WITHOUT_THREADS else THREADS
+        return {f"{n} threads": partial(self.model, n) for n in every}
 
 
-X = _table()
-_NOISE = 2 * np.random.RandomState(21).random_sample((4, N)).sum(axis=0) - 4
-_SCORE = X[:, 0] * X[:, 1] + X[:, 2] + X[:, 3] / 2 + _NOISE / 2
-TWO = _SCORE > 0.25
-WORDS = np.where(TWO, "yes", "no")
-THREE = (_SCORE > -0.5).astype(int) + (_SCORE > 1)
-NUMBERS = np.round(_SCORE * 1024) / 1024
-WEIGHT = np.random.RandomState(22).randint(0, 4, N).astype(float)
-SIGMA = np.array([0.25, 0.5, 0.125, 0.25, 0.5, 2.0**-31])
+class Made(NamedTuple):
+    """What a function of a number of threads returns: models, or records of them."""
+
+    make: Callable[[int], Any]
+    tables: tuple[Any, ...] = asked(TABLES["numbers"])
+
+    def models(self) -> dict[str, Model]:
+        """Return what makes the same model in several ways."""
+        return {f"{n} threads": partial(self.make, n) for n in THREADS}
 
 
 def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0.0, min_leaf=1):
@@ -311,13 +339,22 @@ SBPMT = {
 WITHOUT_THREADS = (pb.fit_probitboost, pb.fit_samme)
 
 
-def _fits(build: Any, shared: dict[str, Any], y: Any, table: dict[str, Any]) -> dict[str, Fit]:
-    """One fit per entry of a table: the options that differ; "X" and "y" are what it is given."""
+def fits_of(
+    builder: str, shared: dict[str, Any], y: Any, changes: dict[str, dict[str, Any]]
+) -> dict[str, Fit]:
+    """Return a fit per entry of `changes`: the options that differ from those shared.
+
+    Entries can have "X", "y" and "table", one of TABLES.
+    """
     found = {}
-    for name, changes in table.items():
-        options = {**shared, **changes}
-        given = options.pop("X", X), options.pop("y", y)
-        found[f"{build.__name__.removeprefix('fit_')}: {name}"] = Fit(build, given, options)
+    for name, differing in changes.items():
+        options = {**shared, **differing}
+        table = TABLES[options.pop("table", "numbers")]
+        X = options.pop("X", table.X)
+        if table.categorical is not None:
+            options["categorical"] = table.categorical
+        given = X, options.pop("y", y)
+        found[f"{builder}: {name}"] = Fit(BUILDERS[builder], given, options, asked(table, X))
     return found
 
 
@@ -442,12 +479,12 @@ def two_class_fits() -> dict[str, Fit]:
         **{f"function, {g}": {"impurity": impurity, "growth": g} for g in GROWTHS},
     }
     return {
-        **_fits(pb.fit_adaboost, ADABOOST, TWO, chains),
-        **_fits(pb.fit_boosted_tree, TREE, TWO, trees),
-        **_fits(pb.fit_matryoshka, MATRYOSHKA, TWO, nested),
-        **_fits(pb.fit_oblique_tree, OBLIQUE, TWO, {"breadth first": {}, "weights": WEIGHTED}),
-        **_fits(pb.fit_adaboost_real, REAL, TWO, real),
-        **_fits(pb.fit_topdown_tree, TOPDOWN, TWO, impurities),
+        **fits_of("adaboost", ADABOOST, TWO, chains),
+        **fits_of("boosted_tree", TREE, TWO, trees),
+        **fits_of("matryoshka", MATRYOSHKA, TWO, nested),
+        **fits_of("oblique_tree", OBLIQUE, TWO, {"breadth first": {}, "weights": WEIGHTED}),
+        **fits_of("adaboost_real", REAL, TWO, real),
+        **fits_of("topdown_tree", TOPDOWN, TWO, impurities),
         "continue_fit: chain": _continued(pb.fit_adaboost, ADABOOST, rounds=5),
         "continue_fit: tree": _continued(
             pb.fit_boosted_tree, TREE, nodes=5, growth="largest-bound"
@@ -511,14 +548,14 @@ def other_fits() -> dict[str, Fit]:
     )
     again = {"rounds": 3, "learning_rate": 1.0, "sample_weight": None}
     return {
-        **_fits(pb.fit_cart, CART, TWO, carts),
-        **_fits(
-            pb.fit_pruned_cart,
+        **fits_of("cart", CART, TWO, carts),
+        **fits_of(
+            "pruned_cart",
             pruned,
             TWO,
             {"two": {}, "three": {"y": THREE, "rule": "1se"}, "regression": regression},
         ),
-        **_fits(pb.fit_forest, FOREST, TWO, forests),
+        **fits_of("forest", FOREST, TWO, forests),
         "bagging: trees": Fit(pb.fit_bagging, (pb.fit_cart, X, THREE), {**BAGGING, **tree}),
         "bagging: regression": Fit(
             pb.fit_bagging,
@@ -533,20 +570,20 @@ def other_fits() -> dict[str, Fit]:
         "one_vs_rest: chains": Fit(pb.fit_one_vs_rest, (pb.fit_adaboost, X, THREE), ADABOOST),
         "samme: trees": Fit(pb.fit_samme, (X, THREE), {**again, "base": base}),
         "samme: one-vs-rest": Fit(pb.fit_samme, (X, THREE), {**again, "base": rest}),
-        **_fits(pb.fit_stagewise, STAGEWISE, TWO, steps),
-        **_fits(
-            pb.fit_probitboost,
+        **fits_of("stagewise", STAGEWISE, TWO, steps),
+        **fits_of(
+            "probitboost",
             PROBIT,
             TWO,
             {"steps": {}, "weights": WEIGHTED, "no safeguard": {"safeguard": False, "tol": 1e-5}},
         ),
-        **_fits(
-            pb.fit_probit_tree,
+        **fits_of(
+            "probit_tree",
             PROBIT_TREE,
             TWO,
             {"two": {}, "three": {"y": THREE}, "pruned": {"complexity": 0.01, "search": "binned"}},
         ),
-        **_fits(pb.fit_sbpmt, SBPMT, THREE, sums),
+        **fits_of("sbpmt", SBPMT, THREE, sums),
     }
 
 

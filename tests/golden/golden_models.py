@@ -1,13 +1,17 @@
 """Small model files of every kind, and what every function of a model answered at first.
 
 ``python tests/golden/golden_models.py --write`` writes the files that are not there yet: those that
-are there stay. If the format changes, convert them, never fit them again: they answer the same.
+are there stay. Where the format of files changes they are converted, never fitted again:
+``--unpack FOLDER`` with the old package writes the models it loads as pickles, ``--pack FOLDER``
+with the new one saves these, and checks that they have the same digests.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -22,8 +26,12 @@ import pboost as pb
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import fits  # noqa: E402
+from digests import digest  # noqa: E402
 
 MODELS = HERE / "models"
+RECORD = HERE / "models.json"
+#: Classes that have other names than in pickles: {name in these: name in the package}.
+RENAMED_CLASSES: dict[str, str] = {}
 #: The fixed table: rows that no model was trained on, and labels of three kinds.
 ROWS = slice(0, 60)
 X = fits.X[::-1][ROWS] * 0.875 + 0.0625
@@ -259,12 +267,14 @@ def expected(path: Path) -> dict[str, np.ndarray]:
         return dict(stored)
 
 
-def main() -> int:
-    """Write the files that are not there."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--write", action="store_true", required=True)
-    parser.parse_args()
-    MODELS.mkdir(exist_ok=True)
+def record() -> dict[str, Any]:
+    """Return the digests of the models, and the fingerprint of the machine that gave answers."""
+    found: dict[str, Any] = json.loads(RECORD.read_text())
+    return found
+
+
+def _write() -> None:
+    known = record()
     for name, (target, make) in kinds().items():
         path = MODELS / f"{name}.{target}.npz"
         if path.exists():
@@ -272,7 +282,49 @@ def main() -> int:
         pb.save(make(), path)
         model = pb.load(path)
         np.savez_compressed(path.with_suffix(".outputs.npz"), **dict(outputs(model, target)))
+        known["digests"][path.stem] = digest(model)
         print(path.name)
+    RECORD.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+
+
+class _ByName(pickle.Unpickler):
+    """Finds the classes of the package by their names, wherever they are defined now."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if not module.startswith("pboost"):
+            return super().find_class(module, name)
+        name = RENAMED_CLASSES.get(name, name)
+        loaded = (m for key, m in sorted(sys.modules.items()) if key.startswith("pboost"))
+        return next(getattr(m, name) for m in loaded if hasattr(m, name))
+
+
+def _unpack(folder: Path) -> None:
+    for path in files():
+        (folder / f"{path.stem}.pickle").write_bytes(pickle.dumps(pb.load(path)))
+
+
+def _pack(folder: Path) -> None:
+    expected = record()["digests"]
+    for path in files():
+        model = _ByName(io.BytesIO((folder / f"{path.stem}.pickle").read_bytes())).load()
+        pb.save(model, path)
+        assert digest(pb.load(path)) == expected[path.stem], path.name
+
+
+def main() -> int:
+    """Write the files that are not there, or convert those that are."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("--write", action="store_true", help="write the files that are not there")
+    choice.add_argument("--unpack", type=Path, metavar="FOLDER", help="write pickles of all models")
+    choice.add_argument("--pack", type=Path, metavar="FOLDER", help="save the models of pickles")
+    options = parser.parse_args()
+    if options.unpack:
+        _unpack(options.unpack)
+    elif options.pack:
+        _pack(options.pack)
+    else:
+        _write()
     return 0
 
 

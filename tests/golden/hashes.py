@@ -1,8 +1,9 @@
-"""Hashes of the arrays of the models of many small fits: no model changes by accident.
+"""Hashes of the models of many small fits: no model changes by accident.
 
 ``python tests/golden/hashes.py`` compares with the lists beside this file and says what differs;
-``--write`` writes them anew. ``--against COMMIT`` builds the working tree and a commit and compares
-the two on the spot: on any machine, and of all fits.
+``--write`` writes them anew. ``--all-here FILE`` writes the hashes of all fits on this machine: two
+trees whose files are equal train the same models. ``--against COMMIT`` does so for the working tree
+and a commit, each built on the spot.
 
 There are two lists, each with a fingerprint; where it differs, the list says nothing. Fits of
 ``portable.json`` depend on integers, on IEEE arithmetic and on the elementary functions of the C
@@ -13,18 +14,14 @@ whose last bits differ from processor to processor.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import io
 import json
 import os
 import platform
 import subprocess
 import sys
 import tempfile
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +29,9 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+#: Ends the names of hashes without probabilities and other numbers that NumPy rounds.
+REDUCED = " (reduced)"
 PORTABLE, SAME_MACHINE = HERE / "portable.json", HERE / "same_machine.json"
-THREADS = (1, 2, 4)
-#: Numbers of a model that stand in the header of its file.
-IN_HEADER = ("bias", "intercept", "oob_error", "chosen")
 
 
 @contextmanager
@@ -51,64 +47,45 @@ def many_threads() -> Iterator[None]:
         threads.MIN_CELLS, threads.available_threads = kept
 
 
-def digest(model: Any) -> str:
-    """Return a hash of the arrays of a model: those of its file, or what it answers."""
-    import pboost as pb
-
-    found = hashlib.sha256()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.npz")
-        try:
-            pb.save(model, path)
-        except TypeError:  # it holds functions
-            _add_answers(found, model)
-        else:
-            _add_file(found, path.read_bytes())
-    return found.hexdigest()[:24]
-
-
-def _add_file(found: Any, content: bytes) -> None:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        arrays = {name: np.load(io.BytesIO(archive.read(name))) for name in archive.namelist()}
-    header = json.loads(arrays.pop("header.npy").tobytes())
-    # Files of members hold headers, with options and a version.
-    start, models = arrays.pop("model_start.npy", [0]), arrays.pop("models.npy", None)
-    for first, last in pairwise(start):
-        _add_file(found, models[first:last].tobytes())
-    for name, array in sorted(arrays.items()):
-        _add_array(found, name, array)
-    for name in IN_HEADER:
-        if name in header:
-            found.update(f"{name} {header[name]!r}".encode())
-
-
-def _add_answers(found: Any, model: Any) -> None:
+def every_fit() -> dict[str, Any]:
+    """Return all fits by name."""
+    import derived_fits
     import fits
+    import partition_fits
+    import table_fits
 
-    import pboost as pb
-
-    for name in ("vote", "next", "answer"):
-        if getattr(model, name, None) is not None:
-            _add_array(found, name, getattr(model, name))
-    _add_array(found, "certificate", model.record.certificate)
-    _add_array(found, "score", pb.decision_function(model, fits.X))
-
-
-def _add_array(found: Any, name: str, array: np.ndarray) -> None:
-    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    found.update(f"{name} {little.dtype.str} {little.shape}".encode() + little.tobytes())
+    parts = [
+        fits.all_fits(),
+        table_fits.more_fits(),
+        derived_fits.derived_fits(),
+        partition_fits.partition_fits(),
+    ]
+    found = {name: fit for part in parts for name, fit in part.items()}
+    assert len(found) == sum(map(len, parts)), "two fits have the same name"
+    return found
 
 
-def hashes() -> Iterator[tuple[str, str]]:
-    """Yield the name and the hash of each fit; they do not depend on the number of threads."""
-    import fits
+def hashes(names: Container[str] | None = None, quick: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the name and the hash of each fit, or of these only.
+
+    A second hash, by the name and REDUCED, leaves out probabilities and the like, which NumPy
+    rounds. They depend neither on the number of threads nor on how rows are divided into
+    partitions; `quick` does not try these.
+    """
+    from digests import digests
 
     with many_threads():
-        for name, fit in fits.all_fits().items():
-            by_threads = {n: digest(fit.model(n)) for n in THREADS}
-            if len(set(by_threads.values())) > 1:
-                raise AssertionError(f"{name}: the model depends on the threads: {by_threads}")
-            yield name, by_threads[1]
+        for name, fit in every_fit().items():
+            called = name, name + REDUCED
+            asked = [n for n in called if names is None or n in names]
+            if not asked:
+                continue
+            ways = list(fit.models().items())[: 1 if quick else None]
+            found = {way: digests(make(), fit.tables) for way, make in ways}
+            if len(set(found.values())) > 1:
+                raise AssertionError(f"{name}: the model depends on how it is fitted: {found}")
+            by_name = dict(zip(called, found[ways[0][0]], strict=True))
+            yield from ((n, by_name[n]) for n in asked)
 
 
 def platform_print() -> dict[str, str]:
@@ -148,7 +125,7 @@ def stored(path: Path) -> dict[str, Any]:
 
 
 def differences(found: dict[str, str], expected: dict[str, str]) -> list[str]:
-    """Return a line for each fit that differs, is new or is gone."""
+    """Return a line for each hash that differs, is new or is gone."""
     lines = [f"changed: {name}" for name in expected if found.get(name, "") != expected[name]]
     return lines + [f"new: {name}" for name in found if name not in expected]
 
@@ -164,30 +141,37 @@ def expected_here() -> dict[str, str]:
     return found
 
 
-def _compare() -> list[str]:
-    expected = expected_here()
-    elsewhere = (stored(PORTABLE)["fits"] | stored(SAME_MACHINE)["fits"]).keys() - expected.keys()
-    if elsewhere:
-        print(f"not compared, made on another machine: {len(elsewhere)} fits")
-    found = {name: value for name, value in hashes() if name not in elsewhere}
-    return differences(found, expected)
+def _compare(quick: bool) -> list[str]:
+    expected, fits = expected_here(), every_fit().keys()
+    listed = stored(PORTABLE)["fits"] | stored(SAME_MACHINE)["fits"]
+    if elsewhere := listed.keys() - expected.keys():
+        print(f"not compared, made on another machine: {len(elsewhere)} hashes")
+    return differences(dict(hashes(expected.keys() | fits - listed.keys(), quick)), expected)
 
 
 def _write() -> None:
-    """Write the lists; a fit is portable if it has the same hash as on other processors."""
+    """Write the lists; a hash is portable if it is the same on other processors.
+
+    That of a fit which is not may be so if it is reduced.
+    """
     found = dict(hashes())
-    others = [_elsewhere(changes) for changes in OTHER_PROCESSORS]
+    simd = " ".join(fingerprint()["simd"])
+    others = [_elsewhere(changes) for changes, needed in OTHER_PROCESSORS if needed in simd]
+    others.append(_elsewhere({}, "--rounded"))
     varied = {n for n, h in found.items() if any(other[n] != h for other in others)}
-    machine = {n: h for n, h in found.items() if n in varied or is_vectorised(n)}
-    portable = {n: h for n, h in found.items() if n not in machine}
+    varied |= {n for n in found if is_vectorised(n)}
+    fits = [name for name in found if not name.endswith(REDUCED)]
+    machine = {n: found[n] for n in fits if n in varied}
+    portable = {n: found[n] for n in fits if n not in varied}
+    portable |= {n + REDUCED: found[n + REDUCED] for n in machine if n + REDUCED not in varied}
     _put(PORTABLE, {"fingerprint": platform_print(), "fits": portable})
     _put(SAME_MACHINE, {"fingerprint": fingerprint(), "fits": machine})
-    print(f"{len(portable)} portable fits, {len(machine)} of this machine")
+    print(f"{len(portable)} portable hashes, {len(machine)} of this machine")
 
 
 def is_vectorised(name: str) -> bool:
-    """Return whether a fit uses BLAS or vectorised functions, even if its bits happen to agree."""
-    builder, _, rest = name.partition(": ")
+    """Return whether a fit uses BLAS, even if its bits happen to agree."""
+    builder, _, rest = name.removeprefix("partitions, ").partition(": ")
     soft = ("flip", "half", "uniform", "adatree2", "gaussian", "sampled", "oracles", "linear")
     return builder in VECTORISED or (
         builder == "boosted_tree" and any(word in rest for word in (*soft, "separators"))
@@ -199,32 +183,68 @@ VECTORISED = (
     "matryoshka",
     "oblique_tree",
     "adaboost_real",
-    "stagewise",
     "probitboost",
     "probit_tree",
     "sbpmt",
+    "calibrate",
+    "early_exit",
+    "distill",
+    "within",
 )
-#: Environments in which NumPy and its BLAS take other paths, as on other processors.
-OTHER_PROCESSORS: tuple[dict[str, str], ...] = (
-    {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "{simd}"},
-    {"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": ""},
-    {"OPENBLAS_CORETYPE": "SkylakeX", "NPY_DISABLE_CPU_FEATURES": ""},
+#: Environments in which NumPy and its BLAS take other paths, as on other processors; and what a
+#: processor must have for them.
+OTHER_PROCESSORS: tuple[tuple[dict[str, str], str], ...] = (
+    ({"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "{simd}"}, ""),
+    ({"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": ""}, ""),
+    ({"OPENBLAS_CORETYPE": "SkylakeX", "NPY_DISABLE_CPU_FEATURES": ""}, "AVX512"),
 )
+#: Functions of NumPy whose last bits differ from processor to processor.
+ROUNDED = "exp exp2 expm1 log log2 log10 log1p logaddexp power sin cos tan tanh arctan"
 
 
-def _elsewhere(changes: dict[str, str]) -> dict[str, str]:
-    """Return the hashes under another environment."""
-    simd = " ".join(fingerprint()["simd"])
+def _elsewhere(changes: dict[str, str], *options: str) -> dict[str, str]:
+    """Return the hashes under another environment, made quickly."""
+    import pboost as pb
+
+    tree, simd = Path(pb.__file__).resolve().parents[1], " ".join(fingerprint()["simd"])
     environment = {**os.environ, **{k: v.format(simd=simd) for k, v in changes.items()}}
-    return _hashes_of(ROOT, environment, HERE / "hashes.py")
+    return _hashes_of(tree, environment, HERE / "hashes.py", "--quick", *options)
 
 
-def _hashes_of(tree: Path, environment: dict[str, str], script: Path) -> dict[str, str]:
+class _Rounded:
+    """A function of NumPy that rounds another way: what is neither 0 nor 1 is one bit smaller."""
+
+    def __init__(self, function: np.ufunc) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        found = self._function(*args, **options)
+        smaller = np.nextafter(found, 0.0)
+        changed = np.where((found == 1) | ~np.isfinite(found), found, smaller)
+        if options.get("out") is None:
+            return changed if np.ndim(found) else changed[()]
+        np.copyto(found, changed, where=options.get("where", True))
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+
+def round_otherwise() -> None:
+    """Let NumPy's vectorised functions round another way, before the package is imported."""
+    assert "pboost" not in sys.modules
+    for name in ROUNDED.split():
+        setattr(np, name, _Rounded(getattr(np, name)))
+
+
+def _hashes_of(
+    tree: Path, environment: dict[str, str], script: Path, *options: str
+) -> dict[str, str]:
     """Return the hashes of the package in a tree, by a script, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "hashes.json")
         run = {"env": {**environment, "PYTHONPATH": str(tree)}, "cwd": folder, "check": True}
-        subprocess.run([sys.executable, script, "--json", out], **run)
+        subprocess.run([sys.executable, script, "--all-here", out, *options], **run)
         found: dict[str, str] = json.loads(out.read_text())
         return found
 
@@ -245,8 +265,9 @@ def _against(commit: str) -> list[str]:
             subprocess.run(["tar", "-x"], cwd=tree, input=archive.stdout, check=True)
             build = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", "-j", "4"]
             subprocess.run(build, cwd=tree, check=True, capture_output=True)
+        # The fits of a commit are called as it calls them, if its digests are those of today.
         old = before / "tests/golden/hashes.py"
-        script = old if old.exists() else HERE / "hashes.py"
+        script = old if old.with_name("digests.py").exists() else HERE / "hashes.py"
         expected = _hashes_of(before, dict(os.environ), script)
         return differences(
             _hashes_of(now, dict(os.environ), now / "tests/golden/hashes.py"), expected
@@ -267,15 +288,23 @@ def main() -> int:
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--write", action="store_true", help="write the lists anew")
     choice.add_argument("--against", metavar="COMMIT", help="compare with a commit, built here")
-    choice.add_argument("--json", type=Path, metavar="FILE", help="write all hashes to a file")
+    choice.add_argument("--all-here", type=Path, metavar="FILE", help="write all hashes to a file")
+    parser.add_argument(
+        "--quick", action="store_true", help="on one thread, and on one number of partitions"
+    )
+    parser.add_argument(
+        "--rounded", action="store_true", help="round NumPy's functions as no processor does"
+    )
     options = parser.parse_args()
+    if options.rounded:
+        round_otherwise()
     if options.write:
         _write()
         return 0
-    if options.json:
-        _put(options.json, dict(hashes()))
+    if options.all_here:
+        _put(options.all_here, dict(hashes(quick=options.quick)))
         return 0
-    lines = _against(options.against) if options.against else _compare()
+    lines = _against(options.against) if options.against else _compare(options.quick)
     print("\n".join(lines) or "all hashes agree")
     return bool(lines)
 

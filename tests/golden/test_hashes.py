@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ import pytest
 import pboost as pb
 
 sys.path.insert(0, str(Path(__file__).parent))
+import digests
 import fits
 import hashes
+import partition_fits
 
-#: Options that do not choose the model.
+#: Options that do not choose the model, and those in place of `y`.
 LEFT_OUT = {
     "X",
     "y",
@@ -29,49 +32,77 @@ LEFT_OUT = {
     "options",
     "state",
 }
+LISTED = hashes.stored(hashes.PORTABLE)["fits"] | hashes.stored(hashes.SAME_MACHINE)["fits"]
+
+
+def changed(found, path):
+    known = hashes.stored(path)
+    here = hashes.platform_print() if path == hashes.PORTABLE else hashes.fingerprint()
+    if known["fingerprint"] != here:
+        pytest.skip(f"{path.name} was made where the last bits differ: {known['fingerprint']}")
+    return {name for name, value in known["fits"].items() if found.get(name) != value}
+
+
+def test_portable_hashes_on_one_thread():
+    found = dict(hashes.hashes(hashes.stored(hashes.PORTABLE)["fits"], quick=True))
+    assert not changed(found, hashes.PORTABLE), "see tests/golden/hashes.py"
 
 
 @pytest.fixture(scope="module")
 def found():
+    """Return all hashes; models that depend on threads or partitions fail here."""
     return dict(hashes.hashes())
 
 
 @pytest.mark.parametrize("path", [hashes.PORTABLE, hashes.SAME_MACHINE], ids=lambda p: p.stem)
 def test_hashes(found, path):
-    known = hashes.stored(path)
-    here = hashes.platform_print() if path == hashes.PORTABLE else hashes.fingerprint()
-    if known["fingerprint"] != here:
-        pytest.skip(f"{path.name} was made where the last bits differ: {known['fingerprint']}")
-    changed = {name for name, value in known["fits"].items() if found.get(name) != value}
-    assert not changed, "see tests/golden/hashes.py"
+    assert not changed(found, path), "see tests/golden/hashes.py"
 
 
-def test_lists_name_every_fit(found):
-    listed = hashes.stored(hashes.PORTABLE)["fits"] | hashes.stored(hashes.SAME_MACHINE)["fits"]
-    assert listed.keys() == found.keys()
-    assert len(listed) >= 130
+def test_lists_name_every_fit():
+    assert {name.removesuffix(hashes.REDUCED) for name in LISTED} == hashes.every_fit().keys()
+    assert len([name for name in LISTED if not name.endswith(hashes.REDUCED)]) >= 580
 
 
 def test_every_builder_is_fitted_with_every_option_explicit():
     builders = set()
-    for name, fit in fits.all_fits().items():
+    for name, fit in hashes.every_fit().items():
+        if not isinstance(fit, fits.Fit):
+            continue
         builders.add(fit.build.__name__)
         expected = inspect.signature(fit.build).parameters.keys() - LEFT_OUT
         if fit.build in (pb.fit_bagging, pb.fit_one_vs_rest):
             expected |= inspect.signature(fit.arguments[0]).parameters.keys() - LEFT_OUT
         elif fit.build is pb.fit_pruned_cart:
             expected |= inspect.signature(pb.fit_cart).parameters.keys() - LEFT_OUT
-        assert expected == fit.options.keys() | ({"sample_weight"} & expected), name
+        given = fit.options.keys() - LEFT_OUT | ({"sample_weight"} & expected)
+        assert expected == given, name
     public = {name for name in pb.__all__ if name.startswith("fit_")}
     # What fit_within returns is made by other builders.
     assert builders == public - {"fit_one_hot", "fit_within"} | {"continue_fit"}
 
 
+def test_every_builder_is_fitted_to_partitions():
+    every = partition_fits.partition_fits().values()
+    assert {fit.builder for fit in every} == {
+        "adaboost",
+        "boosted_tree",
+        "cart",
+        "continue_fit",
+        "forest",
+        "matryoshka",
+        "stagewise",
+    }
+    assert {len(divided) + 1 for divided in partition_fits.DIVIDED.values()} == {1, 2, 3, 5}
+
+
 def test_a_changed_bit_is_another_hash():
-    model = pb.fit_cart(fits.X, fits.TWO, max_depth=2)
-    other = pb.fit_cart(fits.X, fits.TWO, max_depth=2, sample_weight=np.full(fits.N, 1 + 2**-52))
-    assert hashes.digest(model) == hashes.digest(pb.fit_cart(fits.X, fits.TWO, max_depth=2))
-    assert hashes.digest(model) != hashes.digest(other)
+    one, other = (
+        pb.fit_cart(fits.X, fits.TWO, max_depth=2, sample_weight=np.full(len(fits.X), weight))
+        for weight in (1, 1 + 2**-52)
+    )
+    again = pb.fit_cart(fits.X, fits.TWO, max_depth=2)
+    assert digests.digest(one) == digests.digest(again) != digests.digest(other)
     bagged = [
         pb.fit_bagging(
             pb.fit_cart,
@@ -85,9 +116,36 @@ def test_a_changed_bit_is_another_hash():
         )
         for depth, bins in ((2, 256), (3, 256), (2, 99))
     ]
-    found = [hashes.digest(model) for model in bagged]
+    found = [digests.digest(model) for model in bagged]
     assert found[0] != found[1]
     assert found[0] == found[2]  # options of members do not count
+
+
+def test_a_digest_depends_neither_on_attributes_nor_on_sizes_of_numbers(monkeypatch):
+    class Renamed:
+        def __init__(self, path):
+            self.bounds, self.lam, self.n_leaves = path.risk, path.lam, path.n_leaves.astype(int)
+
+    path = pb.prune_path(pb.fit_cart(fits.X, fits.TWO, max_depth=3))
+    monkeypatch.setitem(digests.RENAMED_KINDS, "Renamed", "PruningPath")
+    expected = digests.digest(path)
+    monkeypatch.setitem(digests.RENAMED, "risk", "bounds")
+    assert digests.digest(Renamed(path)) == expected
+
+
+def test_a_reduced_digest_leaves_out_what_numpy_rounds():
+    model = pb.fit_adaboost(fits.X, fits.THREE, rounds=2)
+    record = replace(model.record, certificate=model.record.certificate / 2)
+    whole, reduced = digests.digests(model)
+    other, other_reduced = digests.digests(replace(model, record=record))
+    assert whole != other
+    assert reduced == other_reduced
+    assert digests.digests(replace(model, vote=model.vote / 2))[1] != reduced
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(KeyError, match="FitState"):
+        digests.digest(pb.FitState())
 
 
 def test_differences_are_said():
