@@ -100,6 +100,7 @@ def use(folder, code):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.full
 def test_an_observation_model_is_two_files(tmp_path):
     assert len(changed_copy(tmp_path, "observation")) <= 2
     code = """
@@ -116,6 +117,7 @@ assert "one_sided" in KINDS["observation"]
     use(tmp_path, code)
 
 
+@pytest.mark.full
 def test_a_weak_learner_is_two_files(tmp_path):
     assert len(changed_copy(tmp_path, "weak_learner")) <= 2
     code = """
@@ -135,6 +137,7 @@ assert "differences" in KINDS["weak"]
     use(tmp_path, code)
 
 
+@pytest.mark.full
 @pytest.mark.build
 def test_a_criterion_is_two_files(tmp_path):
     """One in the kernels, which are built anew, and one in Python."""
@@ -173,6 +176,7 @@ assert np.isclose(tree.impurity[0], 1 - (np.bincount(three) / 300) ** 1.5 @ np.o
     use(tmp_path, code)
 
 
+@pytest.mark.full
 def test_a_kind_of_model_is_three_files(tmp_path):
     assert len(changed_copy(tmp_path, "model")) <= 3
     code = """

@@ -59,6 +59,9 @@ class Calls:
         return count
 
 
+@pytest.mark.full_for(
+    "carts", "columns", "fits", "many_labels", "memory", "soft", "split_search", "sums"
+)
 @pytest.mark.parametrize("module", MODULES)
 def test_each_benchmark_runs_and_calls_the_function_it_is_named_after(module, suite, monkeypatch):
     calls = Calls(monkeypatch)

@@ -20,6 +20,7 @@ def found():
     return defaults.defaults()
 
 
+@pytest.mark.full_for("options")
 @pytest.mark.parametrize("part", ["options", "settings"])
 def test_they_are_those_on_record(found, part):
     """To change them on purpose: `python tests/api/defaults.py --write`, and the changelog."""

@@ -36,6 +36,12 @@ def pages():
     return sorted(p for p in DOCS.rglob("*.rst") if not MADE & set(p.relative_to(DOCS).parts))
 
 
+@pytest.mark.full_for(
+    "pboost.budget.within",
+    "pboost.inspection.plots",
+    "pboost.sklearn.costs",
+    "pboost.sklearn.within",
+)
 @pytest.mark.parametrize("name", ["pboost", *module_names()])
 def test_examples_of_module(name):
     module = imported(name)
@@ -54,6 +60,13 @@ def test_examples_are_found():
     assert [t.name for t in examples] == ["pboost.boosting.adaboost.fit_adaboost"]
 
 
+@pytest.mark.full_for(
+    "theory/errata.rst",
+    "user/device.rst",
+    "user/guide/budget.rst",
+    "user/guide/classes.rst",
+    "user/sklearn.rst",
+)
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(DOCS).as_posix())
 def test_examples_of_page(page):
     for package, module in (("pandas", "pandas"), ("sklearn", "sklearn.base")):

@@ -51,6 +51,7 @@ def test_import_leaves_optional_packages_alone():
     assert run(code.format(OPTIONAL)).stdout.strip() == "[]"
 
 
+@pytest.mark.full
 def test_no_module_imports_optional_packages():
     found = (info.name for info in pkgutil.walk_packages(pboost.__path__, "pboost."))
     others = [name for name in found if not name.startswith(WITH_SKLEARN)]
@@ -64,6 +65,7 @@ print([m for m in {OPTIONAL} if m in sys.modules])
     assert run(code).stdout.strip() == "[]"
 
 
+@pytest.mark.full
 def test_import_leaves_scipy_alone():
     code = "import sys, pboost; print([m for m in sys.modules if m.split('.')[0] == 'scipy'])"
     assert run(code).stdout.strip() == "[]"
@@ -77,6 +79,7 @@ def cpu_seconds(code):
     return sum(after[2:4]) - sum(before[2:4])
 
 
+@pytest.mark.full
 @pytest.mark.clock
 def test_import_takes_little_more_than_numpy(monkeypatch):
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
@@ -86,11 +89,13 @@ def test_import_takes_little_more_than_numpy(monkeypatch):
     assert ours <= 4 * numpys
 
 
+@pytest.mark.full
 def test_import_is_silent():
     done = run("import pboost")
     assert (done.stdout, done.stderr) == ("", "")
 
 
+@pytest.mark.full
 def test_import_starts_no_thread():
     # The linear algebra of NumPy and SciPy starts threads of its own.
     code = """
@@ -104,6 +109,7 @@ print(before == (count(), threading.active_count()))
     assert run(code).stdout.strip() == "True"
 
 
+@pytest.mark.full
 def test_import_does_not_load_test_packages():
     code = "import sys, pboost; print([m for m in ('pytest', 'hypothesis') if m in sys.modules])"
     assert run(code).stdout.strip() == "[]"

@@ -88,6 +88,7 @@ def test_no_command_installs_the_other_pboost(project):
     assert found <= {"asv_bench/asv.conf.json"}
 
 
+@pytest.mark.full
 def test_the_distribution_is_installed_under_its_name(project):
     assert project["project"]["name"] == "pboosting"
     assert set(metadata.packages_distributions()["pboost"]) == {"pboosting"}

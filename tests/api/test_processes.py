@@ -39,6 +39,7 @@ def run(body):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize("builder", BUILDERS)
 @pytest.mark.parametrize("search", ["exact", "binned"])
@@ -80,6 +81,7 @@ def test_interrupt_ends_a_fit_within_a_second(builder, search, delay):
     assert same
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_no_helper_is_left_after_an_interrupt():
     left = run(f"""
@@ -105,6 +107,7 @@ def test_no_helper_is_left_after_an_interrupt():
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
+@pytest.mark.full
 @needs_fork
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_fork_after_a_fit_with_threads(builder):
@@ -129,6 +132,7 @@ def test_fork_after_a_fit_with_threads(builder):
     assert same == [True, True]
 
 
+@pytest.mark.full
 @needs_fork
 def test_fork_while_another_thread_fits():
     assert (
@@ -154,6 +158,7 @@ def test_fork_while_another_thread_fits():
     )
 
 
+@pytest.mark.full
 @needs_fork
 def test_fork_in_a_callback():
     """The child goes on with the fit, without the helper that it has not inherited."""
@@ -176,6 +181,7 @@ def test_fork_in_a_callback():
     """)
 
 
+@pytest.mark.full
 @needs_fork
 def test_fork_while_another_thread_has_a_helper():
     assert run("""
@@ -214,6 +220,7 @@ def test_multiprocessing_fork_workers():
     """)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_joblib_workers(backend):
     pytest.importorskip("joblib")
@@ -230,6 +237,7 @@ def test_joblib_workers(backend):
     """)
 
 
+@pytest.mark.full
 def test_workers_do_not_oversubscribe():
     """A worker that may use one thread starts no others during a fit."""
     pytest.importorskip("joblib")
@@ -249,6 +257,7 @@ def test_workers_do_not_oversubscribe():
     assert extra == [0, 0]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="needs affinities")
 def test_threads_stay_within_the_affinity():
     assert (
@@ -264,6 +273,7 @@ def test_threads_stay_within_the_affinity():
     )
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
 @pytest.mark.parametrize(
     "call",

@@ -27,6 +27,7 @@ def figures():
     del sys.modules[SCRIPT.stem]
 
 
+@pytest.mark.full
 def test_what_readme_states_is_so(figures):
     found = dict(figures.findings(slow=False))
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
@@ -39,6 +40,7 @@ def test_readme_has_the_words_of_every_claim(figures):
     assert [regex for regex in words if not re.search(regex, figures.prose())] == []
 
 
+@pytest.mark.full
 def test_a_figure_that_is_wrong_or_new_is_found(figures, monkeypatch):
     text = figures.readme()
     monkeypatch.setattr(figures, "readme", lambda: text.replace("than 1.2 %", "than 1.5 %"))

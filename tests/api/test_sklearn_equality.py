@@ -67,6 +67,7 @@ def check_tree(X, y, weight, held_out, max_depth):
     return unique.mean()
 
 
+@pytest.mark.full_for("None-0.2")
 @pytest.mark.parametrize(("max_depth", "share"), [(3, 0.8), (5, 0.6), (None, 0.2)])
 def test_tree_predicts_like_sklearn(max_depth, share):
     shares = []

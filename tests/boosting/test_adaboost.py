@@ -87,6 +87,7 @@ def test_symmetric_votes_run_dry():
     assert "no split is left" in model.record.stop_reason
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("smoothing", [0.0, 0.01])
 def test_rounding_does_not_decide_a_tied_majority(smoothing):
     """One side holds a + b of one class and c = a + b of the other, but for rounding."""

@@ -10,6 +10,7 @@ import killed_workers  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 
+@pytest.mark.full
 def test_a_killed_worker_costs_time_and_nothing_else():
     killed = []
 

@@ -123,6 +123,7 @@ def figures():
     return module
 
 
+@pytest.mark.full
 def test_figures_are_drawn(figures, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     figures.main(["--out", str(tmp_path / "new")])

@@ -76,6 +76,7 @@ def test_quantities_of_designs_stay_below_theirs():
     assert above <= delta * draws
 
 
+@pytest.mark.full_for("3-0.35-2000-40001")
 @pytest.mark.parametrize(("m", "wrong", "n", "M"), [(1, 0.3, 60, 400), (3, 0.35, 2000, 40_001)])
 def test_subagging_bound_holds(m, wrong, n, M):
     """Members that take the majority of their rows, each wrong with the same probability."""

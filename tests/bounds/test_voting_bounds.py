@@ -167,6 +167,7 @@ def test_margin_bound_is_nearly_the_least_over_all_integers(rich, theta, m):
     assert found <= min(1.0, min(every)) * 1.002
 
 
+@pytest.mark.full
 def test_margin_bound_holds_for_votes():
     """Votes of random stumps among 40, on rows of random labels: their true error is 1/2."""
     for seed in range(20):

@@ -72,6 +72,7 @@ def test_the_least_distances_are_in_order_and_equal_ones_take_turns(n, k):
     assert synthetic._least(far, first, k)[1, :3].tolist() == [(n - 2 + j) % n for j in range(3)]
 
 
+@pytest.mark.full
 def test_the_nearest_rows_are_those_of_the_definition(monkeypatch):
     X, is_level, k = mixed(), np.array([False, False, True, False]), 5
     found = nearest(X.values, is_level, k)

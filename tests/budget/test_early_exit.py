@@ -179,6 +179,7 @@ def test_files_and_pickles(kind, tmp_path):
         assert a.tobytes() == b.tobytes()
 
 
+@pytest.mark.full_for("forest", "softmax")
 @pytest.mark.parametrize("kind", ["chain of trees", "chain, votes", "softmax", "forest", "votes"])
 def test_stages_columns_and_words(kind):
     model = within(kind)

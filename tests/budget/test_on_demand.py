@@ -67,6 +67,7 @@ def whole_score(model, rows):
         return pb.predict_proba(model, rows)
 
 
+@pytest.mark.full_for("sbpmt, mean", "sbpmt, three")
 @pytest.mark.parametrize("kind", EVERY)
 def test_labels_are_those_of_predict_and_nothing_is_asked_but_on_the_way(kind):
     model = made(kind)
@@ -186,6 +187,7 @@ FITS = {
 }
 
 
+@pytest.mark.full_for("both ways")
 @pytest.mark.parametrize("kind", FITS)
 def test_names_categories_and_missing_values(kind):
     model = FITS[kind](FRAME, GO)

@@ -128,6 +128,7 @@ def test_ties_and_values_of_0_keep_the_price():
     assert tied.cost[joint, np.arange(len(joint))].mean() == pytest.approx(model.cost)
 
 
+@pytest.mark.full_for("softmax", "stagewise", "votes")
 @pytest.mark.parametrize("kind", MODELS)
 def test_decisions_on_demand_are_those_of_predict(kind):
     model = within(kind)

@@ -48,6 +48,7 @@ def curve_of(model):
     return np.array(model.curve if hasattr(model, "curve") else model.settings["curve"])
 
 
+@pytest.mark.full_for("many", "two")
 @pytest.mark.parametrize("task", TASKS)
 def test_a_budget_is_kept_and_used(task):
     y = TASKS[task]
@@ -62,12 +63,14 @@ def test_a_budget_is_kept_and_used(task):
         assert errors[2] < errors[0] < np.mean(y[TEST] != pd.Series(y).mode()[0])
 
 
+@pytest.mark.full
 def test_one_budget_is_as_in_a_list_of_one():
     (listed,) = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=[8], rng=3)
     model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=8, rng=3)
     assert np.array_equal(pb.decision_function(listed, X), pb.decision_function(model, X))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("task", TASKS)
 def test_the_same_for_any_number_of_threads(task):
     y = TASKS[task][TRAIN]
@@ -80,6 +83,7 @@ def test_the_same_for_any_number_of_threads(task):
     assert np.array_equal(pb.evaluation_cost(one, X), pb.evaluation_cost(two, X))
 
 
+@pytest.mark.full
 def test_labels_do_not_matter():
     by_name = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
     by_number = pb.fit_within(X[TRAIN], (TWO[TRAIN] == "yes") * 2 - 1, comparisons=10, rng=0)
@@ -87,6 +91,7 @@ def test_labels_do_not_matter():
     assert np.array_equal(pb.decision_function(by_name, X), pb.decision_function(by_number, X))
 
 
+@pytest.mark.full
 def test_settings_say_what_was_chosen_among_what():
     model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=20, rng=0)
     settings = model.settings
@@ -104,6 +109,7 @@ def test_settings_say_what_was_chosen_among_what():
     assert 0.5 < wrong(model, TWO) / curve[-1, 2] < 1.5
 
 
+@pytest.mark.full_for("many", "two")
 @pytest.mark.parametrize("task", TASKS)
 def test_no_row_takes_more_than_the_worst(task):
     y = TASKS[task]
@@ -121,6 +127,7 @@ def test_the_least_budget_is_one_comparison(task):
     assert pb.evaluation_cost(model, X).max() == 1
 
 
+@pytest.mark.full
 def test_where_no_single_split_helps():
     bits = np.random.default_rng(0).integers(2, size=(600, 5)).astype(float)
     y = bits[:, :3].sum(axis=1) % 2
@@ -128,6 +135,7 @@ def test_where_no_single_split_helps():
     assert np.mean(pb.predict(model, bits[300:]) != y[300:]) < 0.02
 
 
+@pytest.mark.full
 def test_probabilities_are_those_of_rows_out_of_folds():
     model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=100, rng=0)
     share = pb.predict_proba(model, X[TEST])[:, 1]
@@ -137,6 +145,7 @@ def test_probabilities_are_those_of_rows_out_of_folds():
     assert abs(share.mean() - is_yes.mean()) < 0.06
 
 
+@pytest.mark.full
 def test_categories_and_holes():
     frame = pd.DataFrame(X, columns=list("abcd"))
     frame["e"] = pd.Categorical(np.where(SCORE + X[:, 3] > 0, "left", "right"))
@@ -148,6 +157,7 @@ def test_categories_and_holes():
     assert np.mean(pb.predict(model, frame[500:]) != TWO[500:]) < 0.25
 
 
+@pytest.mark.full
 def test_a_rare_label_is_absent_in_a_fold():
     y = MANY[TRAIN].copy()
     y[:2] = 7
@@ -156,6 +166,7 @@ def test_a_rare_label_is_absent_in_a_fold():
     assert model.labels.tolist() == [0, 1, 2, 7]
 
 
+@pytest.mark.full
 def test_files_and_pickles(tmp_path):
     model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
     pb.save(model, tmp_path / "model.npz")
@@ -165,6 +176,7 @@ def test_files_and_pickles(tmp_path):
     assert again.settings == model.settings
 
 
+@pytest.mark.full
 def test_the_curve_is_drawn():
     pytest.importorskip("matplotlib")
     for y in (TWO, SCORE):
@@ -176,6 +188,7 @@ def test_the_curve_is_drawn():
         pb.plot_budget_curve(pb.fit_adaboost(X, TWO, rounds=2))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("task", TASKS)
 def test_a_price_is_kept(task):
     y, prices, groups = TASKS[task], [4.0, 1.0, 1.0, 8.0], [[1, 2]]
@@ -258,6 +271,7 @@ def test_few_families_are_tried_for_a_budget():
     assert all(set(family.tasks) <= set(TASKS) for family in FAMILIES.values())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("task", TASKS)
 def test_a_budget_of_bytes_is_kept_and_used(task):
     y, room = TASKS[task], [240, 700, 2500]
@@ -278,6 +292,7 @@ def test_a_budget_of_bytes_is_kept_and_used(task):
     assert error[-1] < error[0]
 
 
+@pytest.mark.full
 def test_bytes_of_soft_labels_weights_and_categories():
     share = 1 / (1 + np.exp(-2 * SCORE[TRAIN]))
     mixed = np.column_stack([np.digitize(X[:, 0], [-0.5, 0, 0.5]), X[:, 1:]])
@@ -353,6 +368,7 @@ def test_wrong_options(options, message):
         pb.fit_within(X, TWO, **options)
 
 
+@pytest.mark.full
 def test_wrong_calls():
     with pytest.raises(TypeError, match="expected a budget, got none of them"):
         pb.fit_within(X, TWO)
@@ -380,6 +396,7 @@ def test_wrong_calls():
         pb.fit_within(X, TWO[:-1], comparisons=5)
 
 
+@pytest.mark.full
 def test_of_many_labels_what_adds_up_column_by_column_is_learned():
     rng = np.random.default_rng(7)
     X = rng.integers(1, 6, size=(1000, 4)).astype(float)

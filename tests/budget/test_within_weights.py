@@ -44,6 +44,7 @@ def test_equal_weights_are_none_and_zero_is_no_row(task):
     assert_same(fit(task, sample_weight=kept * 2.0), fit(task, X[kept], Y[task][kept]))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("task", ["many"])
 def test_the_unit_of_weights_does_not_count(task):
     model = fit(task, sample_weight=TIMES)
@@ -52,6 +53,7 @@ def test_the_unit_of_weights_does_not_count(task):
     assert not np.array_equal(*(pb.decision_function(one, X) for one in again))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("task", ["two", "many"])
 def test_sure_probabilities_are_labels(task):
     known = np.unique(Y[task])

@@ -327,6 +327,7 @@ def test_show_prints_the_description(model_file, pboost_main):
     assert "age" in out or "größe" in out
 
 
+@pytest.mark.full
 def test_demo_prints_one_table_and_draws(tmp_path, pboost_main):
     pytest.importorskip("sklearn.datasets")
     pytest.importorskip("matplotlib")

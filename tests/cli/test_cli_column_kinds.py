@@ -101,6 +101,7 @@ def test_training(kind, blank, form, tmp_path, pboost_main):
     assert labels == pb.predict(theirs, table.drop(columns="y")).tolist()
 
 
+@pytest.mark.full_for("category of numbers-csv")
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("trained", ["truth", "floats", "text", "decimals", "category of numbers"])
 def test_new_rows(trained, form, tmp_path, pboost_main):

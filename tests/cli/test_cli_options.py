@@ -125,6 +125,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.full_for("--model within --bytes 400")
 @pytest.mark.parametrize("given", OTHERS)
 def test_options_reach_the_functions(csv_file, pboost_main, given):
     model = csv_file.with_name("m")
@@ -161,6 +162,7 @@ def test_wrong_usage(csv_file, pboost_main, given, part):
     assert_one_line(err, part)
 
 
+@pytest.mark.full
 def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
     arguments = [str(csv_file), "--target", "state", "--rounds", "3", "-o", str(csv_file) + ".npz"]
     call = [sys.executable, "-B", "-OO", "-m", "pboost", "fit", *arguments]

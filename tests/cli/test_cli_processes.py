@@ -16,6 +16,7 @@ import pboost as pb
 pandas = pytest.importorskip("pandas")
 
 
+@pytest.mark.full
 def test_module_runs_and_exit_codes_reach_the_shell(csv_file):
     model = csv_file.parent / "model.npz"
     done = run("fit", csv_file, "--target", "state", "--rounds", 3, "-o", model)
@@ -29,6 +30,7 @@ def test_module_runs_and_exit_codes_reach_the_shell(csv_file):
     assert_one_line(err, "MODEL.npz")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("blocked", "arguments", "extra"),
     [
@@ -49,6 +51,7 @@ def test_missing_extra_is_named(csv_file, model_file, blocked, arguments, extra)
     assert_one_line(err, f'pip install "pboosting[{extra}]"')
 
 
+@pytest.mark.full
 def test_show_needs_no_extra(model_file):
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['pandas', 'tqdm', 'sklearn'])); "
@@ -59,6 +62,7 @@ def test_show_needs_no_extra(model_file):
     assert out
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_interrupt_leaves_nothing(csv_file):
     big = csv_file.parent / "big.csv"
@@ -91,6 +95,7 @@ def test_interrupt_leaves_nothing(csv_file):
     assert sorted(os.listdir(csv_file.parent)) == ["big.csv", "train.csv"]
 
 
+@pytest.mark.full
 def test_output_that_cannot_show_a_character(csv_file):
     model_file = csv_file.parent / "m"
     numbers = frame()[["größe"]]
@@ -100,6 +105,7 @@ def test_output_that_cannot_show_a_character(csv_file):
     assert "gr??e <= " in out
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="pipes")
 def test_reader_that_goes_away(csv_file, model_file):
     read, write = os.pipe()
@@ -122,6 +128,7 @@ def read_all(terminal):
         shown += piece
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="terminals")
 @pytest.mark.parametrize("terminal", [True, False])
 def test_progress_bar_is_for_terminals(csv_file, terminal):

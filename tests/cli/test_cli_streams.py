@@ -86,6 +86,7 @@ def test_standard_input_is_a_table(csv_file, model_file, pboost_main, standard_i
     assert found == pboost_main("predict", model_file, csv_file)
 
 
+@pytest.mark.full
 def test_models_through_pipes(csv_file, model_file, pboost_main):
     """What `fit -o -` writes is the file that it would write, and others read it."""
     arguments = ["fit", csv_file, "--target", "state", "--rounds", 5, "-o", "-"]
@@ -166,6 +167,7 @@ def test_standard_input_that_is_something_else(csv_file, model_file, pboost_main
         assert "/" not in err
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="terminals")
 def test_a_model_is_nothing_for_a_terminal(csv_file):
     import pty  # not on every platform

@@ -102,6 +102,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.full_for("--model samme", "--model sbpmt --steps 3 --one-vs-all tree")
 @pytest.mark.parametrize("options", SEVERAL)
 def test_several_labels(zones, pboost_main, options):
     data, model, output = drop(zones, "size"), zones.with_name("m"), zones.with_name("out.csv")

@@ -121,6 +121,7 @@ def _all_at_once(stored, expected, seed):
     assert not wrong, f"interleaving {seed}: {wrong}"
 
 
+@pytest.mark.full
 def test_threads_that_fit_and_predict_at_once_find_what_one_finds(alone, monkeypatch):
     monkeypatch.setattr(threads, "MIN_CELLS", 1)
     monkeypatch.setattr(threads, "available_threads", lambda: 2)

@@ -27,6 +27,7 @@ def exact():
     return np.array([reference.probit(float(m)) for m in MARGINS]).T
 
 
+@pytest.mark.full_for("loss")
 @pytest.mark.parametrize(
     ("row", "rtol"), [(0, 2e-13), (1, 1e-14), (2, 1e-14)], ids=["loss", "ratio", "excess"]
 )

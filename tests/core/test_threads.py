@@ -212,6 +212,7 @@ def answers(X):
     ]
 
 
+@pytest.mark.full
 def test_answers_do_not_depend_on_the_ranges(many_threads, problem, monkeypatch):
     X = problem[0][:200]
     plain = answers(X)

@@ -15,6 +15,8 @@ from example_modules import imported
 
 import pboost as pb
 
+pytestmark = pytest.mark.full
+
 MODULES = (
     "budget_choice",
     "budget_peers",

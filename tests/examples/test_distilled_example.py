@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from example_modules import imported
 
+pytestmark = pytest.mark.full
+
 
 def test_both_keep_their_budgets():
     rng = np.random.default_rng(0)

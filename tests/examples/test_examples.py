@@ -14,6 +14,8 @@ import pytest
 
 import pboost as pb
 
+pytestmark = pytest.mark.full
+
 SCRIPT = Path(__file__).parents[2] / "examples" / "accuracy_per_comparison.py"
 
 

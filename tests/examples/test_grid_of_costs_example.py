@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
 from example_modules import imported
 

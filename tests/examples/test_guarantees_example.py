@@ -2,6 +2,8 @@
 
 from example_modules import imported
 
+pytestmark = pytest.mark.full
+
 
 def test_guarantees_hold():
     with imported("guarantees") as example:

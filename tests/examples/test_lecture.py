@@ -12,6 +12,8 @@ import pytest
 
 import pboost as pb
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 

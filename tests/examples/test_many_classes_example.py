@@ -12,6 +12,8 @@ from example_modules import imported
 
 import pboost as pb
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def example():

@@ -13,6 +13,8 @@ import pytest
 
 import pboost as pb
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "nine_circles.py"
 #: Fewer directions than the page has, for speed.

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "noisy_oracle.py"
 needs_example = pytest.mark.skipif(not EXAMPLE.exists(), reason="no examples/ beside tests/")
 

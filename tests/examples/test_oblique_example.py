@@ -16,6 +16,8 @@ import pytest
 
 import pboost as pb
 
+pytestmark = pytest.mark.full
+
 SCRIPT = Path(__file__).parents[2] / "examples" / "oblique_trees.py"
 
 

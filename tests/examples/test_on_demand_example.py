@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from example_modules import imported
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def example():

@@ -11,6 +11,8 @@ from example_modules import imported
 
 import pboost as pb
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def example():

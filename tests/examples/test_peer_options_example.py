@@ -11,6 +11,8 @@ from example_modules import EXAMPLES
 import pboost as pb
 from pboost.values.peers import PEERS
 
+pytestmark = pytest.mark.full
+
 lightgbm = pytest.importorskip("lightgbm", reason="the options of LightGBM are compared")
 xgboost = pytest.importorskip("xgboost", reason="the options of XGBoost are compared")
 pytest.importorskip("sklearn", reason="the options of scikit-learn are compared")

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.full
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "probit_tree_pima.py"
 NAMES = "Pregnancies,Glucose,BloodPressure,target"
 

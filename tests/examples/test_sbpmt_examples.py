@@ -16,6 +16,8 @@ import pytest
 
 import pboost as pb
 
+pytestmark = pytest.mark.full
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODULES = ("sbpmt_table", "published_table", "oblique_trees", "mease_wyner")
 

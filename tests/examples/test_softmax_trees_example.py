@@ -8,6 +8,8 @@ from example_modules import imported
 
 import pboost as pb
 
+pytestmark = pytest.mark.full
+
 MODULES = "softmax_trees", "boosted_sets", "oblique_trees", "table_command"
 
 

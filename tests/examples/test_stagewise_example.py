@@ -13,6 +13,8 @@ from example_modules import imported
 import pboost as pb
 from pboost.data.splits import assign_folds
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("sklearn.base")
 
 

@@ -54,6 +54,7 @@ def found():
     return dict(hashes.hashes())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", [hashes.PORTABLE, hashes.SAME_MACHINE], ids=lambda p: p.stem)
 def test_hashes(found, path):
     assert not changed(found, path), "see tests/golden/hashes.py"

@@ -403,6 +403,7 @@ def test_fitting_goes_on():
         pb.continue_fit(trees, HOLED, Y, rounds=1, observation=pb.observation.gaussian(0.1))
 
 
+@pytest.mark.full
 def test_trees_of_chains_are_larger():
     many, two = (pb.fit_matryoshka(X, y, join="all") for y in (Y, Y > 1))
     assert (list(many.settings["shape"]), list(two.settings["shape"])) == ([31, 30], [8, 30])

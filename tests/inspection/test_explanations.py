@@ -31,6 +31,7 @@ def answer(model, X):
         return pb.predict_proba(model, X)
 
 
+@pytest.mark.full_for("sbpmt, mean")
 @pytest.mark.parametrize("kind", EVERY)
 def test_contributions_add_up(kind):
     model = made(kind)

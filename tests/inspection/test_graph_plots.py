@@ -209,6 +209,7 @@ def test_several_votes_and_a_bias():
     assert "every row gets" in said(pb.plot_graph(none), "alone")["alone"].replace("\n", " ")
 
 
+@pytest.mark.full
 def test_large_graphs_have_no_texts():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(2000, 3))
@@ -225,6 +226,7 @@ def test_large_graphs_have_no_texts():
     assert pb.plot_graph(made("tree"), most_labels=4).texts
 
 
+@pytest.mark.full
 def test_texts_shrink_on_small_axes_and_do_not_overlap():
     from matplotlib.figure import Figure
 

@@ -28,6 +28,7 @@ def curves(example):
     return example.curves_at(0.2, 1000, 2)
 
 
+@pytest.mark.full
 def test_noise_of_the_logistic_model_is_its_own(example, curves):
     one, half = curves[example.LOGISTIC]
     assert example.seeming_noise(one) == pytest.approx(0.2, abs=0.006)  # of thetas 0.01 apart
@@ -46,6 +47,7 @@ def test_trees_seem_to_have_more_noise_on_two_scales_only(example, curves):
     assert distance["15 nodes, 3 columns"] < distance["tree of 39 nodes"] < distance["100 stumps"]
 
 
+@pytest.mark.full
 def test_both_scales_are_of_the_same_margins(example):
     X, y = pb.datasets.xd6(300, rng=0, noise=0.1)
     found = example.curves_at(0.1, 300, 1)
@@ -58,6 +60,7 @@ def test_both_scales_are_of_the_same_margins(example):
             assert np.abs(curve - own).max() <= 2 / 300
 
 
+@pytest.mark.full
 def test_command_and_page(example, tmp_path, capsys, monkeypatch):
     pytest.importorskip("matplotlib")
     example.main(["--rows", "100", "--repeats", "1", "--out", str(tmp_path / "new")])

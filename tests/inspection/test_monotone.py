@@ -20,6 +20,7 @@ def rows_with_holes(n=3000, seed=0):
     return X, y
 
 
+@pytest.mark.full_for("squared-*", "*-best", "exponential-newton", "probit-newton")
 @pytest.mark.parametrize("leaf_step", ["best", "newton"])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "exponential", "hinge", "probit"])
 def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_step):

@@ -176,6 +176,7 @@ class Gamma(Loss):
         return np.exp(f)
 
 
+@pytest.mark.full
 def test_a_loss_with_a_least_target_and_a_link():
     assert check_loss(Gamma()).least == 1e-9
     X = np.arange(8.0)[:, None]

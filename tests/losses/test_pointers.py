@@ -56,6 +56,7 @@ def test_a_compiled_function_in_a_capsule():
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.full_for("logistic-classification-binned-best", "logistic-classification-exact-best")
 @pytest.mark.parametrize("leaf_step", ["best", "newton"])
 @pytest.mark.parametrize("search", ["binned", "exact"])
 @pytest.mark.parametrize(

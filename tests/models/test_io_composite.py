@@ -196,6 +196,7 @@ def test_depth_is_bounded(path):
         pb.load(path)
 
 
+@pytest.mark.full
 def test_no_flipped_byte_changes_the_model(path):
     model = MODELS["samme"]()
     pb.save(model, path)

@@ -46,6 +46,7 @@ def test_truncated_file(path):
             load(path)
 
 
+@pytest.mark.full
 def test_no_flipped_byte_changes_the_model(path):
     model = tree(("no", "yes"), n_nodes=1, feature_names=None, settings={})
     save(model, path)

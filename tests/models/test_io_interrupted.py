@@ -46,6 +46,7 @@ def test_failed_save_leaves_the_old_file(path, monkeypatch, function, error, exi
         assert_same(tree(), load(path))
 
 
+@pytest.mark.full
 @POSIX
 def test_full_disk_leaves_the_old_file(path):
     """A real write error: the process may write no more than 700 bytes to a file."""
@@ -101,6 +102,7 @@ def run_child(path, how, *, expect):
     return done
 
 
+@pytest.mark.full
 @POSIX
 @pytest.mark.parametrize(
     ("how", "death"),
@@ -134,6 +136,7 @@ def test_killed_while_writing(path, how, death):
     assert sorted(path.parent.glob("*.npz")) == [path]
 
 
+@pytest.mark.full
 @POSIX
 def test_killed_after_renaming(path):
     save(tree(), path)
@@ -146,6 +149,7 @@ def test_killed_after_renaming(path):
     assert_same(tree(bias=0.25), load(path))
 
 
+@pytest.mark.full
 @POSIX
 def test_readers_see_one_model_or_the_other(path):
     models = {n: tree(n_nodes=n) for n in (2, 40)}

@@ -45,6 +45,7 @@ def test_same_model_same_bytes(model, path, members):
     np.testing.assert_array_equal(pb.decision_function(pb.load(path), X), score)
 
 
+@pytest.mark.full
 def test_no_flipped_byte_changes_the_model(model, path, members):
     content = path.read_bytes()
     for i in range(0, len(content), 5):

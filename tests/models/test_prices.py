@@ -77,6 +77,7 @@ def test_a_row_pays_once_for_each_column_and_group(name):
     assert len(set(expected)) > 1 or name in ("chain", "forest", "bagging")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("labels", [3, 4])
 def test_models_of_many_labels_are_paid_for_once(labels):
     X, y = data(labels)
@@ -142,6 +143,7 @@ def test_what_cannot_be_paid_is_refused():
         pb.evaluation_cost(model, X, unit="price", groups=GROUPS)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["sum", "forest"])
 def test_rows_that_leave_early_pay_no_more(name):
     X, y = data(n=400)

@@ -75,6 +75,7 @@ def test_tails():
 # Against the twins
 
 
+@pytest.mark.full_for("per *", "two *", "scalar-l*")
 @pytest.mark.parametrize("growth", GROWTHS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees(kind, growth):
@@ -86,6 +87,7 @@ def test_trees(kind, growth):
         check(pb.fit_boosted_tree, fit_soft_tree, problem, options | {"sigma": sigma})
 
 
+@pytest.mark.full_for("per *", "two *", "scalar-symmetric")
 @pytest.mark.parametrize("votes", ["domain", "symmetric"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_chains(kind, votes):
@@ -97,6 +99,7 @@ def test_chains(kind, votes):
         check(pb.fit_adaboost, fit_soft_chain, problem, options | {"sigma": sigma})
 
 
+@pytest.mark.full_for("scalar-*", "per *", "two *-additive")
 @pytest.mark.parametrize("collect", ["additive", "sign"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_matryoshki(kind, collect):

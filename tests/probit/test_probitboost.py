@@ -163,6 +163,7 @@ def test_published_path(name):
     np.testing.assert_allclose(model.slopes, early["slopes"], rtol=1e-10)
 
 
+@pytest.mark.full
 def test_gradient_weight_and_response():
     """Against 60 digits, from u = -1e6 to 37."""
     u = np.concatenate([-np.logspace(6, -3, 60), np.linspace(-60, 37, 195), [0.0]])
@@ -189,6 +190,7 @@ def heavy(seed):
     return X, y, r.exponential(size=n) + 1e-3
 
 
+@pytest.mark.full
 def test_risk_never_rises_with_the_safeguard():
     halved = 0
     for seed in range(400):
@@ -202,6 +204,7 @@ def test_risk_never_rises_with_the_safeguard():
     assert halved > 5
 
 
+@pytest.mark.full
 def test_full_steps_can_raise_the_risk():
     """The decrease claimed in the source for full steps is not one."""
     worst = 0.0

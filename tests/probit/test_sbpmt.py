@@ -31,6 +31,7 @@ def rounds_of(model, member):
 # The twin
 
 
+@pytest.mark.full_for("0.5-3-tree", "1.0-3-tree")
 @pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree"), (2, "tree")])
 @pytest.mark.parametrize("step", [0.5, 1.0])
 def test_twin(classes, where, step):

@@ -137,6 +137,7 @@ def assert_alike(one, other, votes=1e-10):
         assert_alike(a, b, votes)
 
 
+@pytest.mark.full_for("adaboost", "samme of two", "squared")
 @pytest.mark.parametrize("kind", FITS)
 def test_weight_k_is_k_copies(kind):
     @bounded

@@ -30,6 +30,7 @@ def runs(draw):
     return y, w, steps
 
 
+@pytest.mark.full
 @bounded
 @given(run=runs(), smoothing=st.sampled_from([0.0, 1e-4, 0.1]), rate=st.sampled_from([1.0, 0.3]))
 def test_theorem_1_on_any_graph(run, smoothing, rate):
@@ -47,6 +48,7 @@ def test_theorem_1_on_any_graph(run, smoothing, rate):
         assert error <= (1 + theta) / (1 - theta) * state.bound * (1 + 1e-9)
 
 
+@pytest.mark.full
 @bounded
 @given(run=runs())
 def test_the_bound_of_a_chain_is_a_product(run):
@@ -58,6 +60,7 @@ def test_the_bound_of_a_chain_is_a_product(run):
         assert state.bound == pytest.approx(product, rel=1e-9)
 
 
+@pytest.mark.full
 @bounded
 @given(run=runs())
 def test_answers_of_one_size_have_no_slack(run):

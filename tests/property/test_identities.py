@@ -260,6 +260,7 @@ def test_the_error_of_chains_is_below_the_product_of_z(weak, kind):
     assert expected_error(fitted.model, fitted.columns, fitted.sigma) <= product_of_z[-1]
 
 
+@pytest.mark.full_for("map-look-ahead", "map-sign", "ml-look-ahead", "ml-sign")
 @pytest.mark.parametrize("builder", ["chain", "largest-bound", "look-ahead", "additive", "sign"])
 @pytest.mark.parametrize("estimator", ["map", "ml"])
 def test_sampled_answers_approach_those_that_are_drawn(builder, estimator):

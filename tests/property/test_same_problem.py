@@ -183,6 +183,7 @@ DIFFERENCES = {
 PAGE = Path(__file__).parents[2] / "docs" / "user" / "guide" / "data.rst"
 
 
+@pytest.mark.full_for("within-units")
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", FITS)
 def test_the_same_problem_gives_the_same_predictions(name, relation):

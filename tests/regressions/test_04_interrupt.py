@@ -14,6 +14,7 @@ from interrupt import interrupt, is_soon
 from interrupt_cases import SHORT
 
 
+@pytest.mark.full
 @pytest.mark.clock
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize("case", SHORT)

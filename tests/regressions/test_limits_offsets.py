@@ -116,6 +116,7 @@ def find(paths, monkeypatch):
     return offsets.found
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not KERNELS.is_dir(), reason="needs the sources of the kernels")
 def test_no_offset_of_a_kernel_is_a_product_of_ints(monkeypatch):
     monkeypatch.chdir(KERNELS.parents[1])
@@ -124,6 +125,7 @@ def test_no_offset_of_a_kernel_is_a_product_of_ints(monkeypatch):
     assert find(paths, monkeypatch) == set()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("expression", "is_found"),
     [

@@ -29,6 +29,11 @@ OTHERS = [
 ]
 
 
+#: Those whose checks the quick tier leaves out: it has three, with their defaults.
+FULL = ("Budget*", "CartClassifier*", "Forest*", "Matryoshka*", "Oblique*", "Probit*", "SBPMT*")
+FULL += ("SoftTree*", "StagewiseRegressor*", "*=*")
+
+
 def not_expected(estimator):
     """Return the checks that an estimator does not pass, and why."""
     if not isinstance(estimator, RESAMPLING):
@@ -60,6 +65,7 @@ CHECKS = [
 
 
 # Some checks have classes of one row.
+@pytest.mark.full_for(*FULL)
 @pytest.mark.filterwarnings("ignore:y. class .* fewer than the . folds:UserWarning")
 @pytest.mark.parametrize(("estimator", "check"), CHECKS, ids=named)
 def test_checks(estimator, check):

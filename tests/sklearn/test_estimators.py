@@ -186,6 +186,7 @@ def test_grid_search():
     assert search.best_score_ > 0.9
 
 
+@pytest.mark.full
 def test_calibration_and_dependence():
     forest = ForestClassifier(members=10, random_state=0)
     calibrated = CalibratedClassifierCV(forest, cv=3).fit(X, SPECIES, sample_weight=1.0 + CODES)

@@ -198,6 +198,7 @@ def run(*arguments):
     ).stdout
 
 
+@pytest.mark.full
 def test_without_scikit_learn():
     code = """
 import sys
@@ -211,6 +212,7 @@ except ImportError as error:
     assert 'needs scikit-learn 1.6 or later: pip install "pboosting[sklearn]"' in run("-c", code)
 
 
+@pytest.mark.full
 def test_without_docstrings():
     code = "from pboost.sklearn import CartClassifier as C; print(C.__doc__, C(max_depth=2))"
     assert run("-OO", "-c", code).strip() == "None CartClassifier(max_depth=2)"

@@ -68,6 +68,7 @@ def test_softmax_has_the_log_odds():
     assert pb.decision_function(model.model_, X).shape == (len(X), 2)  # a value of each label
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("trees", ["per-class", "one"])
 def test_what_scikit_learn_does_with_decision_values(trees):
     model = estimators.StagewiseClassifier(trees=trees, **SOFTMAX)

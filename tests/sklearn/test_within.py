@@ -34,6 +34,7 @@ def fitted(target):
     return FITTED[target]
 
 
+@pytest.mark.full_for("three", "two")
 @pytest.mark.parametrize("target", TARGETS)
 def test_estimator_is_the_model_of_the_builder(target):
     estimator, y = fitted(target), TARGETS[target]
@@ -59,6 +60,7 @@ def test_estimator_is_the_model_of_the_builder(target):
     np.testing.assert_array_equal(other.predict(X), estimator.predict(X))
 
 
+@pytest.mark.full
 def test_settings_after_the_fit_are_those_of_the_next():
     estimator = clone(fitted("two")).fit(X, TARGETS["two"])
     before, cost = estimator.predict(X), estimator.cost_
@@ -68,6 +70,7 @@ def test_settings_after_the_fit_are_those_of_the_next():
     assert estimator.fit(X, TARGETS["two"]).cost_ <= 2
 
 
+@pytest.mark.full
 def test_budgets():
     y = TARGETS["two"]
     assert BudgetClassifier(folds=2).get_params()["comparisons"] is None

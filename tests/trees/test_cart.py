@@ -38,6 +38,7 @@ def edges_of(X, weight, max_bins):
     return bin_edges(X[weight > 0], weight[weight > 0], max_bins)
 
 
+@pytest.mark.full_for("None-5-error")
 @pytest.mark.parametrize(("n_classes", "criterion"), CLASSES)
 @pytest.mark.parametrize("max_bins", [None, 5])
 def test_random_classes(n_classes, criterion, max_bins):
