@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from example_modules import imported
 
 pytestmark = pytest.mark.full

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.full
-
 pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
 from example_modules import imported
+
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
