@@ -25,11 +25,19 @@ def project():
     return tomllib.loads(PROJECT.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("module", ["pboost", "pboost.models.graph", "pboost._core.votes"])
-def test_source_that_is_not_compiled_says_what_to_do(tmp_path, module):
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from pboost import fit_cart",
+        "import pboost; pboost.fit_cart",
+        "import pboost.models.graph",
+        "import pboost._core.votes",
+    ],
+)
+def test_source_that_is_not_compiled_says_what_to_do(tmp_path, code):
     unbuilt = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "pboost", ignore=unbuilt)
-    run = [sys.executable, "-c", f"import {module}"]
+    run = [sys.executable, "-c", code]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
+
+import pboost as pb
 
 spec = importlib.util.spec_from_file_location(
     "public_names", Path(__file__).with_name("public_names.py")
@@ -38,3 +43,36 @@ def test_attributes_are_still_there():
     }
     assert lost == {}
     assert len(recorded) > 30
+
+
+def test_names_of_the_root_load_on_first_use():
+    """Every public name can be listed, read and imported; modules are loaded when they are read."""
+    code = """
+import sys, pboost as pb
+assert "numpy" not in sys.modules
+assert set(pb.__all__) <= set(dir(pb))
+assert pb.models.graph.DecisionGraph is pb.DecisionGraph
+assert pb.generic.__name__ == "pboost.growth.generic_greedy"
+try:
+    pb.fit_adabost
+except AttributeError as error:
+    print(error)
+from pboost import *
+print(all(getattr(pb, name) is globals()[name] for name in pb.__all__))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "module 'pboost' has no attribute 'fit_adabost'\nTrue\n"
+
+
+def test_type_checkers_see_the_names_that_load_on_first_use():
+    tree = ast.parse(Path(pb.__file__).read_text("utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        (part.name, node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for part in node.names
+    }
+    homes = {(name, f"pboost.{home}") for name, home in pb._HOMES.items()}
+    modules = {("generic_greedy", "pboost.growth"), ("shards", "pboost.ensembles")}
+    assert seen == homes | modules | {(name, "pboost") for name in pb._MODULES}

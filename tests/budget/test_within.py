@@ -228,7 +228,7 @@ def test_a_mixture_is_the_sum_of_its_parts(task, share):
 
 def test_a_tree_has_its_parts_as_states():
     tree = pb.fit_boosted_tree(X, TWO, nodes=12)
-    path = path_of(tree, pb.data.check_xy.as_features(X))
+    path = path_of(tree, as_features(X))
     assert len(path.cost) == 1 + 7
     for size, score, cost in zip(
         (1, 2, 3, 4, 6, 8, 12), path.score[1:], path.cost[1:], strict=True

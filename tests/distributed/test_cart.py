@@ -11,6 +11,7 @@ import pboost as pb
 from pboost.growth.shard_trees import Queries, Query, ShardArrays, Splits, TreeShard, begin
 from pboost.growth.tree import grow_tree
 from pboost.threads import Workers
+from pboost.trees.cart import cart_limits
 
 OPTIONS = {
     "whole": {},
@@ -124,7 +125,7 @@ def grown(table, n_parts):
     values = rows.targets("classification")
     engine = rows.shards(TreeShard, values, 1, each=[(len(values),)] * len(rows.sizes))
     problem = rows.trees("classification", "auto")
-    limits, _, key = pb.trees.cart.cart_limits(
+    limits, _, key = cart_limits(
         problem,
         np.random.default_rng(0),
         task="classification",

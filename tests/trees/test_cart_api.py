@@ -8,6 +8,7 @@ import pytest
 from carts import assert_identical
 
 import pboost as pb
+from pboost.trees.cart import resolve_features
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -271,7 +272,7 @@ def test_bad_options(options, message):
     ],
 )
 def test_number_of_columns(features_per_split, d, expected):
-    assert pb.trees.cart.resolve_features(features_per_split, d) == expected
+    assert resolve_features(features_per_split, d) == expected
 
 
 def test_bad_rows(tree):
