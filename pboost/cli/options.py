@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pboost as pb
 from pboost.cli.errors import UsageError
 from pboost.values import check_integer
-from pboost.values.options import ANY_CLASSES, parameters_in
+from pboost.values.options import parameters_in
 
 Reader: TypeAlias = Callable[[str], Any]
 
@@ -204,7 +204,9 @@ MODELS: dict[str, Callable[..., Any]] = {
     "within": pb.fit_within,
 }
 #: Models that take labels of more than two values.
-SEVERAL_CLASSES = tuple(name for name, fit in MODELS.items() if fit.__name__ in ANY_CLASSES)
+SEVERAL_CLASSES = tuple(
+    name for name in MODELS if name not in ("matryoshka", "adaboost-real", "probit")
+)
 #: Models that predict numbers, too.
 OF_NUMBERS = tuple(
     name for name, fit in MODELS.items() if "task" in inspect.signature(fit).parameters

@@ -36,12 +36,16 @@ from pboost.data.table import (
     positions,
 )
 from pboost.values import INT32_MAX, Array, as_array, first_false
-from pboost.values.options import OF_NUMBERS, ManyClassesError
+from pboost.values.options import ManyClassesError
 
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536
 #: What y can be: labels, or numbers.
 TASKS = ("classification", "regression")
+#: What to call with more than two labels; "{}" is the builder that was called.
+ONE_OF_EACH = "pb.fit_one_vs_rest(pb.{}, X, y) fits one model for each label"
+#: What to do about targets that are no labels.
+REGRESSIONS = 'a regression is task="regression", of builders that have this option'
 #: More different whole numbers than this can be classes or a regression.
 MOST_CLASSES = 20
 #: The largest number that can be predicted.
@@ -339,26 +343,30 @@ def as_classes(y: Any, n: int, two: str | None = None) -> tuple[Array, NDArray[n
     return values, codes_among(labels, values)
 
 
-def check_label_values(values: Array, two: str | None, of_numbers: str = OF_NUMBERS) -> None:
+def check_label_values(values: Array, two: str | None, instead: str = ONE_OF_EACH) -> None:
     """Raise ValueError for label values that are not of so many classes.
 
-    `of_numbers` says what to call for a regression.
+    `instead` is what to call if there are more than two.
     """
-    _refuse_continuous(values, of_numbers)
+    if is_continuous(values):
+        raise ValueError(
+            f"y: expected labels, got {len(values)} different numbers that are not all whole; "
+            f"{REGRESSIONS}; numbers that are names of classes can be passed as strings"
+        )
     if two is not None:
-        refuse_many(values, two)
+        refuse_many(values, two, instead)
     if len(values) < 2:
         least = "at least two" if two is None else "two"
         raise ValueError(f"y: expected {least} label values, got only {values.tolist()[0]!r}")
 
 
-def refuse_many(values: Array, why: str = "") -> None:
-    """Raise ManyClassesError for more than two labels; builders add what to call instead."""
+def refuse_many(values: Array, why: str = "", instead: str = ONE_OF_EACH) -> None:
+    """Raise ManyClassesError for more than two labels."""
     if len(values) > 2:
         expected = f"two label values {why}".rstrip()
-        error = ManyClassesError(f"y: expected {expected}, got {len(values)}")
-        error.may_be_numbers = len(values) > MOST_CLASSES and values.dtype.kind in "iuf"
-        raise error
+        if instead and len(values) > MOST_CLASSES and values.dtype.kind in "iuf":
+            instead += f"; {REGRESSIONS}"
+        raise ManyClassesError(f"y: expected {expected}, got {len(values)}", instead)
 
 
 def label_values(labels: Array | RowLabels) -> Array:
@@ -378,14 +386,6 @@ def label_values(labels: Array | RowLabels) -> Array:
 def is_continuous(values: Array) -> bool:
     """Return whether different labels, by their number and kind, are those of a regression."""
     return len(values) > 2 and values.dtype.kind == "f" and bool((values != np.rint(values)).any())
-
-
-def _refuse_continuous(values: Array, of_numbers: str) -> None:
-    if is_continuous(values):
-        raise ValueError(
-            f"y: expected labels, got {len(values)} different numbers that are not all whole; "
-            f"{of_numbers}; numbers that are names of classes can be passed as strings"
-        )
 
 
 def plain_labels(y: Any, n: int) -> Any:

@@ -13,6 +13,7 @@ from pboost._core.boost import exact_sum
 from pboost._core.reweight import scale_weights
 from pboost.data.blocks import as_codes
 from pboost.data.check_xy import (
+    ONE_OF_EACH,
     AbsentClassError,
     as_classes,
     as_numbers,
@@ -123,7 +124,8 @@ class SoftLabels:
         """Raise for more than two labels, and where one of them has no probability."""
         if len(self.labels) > 2:
             expected = f"two columns, one per label, {why}".rstrip(" ,")
-            raise ManyClassesError(f"y_proba: expected {expected}, got {len(self.labels)}")
+            message = f"y_proba: expected {expected}, got {len(self.labels)}"
+            raise ManyClassesError(message, ONE_OF_EACH)
         self.check_present()
 
     def check_present(self) -> None:

@@ -117,7 +117,8 @@ def task_of_options(options: Mapping[str, Any]) -> str | None:
     """Return the task that a loss or criterion is of, None if there is none of one task only."""
     loss, criterion = options.get("loss"), options.get("criterion")
     if loss is not None:
-        is_of_numbers = getattr(LOSSES.get(loss, loss), "is_regression", False)
+        loss = LOSSES.get(loss, loss) if isinstance(loss, str) else loss
+        is_of_numbers = getattr(loss, "is_regression", False)
         return REGRESSION if is_of_numbers else CLASSIFICATION
     if isinstance(criterion, str):
         return CLASSIFICATION if criterion in CRITERIA else OF_NUMBERS.get(criterion)

@@ -34,7 +34,6 @@ from pboost.distributed.sums import SumRows
 from pboost.distributed.trees import TreeRows
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, check_choice, check_flag, check_integer
-from pboost.values.options import OF_NUMBERS_IN_PARTS
 
 T = TypeVar("T")
 
@@ -285,7 +284,7 @@ def shared_labels(parts: dict[int, Array | None], two: str | None) -> Array:
                 f"partition {first} and {labels.dtype} in partition {k}"
             )
     values = label_values(np.concatenate(list(found.values())))
-    check_label_values(values, two, OF_NUMBERS_IN_PARTS)
+    check_label_values(values, two)
     return values
 
 

@@ -61,6 +61,6 @@ def targets_of(problem: Problem, loss: Loss, y: Any) -> tuple[NDArray[Any] | Non
             y.check_two()
         refuse_many(problem.labels)
     except ManyClassesError as error:
-        error.args = (f'{error}; loss="softmax" takes more',)
+        error.message += '; loss="softmax" takes more'
         raise
     return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0

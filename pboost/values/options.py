@@ -14,30 +14,6 @@ from pboost.values import shown
 from pboost.values.peers import said_here
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-#: Builders that take labels of more than two values as they are.
-ANY_CLASSES = (
-    "fit_adaboost",
-    "fit_boosted_tree",
-    "fit_cart",
-    "fit_forest",
-    "fit_probit_tree",
-    "fit_pruned_cart",
-    "fit_samme",
-    "fit_sbpmt",
-    "fit_stagewise",
-    "fit_topdown_tree",
-    "fit_within",
-)
-#: What to call for a regression.
-OF_NUMBERS = (
-    'a regression is task="regression" in fit_cart, fit_pruned_cart, fit_forest, fit_stagewise, '
-    "fit_within, fit_bagging and cross_validate"
-)
-#: The same where rows lie in partitions, and the builders there that take any number of labels.
-OF_NUMBERS_IN_PARTS = 'a regression is task="regression" in fit_cart, fit_forest and fit_stagewise'
-ANY_CLASSES_IN_PARTS = "fit_cart, fit_forest and fit_sbpmt"
-#: Where builders of rows in partitions are public, by words in the names of their modules.
-PARTS = {"dask": "pboost.dask", "shard": "pb.shards"}
 #: Parameters that are builders or their models: who has them is no builder of two-class models.
 OF_BUILDERS = {"fit", "base", "model"}
 #: How alike two names are, from 0 to 1, of which one can be the other mistyped.
@@ -49,16 +25,18 @@ _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 class ManyClassesError(ValueError):
-    """Labels of more than two values, for a builder that takes two.
-
-    Attributes
-    ----------
-    may_be_numbers : bool
-        Whether they are so many numbers that these may have been meant to be predicted.
-    """
+    """Labels of more than two values, for a builder that takes two."""
 
     __module__ = "pboost"  # where it is public
-    may_be_numbers = False
+
+    def __init__(self, message: str, instead: str = "") -> None:
+        super().__init__(message)
+        self.message, self.instead = message, instead
+
+    def name_builder(self, name: str) -> None:
+        """Add what to call instead, in which "{}" stands for the builder that was called."""
+        if self.instead:
+            self.args = (f"{self.message}: {self.instead.format(name)}",)
 
 
 class NoLabelsError(TypeError):
@@ -81,7 +59,8 @@ def builder(fit: Fit) -> Fit:
             if at is not None and at.tb_next is not None and not isinstance(error, NoLabelsError):
                 raise  # from within
         except ManyClassesError as error:
-            _say_what_to_call(fit, error)
+            if OF_BUILDERS.isdisjoint(option_names(fit)):
+                error.name_builder(fit.__name__)
             raise
         _refuse_call(fit, args, options)
         return fit(*args, **options)  # something else is wrong, as Python says
@@ -123,22 +102,6 @@ def _refuse_call(
     refuse_unknown(options, known, fit.__name__)
     if takes_builder and not callable(first):
         raise TypeError("fit: expected a builder such as fit_cart first")
-
-
-def _say_what_to_call(fit: Callable[..., Any], error: ManyClassesError) -> None:
-    """Complete the message of an error with the call that takes any number of classes."""
-    home = next((home for word, home in PARTS.items() if word in fit.__module__), None)
-    if home is not None:
-        said, hint = str(error).partition(";")[0], OF_NUMBERS_IN_PARTS
-        message = f"{said}; in {home} {ANY_CLASSES_IN_PARTS} take any number of labels"
-        error.args = (f"{message}; {hint}" if error.may_be_numbers else message,)
-    elif OF_BUILDERS.isdisjoint(option_names(fit)):
-        said = str(error).partition(": pb.")[0]
-        call = f"pb.fit_one_vs_rest(pb.{fit.__name__}, X, y)"
-        several = f"{', '.join(ANY_CLASSES[:-1])} and {ANY_CLASSES[-1]}"
-        message = f"{said}: {call} tells each label from the others; {several} take any number of"
-        hint = f"; {OF_NUMBERS}" if error.may_be_numbers else ""
-        error.args = (f"{message} labels{hint}",)
 
 
 def check_fit(

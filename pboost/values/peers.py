@@ -216,11 +216,9 @@ _GO_ON = "here pb.continue_fit(model, X, y)"
 _RANKING = "groups of rows are for ranking, which is not implemented"
 #: What is no option here.
 ELSEWHERE = {
-    "ccp_alpha": "here pb.prune(tree, lam), or fit_pruned_cart, which finds lam",
+    "ccp_alpha": "here pb.prune(tree, lam); cross-validation finds lam",
     **dict.fromkeys(("warm_start", "init_model", "xgb_model"), _GO_ON),
-    "min_samples_split": (
-        "it is `min_split`, which fit_cart, fit_forest, fit_probit_tree and fit_sbpmt have"
-    ),
+    "min_samples_split": "it is `min_split`, of builders of single trees and forests",
     "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     **dict.fromkeys(("booster", "boosting", "boosting_type"), "here each kind has its builder"),
     **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),

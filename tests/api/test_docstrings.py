@@ -81,18 +81,3 @@ def test_pages_are_there():
         pytest.skip("no docs/ beside tests/: the examples of the documentation were not run")
     names = {p.relative_to(DOCS).as_posix() for p in pages()}
     assert {"index.rst", "user/guide/first.rst", "theory/errata.rst", "api/index.rst"} <= names
-
-
-def test_builders_of_more_classes_are_listed():
-    """The page of classes and the error of the others name the same builders."""
-    page = DOCS / "user" / "guide" / "classes.rst"
-    if not page.exists():
-        pytest.skip("no docs/ beside tests/")
-    row = re.search(r"^more classes .*?(?=^numbers)", page.read_text("utf-8"), re.M | re.S)[0]
-    listed = set(re.findall(r"~pboost\.(\w+)", row))
-    with pytest.raises(pboost.ManyClassesError) as refused:
-        pboost.fit_probitboost([[0.0], [1.0], [2.0]], ["a", "b", "c"])
-    named = set(re.findall(r"fit_\w+", str(refused.value).partition("; ")[2]))
-    by_option = {"fit_matryoshka", "fit_bagging", "fit_one_vs_rest"}
-    assert listed - by_option == named - by_option
-    assert len(named) > 9

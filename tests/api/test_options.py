@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import inspect
 import pickle
+import re
 import timeit
 import traceback
 from functools import partial, wraps
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
+from pboost.cli.options import MODELS, SEVERAL_CLASSES
 from pboost.values import options, peers
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +89,7 @@ ANSWERS = {
         "base_score": "fit_adaboost has no such option; it has ",
         "iterations": here("rounds"),
         "num_iterations": here("rounds"),
-        "min_samples_split": "it is `min_split`, which fit_cart, fit_forest, fit_probit_tree and",
+        "min_samples_split": "it is `min_split`, of builders of single trees and forests",
     },
     "fit_boosted_tree": {
         "num_leaves": here("nodes", "one less than leaves"),
@@ -103,7 +105,7 @@ ANSWERS = {
         "min_samples_split": here("min_split"),
         "num_leaves": here("max_leaves"),
         "max_features": here("features_per_split", "drawn anew for each split"),
-        "ccp_alpha": "here pb.prune(tree, lam), or fit_pruned_cart, which finds lam",
+        "ccp_alpha": "here pb.prune(tree, lam); cross-validation finds lam",
         "grow_policy": here("growth"),
         "tree_method": here("search"),
     },
@@ -298,7 +300,17 @@ OF_ANY = {
 
 def test_every_builder_takes_two_labels_or_more():
     assert OF_TWO.keys() | OF_ANY.keys() | FIRST.keys() >= BUILDERS.keys()
-    assert tuple(OF_ANY) == options.ANY_CLASSES
+    several = {MODELS[name].__name__ for name in SEVERAL_CLASSES}
+    assert several == OF_ANY.keys() & {fit.__name__ for fit in MODELS.values()}
+
+
+def test_builders_of_more_classes_are_listed():
+    page = ROOT / "docs" / "user" / "guide" / "classes.rst"
+    if not page.exists():
+        pytest.skip("no docs/ beside tests/")
+    row = re.search(r"^more classes .*?(?=^numbers)", page.read_text("utf-8"), re.M | re.S)[0]
+    by_option = {"fit_matryoshka", "fit_bagging", "fit_one_vs_rest"}
+    assert set(re.findall(r"~pboost\.(\w+)", row)) - by_option == OF_ANY.keys() - by_option
 
 
 @pytest.mark.parametrize("name", OF_TWO)
@@ -308,9 +320,8 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
     with pytest.raises(ValueError, match=said) as caught:
         fit(X, THREE)
     said = str(caught.value).split(": ", 2)[2]
-    line = said.partition(" tells each label")[0]
+    line = said.partition(" fits one model")[0]
     assert line == f"pb.fit_one_vs_rest(pb.{name}, X, y)"
-    assert said.endswith("fit_topdown_tree and fit_within take any number of labels")
     # Options beyond the defaults are the user's.
     more = "".join(f", {option}={value!r}" for option, value in OF_TWO[name].items())
     model = eval(line[:-1] + more + ")", {"pb": pb, "X": X, "y": THREE})
@@ -319,12 +330,11 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
 
 def test_many_numbers_may_be_a_regression():
     many = np.arange(60)
-    hint = r'take any number of labels; a regression is task="regression" in fit_cart, .* '
-    hint += "fit_bagging and cross_validate$"
+    hint = r'for each label; a regression is task="regression", of builders that have this option$'
     for y in (many, many.astype(float)):
         with pytest.raises(ValueError, match=hint):
             pb.fit_adaboost_real(X, y)
-    with pytest.raises(ValueError, match=r"take any number of labels$"):
+    with pytest.raises(ValueError, match=r"for each label$"):
         pb.fit_adaboost_real(X, many.astype(str))
 
 
