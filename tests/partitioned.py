@@ -52,6 +52,12 @@ TABLES = tables()
 VALUED = tables(values=True)
 
 
+def send_few_rows(monkeypatch, n_bytes=0):
+    """Have nodes sent as rows only if these have at most so many bytes."""
+    monkeypatch.setattr("pboost.growth.shard_trees.FEW_BYTES", n_bytes)
+    monkeypatch.setattr("pboost.growth.shard_trees.FEW_SHARE", 0.0)
+
+
 def divided(table, n_parts, seed=0):
     """Return rows in partitions of random sizes, some of them empty, in a random order."""
     columns, y, weight = table

@@ -163,7 +163,8 @@ class TreeShard(LogShard):
         n_classes: int,
         workers: Workers,
     ) -> None:
-        self.workers, self._codes, self._y = workers, columns.codes, y
+        self.workers, self._codes = workers, columns.codes
+        self._y = np.ascontiguousarray(y)
         self._bins, self._n_classes = most_bins(columns.n_bins, columns.special), n_classes
         self._given = weights
         is_in = np.ones(len(y), dtype=bool) if weights is None else weights > 0

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from partitioned import PARTS, TABLES, contents, divided, fit_parted
+from partitioned import PARTS, TABLES, contents, divided, fit_parted, send_few_rows
 from reference import shards as twin
 
 import pboost as pb
@@ -78,6 +78,7 @@ def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
 def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
     X, y, weights = divided(of_three(ALL["holes"]), 5)
     found = {"depth-first": set(), "best-first": set()}
+    send_few_rows(monkeypatch)
     for k, n_threads, most in ((1, 1, 1 << 28), (-1, 2, 1 << 28), (1, 4, 1)):
         monkeypatch.setattr("pboost.growth.shard_trees.MOST_KEPT", most)
         for growth in found:
@@ -148,8 +149,7 @@ def grown(table, n_parts):
 
 
 def test_answers_are_those_of_the_twin(monkeypatch):
-    monkeypatch.setattr("pboost.growth.shard_trees.FEW_BYTES", 0)
-    monkeypatch.setattr("pboost.growth.shard_trees.FEW_SHARE", 0.0)
+    send_few_rows(monkeypatch)
     table = of_three(TABLES["holes, no weights"])
     columns, y, _ = table
     shards, arrays, data = grown(table, 3)
@@ -170,16 +170,17 @@ def test_answers_are_those_of_the_twin(monkeypatch):
     np.testing.assert_array_equal(TreeShard.merge(answers).total, want.ravel())
 
 
-def test_a_shard_that_lost_its_nodes_replays_the_splits(monkeypatch):
-    monkeypatch.setattr("pboost.growth.shard_trees.FEW_BYTES", 400)
-    monkeypatch.setattr("pboost.growth.shard_trees.FEW_SHARE", 0.0)
+@pytest.mark.parametrize(
+    ("n_bytes", "kinds"), [(0, {"masses", "heaviest", "cells"}), (400, {"cells", "rows"})]
+)
+def test_a_shard_that_lost_its_nodes_replays_the_splits(n_bytes, kinds, monkeypatch):
+    send_few_rows(monkeypatch, n_bytes)
     shards, arrays, data = grown(ALL["small weights"], 2)
     told = arrays.calls.told
     asked = [k for k, one in enumerate(told) if isinstance(one, Queries)]
     shards[0].begin(data.weight_exponent, data.scale)
     assert len(asked) > 4
-    kinds = {query.what for k in asked for query in told[k].queries}
-    assert kinds == {"masses", "heaviest", "cells", "rows"}
+    assert kinds == {query.what for k in asked for query in told[k].queries}
     seen = [shards[0].masses(told[: k + 1]) for k in asked]
     for k, answer in zip(asked[::2], seen[::2], strict=True):
         shards[0].begin(data.weight_exponent, data.scale)
