@@ -299,7 +299,7 @@ def test_lists_of_delayed_tables(client, whole, tmp_path):
 
 
 def test_probabilities_and_decision_values_are_lazy(client):
-    columns, labels, _ = collections(100)
+    columns, _, _ = collections(100)
     frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
     for y in (Y, np.arange(N) % 3):
         model = pb.fit_adaboost(X, y, rounds=3)
