@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 STATE: dict[str, Any]
 LOSSES: dict[str, int]
 BEHIND: int
-PASSES: tuple[int, int]
+PASSES: tuple[int, int, int]
+OF_SHARES: int
 GRADIENT_BITS: int
 CURVATURE_BITS: int
 WIDE_BITS: int
@@ -63,3 +64,6 @@ def add_others(
     rows: NDArray[Any],
 ) -> None: ...
 def exact_sum(values: NDArray[Any], copies: NDArray[Any] | None = None) -> float: ...
+def sum_bound(values: NDArray[Any], copies: NDArray[Any] | None = None) -> tuple[float, float]: ...
+def sum_scale(most: float, terms: float) -> float: ...
+def scaled_sum(values: NDArray[Any], scale: float, copies: NDArray[Any] | None = None) -> float: ...

@@ -28,14 +28,14 @@ from pboost._core._boost_round cimport (
     LANES, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, pboost_choose_passes, read_bin,
 )
 from pboost._core._boost_share cimport (
-    Added, Gather, Slopes, add_others_part, add_part, far_part, gather_leaf, gather_part, pack_rows,
+    Added, Gather, Slopes, add_others_part, add_part, far_part, gather_leaf, gather_part, pack_all,
     slopes_part,
 )
 from pboost._core._boost_words cimport (
-    WordsPass, copies_in, pboost_choose_words_pass, unfold,
+    WordsPass, copies_in, pboost_choose_words_pass,
 )
 from pboost._core._team cimport Threads, close_post, help, load, open_post, plus, run_ranges, team_at
-from pboost._core.types cimport MAX_BINS, int8_t, int32_t, int64_t, uint8_t, uint64_t
+from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum:
     FINE_WORDS = 256
@@ -53,8 +53,10 @@ STATE = {
 }
 #: The losses whose derivatives are compiled.
 LOSSES = {loss_name(k).decode(): k for k in range(N_LOSSES) if k != SHARES}
+#: The loss of one class of softmax, of which gradients are known.
+OF_SHARES = SHARES
 #: Where the passes over rows are found, of the level of SIMD that is used.
-PASSES = <size_t>&passes, <size_t>&loss_passes
+PASSES = <size_t>&passes, <size_t>&loss_passes, <size_t>&words_pass
 #: Places that arrays of rows have behind them.
 BEHIND = ROOM
 #: Bits of a gradient and of a curvature in a word.
@@ -152,14 +154,7 @@ def begin(arrays, double gradient_scale, double curvature_scale):
     cdef const double[:, :, :] root = arrays.root
     cdef Counted counted
     with nogil:
-        if residual != NULL and r.low == NULL:
-            words_pass(
-                residual, rows.weight, rows.are_copies, r.rows if r.n < r.n_rows else NULL, r.n,
-                rows.per_limit, gradient_scale, curvature_scale, r.packed)
-        else:
-            if residual != NULL:
-                unfold(&r, &rows, residual)
-            pack_rows(&r, &loss_passes, gradient_scale, curvature_scale)
+        pack_all(&r, &rows, residual, &loss_passes, words_pass, gradient_scale, curvature_scale)
         make_root(&r)
         if root is None or r.low != NULL:
             count_node(&r, r.node, r.masses)
@@ -296,7 +291,7 @@ def open_sides(arrays, uint8_t[:, ::1] above):
 
 
 def split_open(
-    arrays, const int8_t[::1] counted, const int32_t[::1] slot, double[:, ::1] masses,
+    arrays, const int32_t[::1] counted, const int32_t[::1] slot, double[:, ::1] masses,
     const double[:, ::1] squares
 ):
     """Make the children of the open nodes, whose `n_below` are known.
@@ -487,18 +482,38 @@ cdef double sum_of(
 
 def exact_sum(const double[::1] values, copies=None):
     """Return the sum of numbers >= 0, each so many times, (n,), or once, whatever their order."""
-    cdef double most = 0.0, scale, total = 0.0, terms = 0.0, times
-    cdef Py_ssize_t i, n = values.shape[0]
+    scale = sum_scale(*sum_bound(values, copies))
+    return scaled_sum(values, scale, copies) / scale
+
+
+def sum_bound(const double[::1] values, copies=None):
+    """Return the greatest of the numbers of a sum, and how many are above 0, each so many times."""
+    cdef double most = 0.0, terms = 0.0
+    cdef Py_ssize_t i
     cdef const double* k = NULL
     if copies is not None:
         k = <const double*>address(copies)
     with nogil:
-        for i in range(n):
+        for i in range(values.shape[0]):
             if values[i] > 0.0:
                 most = max(most, values[i])
                 terms += 1.0 if k == NULL else k[i]
-        scale = scale_of(2.0 * most, <Py_ssize_t>terms)
-        for i in range(n):
-            times = 1.0 if k == NULL else k[i]
-            total += rint(values[i] * scale) * times
-    return total / scale
+    return most, terms
+
+
+def sum_scale(double most, double terms):
+    """Return what numbers are multiplied by, so that their sum is that of whole numbers."""
+    return scale_of(2.0 * most, <Py_ssize_t>terms)
+
+
+def scaled_sum(const double[::1] values, double scale, copies=None):
+    """Return the sum of numbers times `scale`, rounded, each so many times."""
+    cdef double total = 0.0
+    cdef Py_ssize_t i
+    cdef const double* k = NULL
+    if copies is not None:
+        k = <const double*>address(copies)
+    with nogil:
+        for i in range(values.shape[0]):
+            total += rint(values[i] * scale) * (1.0 if k == NULL else k[i])
+    return total

@@ -16,16 +16,18 @@ from pboost._core._boost_leaf cimport (
     sums_part, take_look,
 )
 from pboost._core._boost_levels cimport squares_in
-from pboost._core._boost_read cimport read_round, read_rows
+from pboost._core._boost_read cimport read_round, read_rows, residual_of
 from pboost._core._boost_round cimport Node, Passes, Round, add_to, is_pure
 from pboost._core._boost_share cimport (
-    Gather, Slopes, far_part, gather_leaf, gather_part, pack_rows, slopes_part,
+    Gather, Slopes, far_part, gather_leaf, gather_part, pack_all, slopes_part,
 )
+from pboost._core._boost_words cimport WordsPass
 from pboost._core._team cimport run_ranges
-from pboost._core.types cimport MAX_BINS, int8_t, int32_t, int64_t, uint8_t
+from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t
 
 cdef Passes* passes = <Passes*><size_t>boost.PASSES[0]
 cdef LossPasses* loss_passes = <LossPasses*><size_t>boost.PASSES[1]
+cdef WordsPass* words_pass = <WordsPass*><size_t>boost.PASSES[2]
 cdef Step _step
 #: What is known of the step of a leaf: one entry, for its type.
 STEP = <Step[:1]>&_step
@@ -80,22 +82,28 @@ def slopes(arrays, double scale):
 def sizes(arrays, double steepest):
     """Return how many gradients have 1/4096 of the size of the largest or more, and how many are not 0."""
     cdef Round r = read_round(arrays, passes)
-    cdef const double* gradient = <const double*>r.packed
+    cdef Rows rows = read_rows(arrays)
+    cdef const double* residual = residual_of(arrays)
+    cdef const double* gradient = <const double*>r.packed if residual == NULL else residual
+    cdef const double* weight = NULL if residual == NULL or rows.are_copies else rows.weight
     cdef Py_ssize_t i, copies, large = 0, some = 0
-    cdef double limit = steepest / 4096.0
+    cdef double limit = steepest / 4096.0, size
     with nogil:
         for i in range(r.n_rows):
             copies = 1 if r.copies == NULL else <Py_ssize_t>r.copies[i]
-            large += copies * (fabs(gradient[i]) >= limit)
-            some += copies * (gradient[i] != 0.0)
+            size = fabs(gradient[i]) if weight == NULL else fabs(gradient[i]) * weight[i]
+            large += copies * (size >= limit)
+            some += copies * (size != 0.0)
     return large, some
 
 
 def pack(arrays, double gradient_scale, double curvature_scale):
     """Pack the derivatives of the rows listed."""
     cdef Round r = read_round(arrays, passes)
+    cdef Rows rows = read_rows(arrays)
+    cdef const double* residual = residual_of(arrays)
     with nogil:
-        pack_rows(&r, loss_passes, gradient_scale, curvature_scale)
+        pack_all(&r, &rows, residual, loss_passes, words_pass[0], gradient_scale, curvature_scale)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -145,7 +153,7 @@ def count_rows(arrays, const int64_t[:, ::1] spans, double[:, :, ::1] found):
 
 def split(
     arrays, const int64_t[:, ::1] spans, const int32_t[::1] feature, const uint8_t[:, ::1] above,
-    const int8_t[::1] counted, bint with_words, double[::1] n_below
+    const int32_t[::1] counted, bint with_words, double[::1] n_below
 ):
     """Part the rows of nodes by the sides of the codes of a column, `above` (k, 256), and the words of those
     whose children are split, too: `counted` of others is -1. OUT n_below (k,): how many rows are below."""
@@ -252,17 +260,16 @@ def sums(
             found[i, 0], found[i, 1] = leaf.step.slope_sum, leaf.step.bend_sum
 
 
-def add(arrays, const int64_t[:, ::1] spans, const double[::1] value):
-    """Add a number to the decision values of the rows of each leaf."""
+def add(arrays, double[::1] f, const int64_t[:, ::1] spans, const double[::1] value):
+    """Add a number to the decision values of the rows of each leaf. IN/OUT f (n,)."""
     cdef Round r = read_round(arrays, passes)
-    cdef double* f = <double*>address(arrays.f)
     cdef Py_ssize_t i
     check_spans(arrays, spans)
-    if value.shape[0] != spans.shape[0]:
+    if value.shape[0] != spans.shape[0] or f.shape[0] != r.n_rows:
         raise ValueError("add: arrays of different sizes")
     with nogil:
         for i in range(spans.shape[0]):
-            add_to(f, r.rows + spans[i, 0], spans[i, 1] - spans[i, 0], value[i])
+            add_to(&f[0], r.rows + spans[i, 0], spans[i, 1] - spans[i, 0], value[i])
 
 
 def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, bint solved):

@@ -1,5 +1,5 @@
 # The scalar types of the kernels. No NumPy headers: kernels see typed memoryviews only.
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 # A sorted order is stored as row indices whose sign bit says "same value as the row before".
 cdef enum:

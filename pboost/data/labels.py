@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -396,11 +397,27 @@ def weight_of_copy(weights: FloatArray | None) -> float:
         return 1.0
     unit = float(weights.max())
     some = weights[weights > 0] / unit
-    mean, found = exact_sum(some) / len(some), float(some.min())
+    return unit_of(unit, exact_sum(some) / len(some), float(some.min()), partial(least_rest, some))
+
+
+def unit_of(
+    greatest: float, mean: float, least: float, rest: Callable[[float], float | None]
+) -> float:
+    """Return what `weight_of_copy` does, given mean and least weight by the greatest one.
+
+    `rest` returns what `least_rest` does of all weights.
+    """
+    found = least
     while found * MOST_COPIES > mean:
-        parts = some / found
-        left = np.abs(parts - np.rint(parts))
-        if not (left > 1e-6).any():
-            return found * unit
-        found *= float(left[left > 1e-6].min())
-    return mean * unit
+        left = rest(found)
+        if left is None:
+            return found * greatest
+        found *= left
+    return mean * greatest
+
+
+def least_rest(weights: FloatArray, unit: float) -> float | None:
+    """Return the least by which a weight in a unit departs from a whole number; None: none does."""
+    parts = weights / unit
+    left = np.abs(parts - np.rint(parts))
+    return float(left[left > 1e-6].min()) if (left > 1e-6).any() else None

@@ -30,7 +30,7 @@ from pboost.data.target_task import CLASSIFICATION, joined, known_task
 from pboost.data.training import Problem
 from pboost.distributed import tasks
 from pboost.distributed.graphs import GROWTHS, GraphRows
-from pboost.distributed.sums import SumRows
+from pboost.distributed.sums import SumParts
 from pboost.distributed.trees import TreeRows
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, check_choice, check_flag, check_integer
@@ -260,9 +260,9 @@ class PartitionedRows(RowSource):
             return "squared"
         return "softmax" if len(self.targets(CLASSIFICATION)) > 2 else "logistic"
 
-    def sums(self, task: str, n_threads: int | None, ends: ExitStack) -> SumRows:
+    def sums(self, task: str, n_threads: int | None, ends: ExitStack) -> SumParts:
         """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
-        return SumRows(self, task, n_threads, ends)
+        return SumParts(self, task, n_threads, ends)
 
 
 def without_rows(bins: BinnedColumns) -> BinnedColumns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,10 @@ from pboost.values import Array, FloatArray
 TOGETHER = 1 << 18
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class TreeRows:
     """Rows in partitions as one fit of trees has them.
 
-    Attributes
+    Parameters
     ----------
     source : PartitionedRows
         The rows.
@@ -39,15 +38,15 @@ class TreeRows:
         Label values, or the exponent by which targets are scaled.
     """
 
-    source: Any
-    values: Array | int
+    def __init__(self, source: Any, values: Array | int) -> None:
+        self.source, self.values = source, values
 
     @property
     def n_classes(self) -> int:
         """Number of classes, 0 of a regression."""
         return 0 if isinstance(self.values, int) else len(self.values)
 
-    def problem(self, hold: HoldOut | None) -> Problem:
+    def problem(self, hold: HoldOut | None = None) -> Problem:
         """Return the problem of the fit, without rows."""
         if not np.isfinite(sum(self.source.each(tasks.weight_of))):
             raise ValueError("sample_weight: expected weights with a finite sum")

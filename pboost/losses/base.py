@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
+from pboost.losses.row_sums import RowSums
 from pboost.losses.search import Counts, line_search, newton_steps
 from pboost.values import FloatArray
 
@@ -136,6 +137,10 @@ class Loss:
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the number of least total loss as decision value of all rows."""
         return self.leaf_value(y, np.zeros(len(y)), weight)
+
+    def constant_of(self, sums: RowSums) -> Any:
+        """Return the best constant, given sums over rows, of which it is a function."""
+        raise NotImplementedError(f"the {self} loss has no constant that follows from sums")
 
     def leaf_value(
         self,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import probit as kernel
-from pboost._core.boost import exact_sum
 from pboost._core.votes import half_log_odds
 from pboost.losses.base import HALF_LIMIT, LOG_LOSS, Loss, named
+from pboost.losses.row_sums import RowSums, TableSums
 from pboost.losses.search import kink_search, line_search
 from pboost.values import FloatArray
 
@@ -62,7 +62,11 @@ class Exponential(Loss):
         boosted *= weight
         if direction is not None:
             return line_search(self, y, np.zeros(len(y)), boosted, direction)
-        return half_log_odds(*sums_of_sides(y, boosted), 0.0)
+        return self.constant_of(TableSums(y, boosted))
+
+    def constant_of(self, sums: RowSums) -> float:
+        """Return half the log odds."""
+        return half_log_odds(sums.exact("above"), sums.exact("below"), 0.0)
 
 
 @named
@@ -105,7 +109,11 @@ class Logistic(Loss):
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the log odds."""
-        return 2 * half_log_odds(*sums_of_sides(y, weight), 0.0)
+        return self.constant_of(TableSums(y, weight))
+
+    def constant_of(self, sums: RowSums) -> float:
+        """Return the log odds."""
+        return 2 * half_log_odds(sums.exact("above"), sums.exact("below"), 0.0)
 
 
 @named
@@ -175,21 +183,19 @@ class Probit(Loss):
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the quantile of the share of the label +1."""
+        return self.constant_of(TableSums(y, weight))
+
+    def constant_of(self, sums: RowSums) -> float:
+        """Return the quantile of the share of the label +1."""
         from scipy.special import ndtri  # not at import: see _tree_bound.terms_at_2
 
-        above, below = sums_of_sides(y, weight)
+        above, below = sums.exact("above"), sums.exact("below")
         if not above + below:
             return 0.0
         # The smaller share: the other is rounded where it is near 1.
         smaller = min(above, below) / (above + below)
         size = -float(ndtri(smaller)) if smaller > 0 else self.limit
         return min(size, self.limit) * (1.0 if above >= below else -1.0)
-
-
-def sums_of_sides(y: FloatArray, values: FloatArray) -> tuple[float, float]:
-    """Return the sums over the labels +1 and -1, whatever the order of rows."""
-    # An index by a mask takes eight times as long where labels are mixed.
-    return exact_sum(values.compress(y > 0)), exact_sum(values.compress(y < 0))
 
 
 def logistic(x: ArrayLike) -> FloatArray:

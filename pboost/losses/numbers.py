@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.losses.base import Loss, named
+from pboost.losses.row_sums import RowSums, TableSums
 from pboost.losses.search import Counts, kink_search, line_search, quantiles
 from pboost.values import FloatArray, check_number
 
@@ -52,8 +53,12 @@ class Squared(Loss):
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the mean, whatever the order of rows."""
-        total = _sum(weight)
-        return _sum(weight * y) / total if total else 0.0
+        return self.constant_of(TableSums(y, weight))
+
+    def constant_of(self, sums: RowSums) -> float:
+        """Return the mean."""
+        total = sums.fine("weight")
+        return sums.fine("weighted") / total if total else 0.0
 
     def leaf_value(
         self,
@@ -266,7 +271,11 @@ class Poisson(Loss):
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the log of the mean, whatever the order of rows; -`limit` if that is 0."""
-        total, wanted = _sum(weight), _sum(weight * y)
+        return self.constant_of(TableSums(y, weight))
+
+    def constant_of(self, sums: RowSums) -> float:
+        """Return the log of the mean; -`limit` if that is 0."""
+        total, wanted = sums.fine("weight"), sums.fine("weighted")
         if not total:
             return 0.0
         return math.log(wanted) - math.log(total) if wanted else -self.limit
@@ -297,19 +306,6 @@ class Poisson(Loss):
         with np.errstate(divide="ignore"):
             step = np.log(wanted) - np.log(np.where(some, found, 1.0)) - shift
         return np.where(some, np.clip(step, -self.limit, self.limit), 0.0)
-
-
-def _sum(values: FloatArray) -> float:
-    """Return the sum of numbers, whatever their order: of whole numbers, and of what they leave."""
-    most = float(np.abs(values).max(initial=0.0))
-    if not 0.0 < most < np.inf:
-        return float(values.sum())
-    bits, exponent = 51 - len(values).bit_length(), math.frexp(most)[1]
-    values = np.ldexp(np.ldexp(values, -exponent), bits)  # float64 holds the sum of such numbers
-    whole = np.rint(values)
-    finer = np.rint(np.ldexp(values - whole, bits))
-    found = float(whole.sum()) + math.ldexp(float(finer.sum()), -bits)
-    return float(np.ldexp(found, exponent - bits))
 
 
 def _quantile_step(

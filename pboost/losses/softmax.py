@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pboost._core import boost
 from pboost.losses.base import LOG_LOSS, Loss, named
+from pboost.losses.row_sums import RowSums, TableSums
 from pboost.values import FloatArray
 
 __all__ = ["Softmax"]
@@ -58,8 +58,11 @@ class Softmax(Loss):
 
     def constant(self, y: FloatArray, weight: FloatArray) -> Any:
         """Return the logarithms of the shares of classes 0 to the largest, -`limit` at least."""
-        classes = range(int(y.max()) + 1)
-        total = np.array([boost.exact_sum(np.where(y == k, weight, 0.0)) for k in classes])
+        return self.constant_of(TableSums(y, weight, int(y.max()) + 1))
+
+    def constant_of(self, sums: RowSums) -> Any:
+        """Return the logarithms of the shares of classes, -`limit` at least."""
+        total = np.array([sums.exact(str(k)) for k in range(sums.n_classes)])
         return np.log(np.maximum(total / total.sum(), np.exp(-self.limit)))
 
     def leaf_value(

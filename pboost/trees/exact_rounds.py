@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -46,6 +47,10 @@ class ExactRounds:
         value = self.loss.value(self.y[rows], self.f[rows])
         mean = float(np.average(value, weights=self.weight[rows]))
         self.mean_loss = self.loss.reported * mean
+
+    def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
+        """Add a tree of an earlier fit, given what returns its values at all rows."""
+        self.f += values(tree)
 
     def take(self, residual: FloatArray, *_: object) -> None:
         """Take over the gradients of the log loss of a class against the others, (n,)."""

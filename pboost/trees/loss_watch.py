@@ -23,8 +23,6 @@ class LossWatch:
 
     Attributes
     ----------
-    weight : ndarray of float64, shape (n,)
-        Weights of the training rows, the largest 1; 0 for the rows held out.
     settings : dict
         The options; empty without validation.
     losses : list of float
@@ -43,11 +41,6 @@ class LossWatch:
         values: Callable[[NDArray[np.intp]], NDArray[Any]] | None = None,
     ) -> None:
         """`values` returns rows by their numbers, where decision values are elsewhere."""
-        weights = problem.weights
-        if weights is None:
-            self.weight: FloatArray = np.broadcast_to(1.0, problem.n_rows)  # one number
-        else:
-            self.weight = weights / weights.max()
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
         self._loss = loss

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -15,7 +15,6 @@ from pboost.data.columns import BinnedColumns
 from pboost.data.special_columns import LEVELS
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss
-from pboost.trees.weights import Weights
 from pboost.values import FloatArray
 
 #: Rows that are looked at, copies counted; of many columns fewer, down to `LEAST_ROWS`.
@@ -28,61 +27,42 @@ CHANCE = 12.0
 GRADIENT_BITS, WEIGHT_BITS = 20, 12
 #: Rows that are hashed at a time: they stay in the cache.
 HASHED_ROWS = 8192
-#: What returns the rows that are looked at, and their codes.
-Scan: TypeAlias = Callable[[Weights], tuple[NDArray[np.intp], NDArray[np.uint8]]]
+#: The codes, targets and weights of the rows that are looked at; None: all have the weight 1.
+Scanned: TypeAlias = tuple[NDArray[np.uint8], FloatArray, FloatArray | None]
 
 
 def chosen(
     growth: str,
-    scan: Scan,
-    y: FloatArray,
+    scan: Callable[[], Scanned],
     loss: Loss,
-    weights: Weights,
+    are_copies: bool,
     bias: Any,
     limits: CartLimits,
 ) -> tuple[str, CartLimits]:
     """Return a growth, free or symmetric in place of "auto", and the limits with it.
 
-    `scan` returns, given weights, which rows of `y` are looked at, and their codes. Greedy free
+    `scan` returns the rows that are looked at, whose weights may be numbers of copies. Greedy free
     trees cut columns that tell nothing alone by chance only; of symmetric ones the chances of a
     level are taken together.
     """
     if growth != "auto":
         return growth, limits
-    rows, codes = scan(weights)
-    if len(rows):
-        gradient = loss.gradient(y[rows], np.full(len(rows), float(bias)))
-        few = None if weights.of_rows is None else weights.of_rows[rows]
-        if has_pure_interaction(codes, *rounded(gradient, few, weights.are_copies)):
+    codes, y, weight = scan()
+    if len(y):
+        gradient = loss.gradient(y, np.full(len(y), float(bias)))
+        if has_pure_interaction(codes, *rounded(gradient, weight, are_copies)):
             return "symmetric", replace(limits, growth="symmetric")
     return "free", limits
 
 
-def scanned(
-    columns: Sequence[BinnedColumns], weights: Weights
-) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return which rows of all parts, one after another, are looked at, and their codes."""
-    found, start = [], 0
-    for part in columns:
-        of_rows = weights.of_rows
-        used = None if of_rows is None else of_rows[start : start + part.n_rows] > 0
-        rows, codes = scanned_part(part, used, weights.n_copies)
-        found.append((rows + start, codes))
-        start += part.n_rows
-    return joined(found, weights.n_copies)
-
-
-def joined(
-    found: Sequence[tuple[NDArray[np.intp], NDArray[np.uint8]]], n_copies: int
-) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the rows of all parts and their codes, none where there are far too many."""
-    rows = np.concatenate([of for of, _ in found])
-    codes = np.concatenate([of for _, of in found], axis=1)
-    d = len(codes)
-    # Of a table with few different rows.
-    if len(rows) > 2 * _most(d) and n_copies > _most(d):
-        return rows[:0], codes[:, :0]
-    return rows, codes
+def limited(
+    codes: NDArray[np.uint8], y: FloatArray, weight: FloatArray | None, n_copies: int
+) -> Scanned:
+    """Return the rows of all partitions that are looked at, none if there are far too many."""
+    most = _most(len(codes))
+    if len(y) > 2 * most and n_copies > most:  # of a table with few different rows
+        return codes[:, :0], y[:0], weight
+    return codes, y, weight
 
 
 def _most(d: int) -> int:

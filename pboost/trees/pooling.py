@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -70,9 +70,13 @@ class Pooling:
 
 
 def limits_of_growth(
-    options: Mapping[str, Any], limits: CartLimits, problem: Problem, of_row: float, loss: Loss
+    options: Mapping[str, Any],
+    limits: CartLimits,
+    problem: Problem,
+    n_copies: Callable[[], float],
+    loss: Loss,
 ) -> tuple[str, CartLimits]:
-    """Return `growth` as it is meant, and limits that say so; `of_row` is the weight of a row.
+    """Return `growth` as it is meant, and limits that say so; `n_copies` counts rows by weights.
 
     "auto" is the pooled one of few rows, where nothing speaks against it; of more it stays "auto"
     where the data tell free from symmetric trees, see ``pboost/trees/pairs.py``. ValueError
@@ -88,8 +92,7 @@ def limits_of_growth(
         )
     is_given, is_open = growth != "auto", False
     if not is_given:
-        weights = problem.weights
-        n = problem.n_rows if weights is None else boost.exact_sum(weights) / of_row
+        n = n_copies()
         is_open = n > FEW_ROWS and _is_open(limits.depth, loss, problem.labels is not None)
         growth = "symmetric" if is_open else "pooled" if n <= FEW_ROWS else "free"
     if growth != "free":

@@ -14,29 +14,89 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import boost, softmax
 from pboost._core import round_shard as kernel
+from pboost.data.binned_values import values_in_bins
 from pboost.data.columns import MAX_BINS, BinnedColumns
+from pboost.data.labels import least_rest
 from pboost.data.training import Problem
 from pboost.growth.shard_trees import Answer, TreeShard
 from pboost.growth.tree import CartLimits
-from pboost.losses import Loss
+from pboost.losses import LOSSES
+from pboost.losses.row_sums import fine_parts, values_of
 from pboost.models.trees import Tree
 from pboost.threads import Workers
+from pboost.trees import pairs
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.rounds import Rounds
 from pboost.trees.steps import Steps
-from pboost.trees.weights import Weights
+from pboost.trees.weights import Weights, copies_of
 from pboost.values import FloatArray, IntArray
 
-#: Columns, targets, weights, and whether these are copies, of which a row has so many at most; the
-#: loss, and the decision value before the first tree.
-Given: TypeAlias = tuple[BinnedColumns, FloatArray, FloatArray | None, bool, int, Loss, float]
+#: Columns; classes, or targets times a power of two; weights; the exponent of that power, None of
+#: classes; and the number of rows of the partitions before.
+Given: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int | None, int]
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
 _NOTHING = np.empty(0)
+#: Numbers that are added up, and others of which the greatest counts.
+_Found: TypeAlias = tuple[list[Any], list[Any]]
+
+
+class Held(NamedTuple):
+    """Holds out rows, by their numbers in all partitions, in ascending order."""
+
+    rows: IntArray
+
+
+class Asked(NamedTuple):
+    """Asks for sums over rows: the name of a method of `RoundShard`, and its arguments."""
+
+    what: str
+    arguments: tuple[Any, ...] = ()
+
+
+class Weighed(NamedTuple):
+    """Says what weights of rows are to trees.
+
+    Attributes
+    ----------
+    greatest : float
+        The greatest weight of all.
+    unit : float
+        What weights, divided by the greatest, are multiples of; 0: nothing that counts; -1: all
+        rows weigh the same.
+    of_numbers : bool
+        Whether targets of classes are their numbers, not -1 and +1.
+    """
+
+    greatest: float
+    unit: float
+    of_numbers: bool
+
+
+class Begun(NamedTuple):
+    """Begins a fit: the name of the loss, decision values before the first tree, (J,), and copies.
+
+    `most_copies` is how many copies a row has at most, where weights are copies.
+    """
+
+    loss: str
+    bias: FloatArray
+    most_copies: int
 
 
 class Farthest(NamedTuple):
     """Asks what the greatest loss is bounded by."""
+
+
+class Shares(NamedTuple):
+    """Has the gradients of all classes made; asks for the largest derivatives and losses."""
+
+
+class Losses(NamedTuple):
+    """Asks for the sum of the losses of all classes in units of 1 / scale."""
+
+    scale: float
 
 
 class Slopes(NamedTuple):
@@ -58,6 +118,7 @@ class Packed(NamedTuple):
     curvature: float
     is_wide: bool
     wants_squares: bool
+    of_class: int
 
 
 class Split(NamedTuple):
@@ -72,20 +133,23 @@ class Split(NamedTuple):
         The nodes, and the columns that they compare.
     above : ndarray of uint8, shape (k, 256)
         On which side the rows of each code lie.
-    counted : ndarray of int8, shape (k,)
+    counted : ndarray of int32, shape (k,)
         Which child the masses by bin are wanted of; -1: none, the children are leaves.
     sums : ndarray of float64, shape (k, 3, 2)
         Sums of the derivatives of each node and of its children.
     wants_squares : bool
         Whether the sums of the squares of Newton steps are wanted.
+    leaves : ndarray of int32, shape (L,)
+        The leaves of the tree if these splits are its last: as of `Gathered`; else empty.
     """
 
     node: IntArray
     feature: IntArray
     above: NDArray[np.uint8]
-    counted: NDArray[np.int8]
+    counted: IntArray
     sums: FloatArray
     wants_squares: bool
+    leaves: IntArray
 
 
 class Counted(NamedTuple):
@@ -125,13 +189,14 @@ class Fitted(NamedTuple):
     missing: NDArray[np.uint8] | None
     subset_column: IntArray | None
     subset: NDArray[np.int64] | None
+    of_class: int
 
     @classmethod
-    def of(cls, tree: Tree) -> Fitted:
-        """Return what is told of a tree."""
+    def of(cls, tree: Tree, of_class: int) -> Fitted:
+        """Return what is told of a tree of a class."""
         subset = None if tree.subset is None else tree.subset.view(np.int64)
         given = tree.feature, tree.threshold, tree.children, tree.value
-        return cls(*given, tree.missing, tree.subset_column, subset)
+        return cls(*given, tree.missing, tree.subset_column, subset, of_class)
 
     def tree(self, n_features: int) -> Tree:
         """Return the tree, of which nothing is known but where rows go, and what they get."""
@@ -177,34 +242,15 @@ class RoundShard:
     def __init__(
         self,
         columns: BinnedColumns,
-        y: FloatArray,
-        weight: FloatArray | None,
-        are_copies: bool,
-        most_copies: int,
-        loss: Loss,
-        bias: float,
+        y: Any,
+        weights: FloatArray | None,
+        exponent: int | None,
+        start: int,
         workers: Workers,
     ) -> None:
-        n = len(y)
-        listed = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
-        self._listed: IntArray = listed.astype(np.int32)
-        copies = int(weight.sum()) if are_copies and weight is not None else len(listed)
-        of_rows = Weights(weight, are_copies, len(listed), copies, most_copies, float(copies))
-        problem = Problem(
-            columns=columns,
-            labels=None,
-            label=_NO_ROWS,
-            weights=None,
-            names=None,
-            y=np.broadcast_to(0.0, n),
-        )
-        limits = CartLimits("squared", 1, 2, 1, 2, columns.n_features, "depth-first")
-        steps = Steps(1.0, np.inf, True, 0.0)
-        self._rounds = _Here(
-            problem, y, loss, of_rows, np.full(n, bias), limits, steps, None, workers
-        )
-        #: Of margins the least counts, of residuals the largest.
-        self._sign = -1.0 if loss.name in kernel.OF_MARGIN else 1.0
+        self._columns, self._truth, self._exponent = columns, y, exponent
+        self._given = self._weights = weights
+        self._start, self._workers = start, workers
         self._seen = 0
         self._has_slopes = self._has_words = False
         self._spans: list[tuple[int, int]] = []
@@ -214,16 +260,230 @@ class RoundShard:
 
     def masses(self, told: Sequence[Any]) -> Answer:
         """Do all that has not been done of what was told; answer the last question."""
-        new = told[self._seen :]
-        # Words, and what leaves gather, are of use in the tree that grows only.
-        last = max((k for k, one in enumerate(new) if isinstance(one, Packed)), default=0)
-        answer = None
-        for k, one in enumerate(new):
-            self._is_past = k < last
-            answer = self._DO[type(one)](self, one, k == len(new) - 1)
-        self._seen = len(told)
+        answer = self._do(told)
         assert answer is not None
         return answer
+
+    def _do(self, told: Sequence[Any]) -> Answer | None:
+        new = told[self._seen :]
+        # Words, and what leaves gather, are of use in the tree that grows only.
+        self._last = dict.fromkeys((Packed, Shares), -1)
+        self._last |= {type(one): k for k, one in enumerate(new)}
+        answer = None
+        for k, one in enumerate(new):
+            self._is_past = k < self._last[Packed]
+            self._is_old = k < self._last[Shares]
+            answer = self._DO[type(one)](self, one, k == len(new) - 1)
+        self._seen = len(told)
+        return answer
+
+    # ------------------------------------------------------------------ rows
+
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return self._columns.n_rows
+
+    def classes(self, n_classes: int) -> NDArray[Any]:
+        """Return the class of each row, 0 of a regression; `n_classes` of rows of weight 0."""
+        found = np.zeros(self._columns.n_rows) if self._exponent is not None else self._truth
+        found = found if self._given is None else np.where(self._given > 0, found, n_classes)
+        return found.astype(np.uint8 if n_classes < 256 else np.int32)
+
+    def truth(self, rows: IntArray) -> tuple[Any, FloatArray]:
+        """Return the classes or targets, and the weights, of the listed rows that are here."""
+        here = self._here(rows)
+        weight = np.ones(len(here)) if self._given is None else self._given[here]
+        truth = self._truth if self._exponent is None else self._numbers()
+        return truth[here], weight
+
+    def values(self, rows: IntArray) -> NDArray[Any]:
+        """Return what bins hold of the listed rows that are here."""
+        return values_in_bins(self._columns, self._here(rows))
+
+    def _here(self, rows: IntArray) -> IntArray:
+        first, last = np.searchsorted(rows, [self._start, self._start + self._columns.n_rows])
+        return rows[first:last] - self._start
+
+    def _numbers(self) -> FloatArray:
+        """Return the targets of a regression as given."""
+        return np.asarray(np.ldexp(self._truth, self._exponent))
+
+    def scanned(self, told: Sequence[Any], n_copies: int) -> tuple[Any, ...]:
+        """Return the codes, targets and weights of the rows that tell how trees grow."""
+        self._do(told)
+        used = None if self._weight is None else self._weight > 0
+        rows, codes = pairs.scanned_part(self._columns, used, n_copies)
+        return codes, self._y[rows], np.empty(0) if self._weight is None else self._weight[rows]
+
+    def _held(self, told: Held, _: bool) -> None:
+        n = self._columns.n_rows
+        self._weights = np.ones(n) if self._weights is None else self._weights.copy()
+        self._weights[self._here(told.rows)] = 0.0
+
+    def _used(self) -> NDArray[np.bool_]:
+        """Return which rows take part."""
+        return np.ones(self._columns.n_rows, bool) if self._weights is None else self._weights > 0
+
+    # ------------------------------------------------------------------ sums
+
+    def _asked(self, told: Asked, is_asked: bool) -> Answer | None:
+        if not is_asked:
+            return None
+        total, most = getattr(self, told.what)(*told.arguments)
+        return Answer(np.array(total, dtype=float), np.array(most, dtype=float))
+
+    def extent(self) -> _Found:
+        """Return the number of rows that take part, their greatest weight and minus the least."""
+        if self._weights is None:
+            return [float(self._columns.n_rows)], [1.0, -1.0]
+        some = self._weights[self._weights > 0]
+        return [float(len(some))], [some.max(initial=0.0), -some.min(initial=np.inf)]
+
+    def weight_sum(self, unit: float, scale: float) -> _Found:
+        """Return the sum of weights by `unit`, in units of 1 / scale."""
+        assert self._weights is not None
+        return [boost.scaled_sum(self._weights / unit, scale)], []
+
+    def weight_rest(self, greatest: float, unit: float) -> _Found:
+        """Return minus what `least_rest` does, of weights by the greatest."""
+        assert self._weights is not None
+        rest = least_rest(self._weights[self._weights > 0] / greatest, unit)
+        return [], [-np.inf if rest is None else -rest]
+
+    def copies(self, greatest: float, unit: float) -> _Found:
+        """Return how many copies of rows there are, most of one, and whether they are none."""
+        assert self._weights is not None
+        copies, are_copies = copies_of(self._weights / greatest, unit)
+        return [copies.sum()], [copies.max(), not are_copies]
+
+    def targets(self, least: float) -> _Found:
+        """Return how many targets are not 0; minus the first row, and the first below `least`."""
+        used, y = np.flatnonzero(self._used()), self._numbers()
+        low = used[y[used] < least]
+        return [np.count_nonzero(y[used])], [
+            -float(rows[0] + self._start) if len(rows) else -np.inf for rows in (used, low)
+        ]
+
+    def _values(self, name: str) -> FloatArray:
+        used = np.flatnonzero(self._used())
+        weight = np.ones(len(used)) if self._weight is None else self._weight[used]
+        return values_of(name, self._y[used], weight)
+
+    def exact_bound(self, name: str) -> _Found:
+        """Return `boost.sum_bound` of numbers to add up, see `row_sums`."""
+        most, terms = boost.sum_bound(self._values(name))
+        return [terms], [most]
+
+    def exact(self, name: str, scale: float) -> _Found:
+        """Return the sum of numbers in units of 1 / scale."""
+        return [boost.scaled_sum(self._values(name), scale)], []
+
+    def fine_bound(self, name: str) -> _Found:
+        """Return number, sum and size of numbers to add up."""
+        values = self._values(name)
+        return [float(len(values)), float(values.sum())], [np.abs(values).max(initial=0.0)]
+
+    def fine(self, name: str, most: float, n: int) -> _Found:
+        """Return the sums of `fine_parts`."""
+        return list(fine_parts(self._values(name), most, n)), []
+
+    def _row_losses(self) -> tuple[FloatArray, FloatArray | None]:
+        """Return the losses of decision values 0, and how many copies of each there are."""
+        value = LOSSES[self._loss].value(self._y, np.zeros(len(self._y)))
+        if self._weight is None:
+            return value, None
+        if self._are_copies:
+            return np.where(self._weight > 0, value, 0.0), self._weight
+        return np.where(self._weight > 0, self._weight * value, 0.0), None
+
+    def loss_bound(self) -> _Found:
+        """Return `boost.sum_bound` of the losses of decision values 0."""
+        most, terms = boost.sum_bound(*self._row_losses())
+        return [terms], [most]
+
+    def loss_sum(self, scale: float) -> _Found:
+        """Return the sum of the losses of decision values 0, in units of 1 / scale."""
+        value, copies = self._row_losses()
+        return [boost.scaled_sum(value, scale, copies)], []
+
+    # ------------------------------------------------------------------ rounds
+
+    def _weighed(self, told: Weighed, _: bool) -> None:
+        self._are_copies, self._weight = told.unit > 0, self._weights
+        if told.unit < 0:
+            self._weight = None
+        elif self._weights is not None:
+            self._weight = self._weights / told.greatest
+            if self._are_copies:
+                self._weight = np.rint(self._weight / told.unit)
+        y = self._truth.astype(np.float64) if self._exponent is None else self._numbers()
+        self._y: FloatArray = y if told.of_numbers or self._exponent is not None else 2.0 * y - 1.0
+
+    def _begun(self, told: Begun, _: bool) -> None:
+        weight, n = self._weight, len(self._y)
+        listed = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
+        self._listed: IntArray = listed.astype(np.int32)
+        copies = int(weight.sum()) if self._are_copies and weight is not None else len(listed)
+        counts = len(listed), copies, told.most_copies, float(copies)
+        self._loss, self._f = told.loss, np.repeat(told.bias[:, None], n, axis=1)
+        of_classes = told.loss == "softmax"
+        loss = LOSSES["logistic" if of_classes else told.loss]
+        problem = Problem(
+            columns=self._columns,
+            labels=None,
+            label=_NO_ROWS,
+            weights=None,
+            names=None,
+            y=np.broadcast_to(0.0, n),
+        )
+        limits = CartLimits("squared", 1, 2, 1, 2, self._columns.n_features, "depth-first")
+        self._rounds = _Here(
+            problem,
+            self._y,
+            loss,
+            Weights(weight, self._are_copies, *counts),
+            self._f[0],
+            limits,
+            Steps(1.0, np.inf, True, 0.0),
+            None,
+            self._workers,
+        )
+        self._residual: FloatArray | None = np.empty(self._f.shape) if of_classes else None
+        self._losses = np.empty(n if of_classes else 0)
+        #: Of margins the least counts, of residuals the largest.
+        self._sign = -1.0 if loss.name in kernel.OF_MARGIN and not of_classes else 1.0
+        # All that is known of rows is in these arrays now.
+        self._given = self._weights = None
+
+    def _shares(self, _: Shares, is_asked: bool) -> Answer | None:
+        if self._is_old:
+            return None
+        rounds, of_each = self._rounds, np.zeros((2, self._workers.n_threads, len(self._f)))
+        is_shared = len(self._y) >= 2 * rounds.share
+        softmax.shares(
+            self._f,
+            self._y,
+            self._weight,
+            self._are_copies,
+            rounds.per_limit,
+            self._residual,
+            self._losses,
+            of_each[0],
+            of_each[1],
+            self._workers.team if is_shared else 0,
+            rounds.share,
+        )
+        if not is_asked:
+            return None
+        most, terms = boost.sum_bound(self._losses, self._weight if self._are_copies else None)
+        return Answer(np.array([terms]), np.append(of_each.max(axis=1).ravel(), most))
+
+    def _lost(self, told: Losses, is_asked: bool) -> Answer | None:
+        if not is_asked:
+            return None
+        copies = self._weight if self._are_copies else None
+        total = boost.scaled_sum(self._losses, told.scale, copies)
+        return Answer(np.array([total]), _NO_NUMBERS)
 
     def _farthest(self, _: Farthest, is_asked: bool) -> Answer | None:
         if not is_asked:
@@ -245,11 +505,14 @@ class RoundShard:
 
     def _packed(self, told: Packed, is_asked: bool) -> Answer | None:
         arrays, n = self._rounds, len(self._listed)
-        self._spans = [(0, n)]
+        self._spans, self._class = [(0, n)], told.of_class
         arrays.n_listed, arrays.rows[:n] = n, self._listed
         self._has_words = not self._is_past
         if self._has_words:
-            if not self._has_slopes:
+            if self._residual is not None:
+                own = arrays.residual = self._residual[told.of_class]
+                arrays.y, arrays.f, arrays.loss_code = own, own, boost.OF_SHARES
+            elif not self._has_slopes:
                 kernel.slopes(arrays, 1.0)
             arrays.is_wide = told.is_wide
             if told.is_wide and not len(arrays.low):
@@ -290,6 +553,7 @@ class RoundShard:
         for (start, stop), n_below in zip(spans.tolist(), numbers[:k].tolist(), strict=True):
             middle = start + int(n_below)
             self._spans += [(start, middle), (middle, stop)]
+        ends = self._at_leaves(told.leaves) if len(told.leaves) else None
         if not is_asked:
             return None
         children = np.array(self._spans[first:], dtype=np.int64).reshape(k, 2, 2)[is_counted]
@@ -301,7 +565,10 @@ class RoundShard:
             numbers[k:].reshape(k, 2)[is_counted] = squares.reshape(-1, 2)
         of_side = children[np.arange(n_counted), told.counted[is_counted]]
         kernel.count(arrays, np.ascontiguousarray(of_side), masses)
-        return Answer(found, mixed)
+        if ends is None:
+            return Answer(found, mixed.ravel())
+        most = np.concatenate([mixed.ravel(), ends.most.ravel()])
+        return Answer(np.concatenate([found, ends.total]), most)
 
     def _counted(self, told: Counted, is_asked: bool) -> Answer | None:
         if not is_asked:
@@ -318,13 +585,16 @@ class RoundShard:
         return Answer(found, _NO_NUMBERS)
 
     def _gathered(self, told: Gathered, is_asked: bool) -> Answer | None:
-        self._leaves = self._spans_of(told.leaves)
+        found = self._at_leaves(told.leaves)
+        return found if is_asked else None
+
+    def _at_leaves(self, leaves: IntArray) -> Answer | None:
+        """Gather the rows of leaves; returns the bounds of their losses, weights and copies."""
+        self._leaves = self._spans_of(leaves)
         if self._is_past:
             return None
-        found = np.empty((len(told.leaves), 5))
+        found = np.empty((len(leaves), 5))
         kernel.gather(self._rounds, self._leaves, found)
-        if not is_asked:
-            return None
         found[:, 0] *= self._sign
         return Answer(found[:, 4], found[:, :4])
 
@@ -339,12 +609,18 @@ class RoundShard:
     def _fitted(self, told: Fitted, _: bool) -> None:
         rounds, rows = self._rounds, self._listed.astype(np.intp)
         tree = told.tree(len(rounds.codes))
-        rounds.f[rows] += tree.value[nodes_of_rows(tree, rounds.problem, rows)]
+        self._f[told.of_class][rows] += tree.value[nodes_of_rows(tree, rounds.problem, rows)]
 
     def _added(self, told: Added, _: bool) -> None:
-        kernel.add(self._rounds, self._leaves, told.value)
+        kernel.add(self._rounds, self._f[self._class], self._leaves, told.value)
 
     _DO: Mapping[type, Any] = {
+        Held: _held,
+        Asked: _asked,
+        Weighed: _weighed,
+        Begun: _begun,
+        Shares: _shares,
+        Losses: _lost,
         Farthest: _farthest,
         Slopes: _slopes,
         Sizes: _sizes,

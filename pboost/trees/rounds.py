@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -103,8 +104,7 @@ class Rounds:
         self.per_limit, self.parameter = 1.0 / loss.limit, next(iter(loss.parameters.values()), 0.0)
         self.more_loss = 0.0  # what the compiled loss leaves out
         if self.loss_code >= 0 and loss.kernel_at_0 is not None:
-            value = weight.sum(loss.value(y, np.zeros(n)))
-            self.more_loss = value - loss.kernel_at_0 * self.total
+            self.more_loss = self._left_out(weight)
         self.lanes = lanes_of(columns, self.n_threads, self.shares_lanes)
         share = SHARES.get(limits.growth)
         self._make_histograms(share is not None and share.depth < self.max_depth)
@@ -135,6 +135,11 @@ class Rounds:
         self._make_lists()
         self.steepest = self.most_curved = self.mean_loss = 0.0
         self.look()
+
+    def _left_out(self, weight: Weights) -> float:
+        """Return what the compiled loss leaves out of the sum of losses."""
+        value = self.loss.value(self.y, np.zeros(len(self.y)))
+        return weight.sum(value) - self.loss.kernel_at_0 * self.total
 
     def _make_histograms(self, of_level: bool) -> None:
         """Make places for the masses by bin of a node and of those that are smaller by halves.
@@ -283,6 +288,10 @@ class Rounds:
             boost.add_others(
                 self, grown.nodes, grown.children, grown.subset, np.flatnonzero(others)
             )
+
+    def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
+        """Add a tree of an earlier fit, given what returns its values at all rows."""
+        self.f += values(tree)
 
     def pay(self, grown: Grown, rows: IntArray) -> None:
         """Take what all rows pay for the columns of the tree just grown on the listed ones."""

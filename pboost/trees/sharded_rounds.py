@@ -1,10 +1,11 @@
-"""Rounds of boosting whose rows lie in several places: trees grow here, of what places send."""
+"""Rounds of boosting whose rows lie in partitions: trees grow here, from sums that these send."""
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +18,30 @@ from pboost.data.engines import Engine
 from pboost.data.training import Problem
 from pboost.growth.shard_trees import Answer
 from pboost.growth.tree import CartLimits, Grown
-from pboost.losses import Loss
+from pboost.losses import LOSSES, Loss
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees.pooling import open_nodes
 from pboost.trees.restraints import Restraints
 from pboost.trees.round_shards import (
     Added,
+    Asked,
     Counted,
     Farthest,
     Fitted,
     Gathered,
     Looked,
+    Losses,
     Packed,
     RoundShard,
+    Shares,
     Sizes,
     Slopes,
     Split,
     Tallied,
 )
 from pboost.trees.rounds import OPEN, Rounds
+from pboost.trees.softmax_rounds import ClassRounds
 from pboost.trees.steps import Steps
 from pboost.trees.weights import Weights
 from pboost.values import FloatArray, IntArray
@@ -45,30 +50,25 @@ from pboost.values import FloatArray, IntArray
 STEP = np.asarray(kernel.STEP).dtype
 
 
-class RowParts(Protocol):
-    """Rows of a sum of trees that lie in parts, wherever these are."""
+class Talk:
+    """What partitions have been told, and the engine that has them."""
 
-    def problem(self) -> Problem:
-        """Return the problem, whose columns have no rows."""
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.told = engine, list[Any]()
 
-    def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
-        """Return rows, numbered through all parts, or what is on the same side of edges of bins."""
+    def tell(self, what: Any) -> None:
+        """Tell all partitions, before the next question."""
+        self.told.append(what)
 
-    def scanned(self, weights: Weights) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-        """Return rows that tell how trees grow, see `pboost.trees.pairs`, and their codes."""
+    def ask(self, what: Any) -> Answer:
+        """Ask all partitions, and return what they answer together."""
+        self.told.append(what)
+        return RoundShard.merge(self.engine.masses(self.told))
 
-    def rounds(
-        self,
-        problem: Problem,
-        y: FloatArray,
-        loss: Loss,
-        weights: Weights,
-        bias: Any,
-        limits: CartLimits,
-        steps: Steps,
-        restraints: Restraints,
-    ) -> ShardedRounds:
-        """Return what grows one tree a round."""
+    def asked(self, what: str, *arguments: Any) -> tuple[list[float], list[float]]:
+        """Return sums, and greatest numbers, of all partitions, see `Asked`."""
+        found = self.ask(Asked(what, arguments))
+        return found.total.tolist(), found.most.tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class Halves:
     ----------
     key : ndarray of int32, shape (k,)
         The number that the partitions give the child below; the one above has the next.
-    counted : ndarray of int8, shape (k,)
+    counted : ndarray of int32, shape (k,)
         As of `Split`.
     n_below : ndarray of float64, shape (k,)
         Number of rows below.
@@ -92,7 +92,7 @@ class Halves:
     """
 
     key: IntArray
-    counted: NDArray[np.int8]
+    counted: IntArray
     n_below: FloatArray
     squares: FloatArray
     mixed: FloatArray
@@ -113,30 +113,29 @@ class Halves:
 
 
 class ShardedRounds(Rounds):
-    """Rounds of a fit whose rows an engine has; parameters as of `Rounds`.
+    """Rounds of a fit whose rows partitions have; parameters as of `Rounds`.
 
     Partitions are asked once for all nodes of a level. With a bound on the number of leaves, the
     nodes are split that would be split next if their children had no split.
     """
 
     shares_lanes = False
+    #: The class that trees are of, with softmax.
+    _class = 0
 
     def __init__(
         self,
-        engine: Engine,
+        talk: Talk,
         problem: Problem,
-        y: FloatArray,
         loss: Loss,
         weight: Weights,
         limits: CartLimits,
         steps: Steps,
         restraints: Restraints,
     ) -> None:
-        self._engine, self._told = engine, list[Any]()
-        self._sign = -1.0 if loss.name in kernel.OF_MARGIN else 1.0
-        super().__init__(
-            problem, y, loss, weight, np.empty(0), limits, steps, restraints, Workers(1)
-        )
+        self.talk, self._sign = talk, -1.0 if loss.name in kernel.OF_MARGIN else 1.0
+        case = problem, problem.y, loss, weight, np.empty(0), limits, steps
+        super().__init__(*case, restraints, Workers(1))
 
     def _slots(self, kept: int) -> tuple[int, int]:
         """Return places for masses, of nodes of a level if there is room, and one thread."""
@@ -147,16 +146,17 @@ class ShardedRounds(Rounds):
             wanted = 2 * min(self.max_leaves, n) + 2
         return max(least, min(wanted, kept)), 1
 
-    def ask(self, told: Any) -> Answer:
-        """Tell all partitions, and return what they answer together."""
-        self._told.append(told)
-        return RoundShard.merge(self._engine.masses(self._told))
+    def _left_out(self, weight: Weights) -> float:
+        """Return what the compiled loss leaves out of the sum of losses."""
+        (terms,), (most,) = self.talk.asked("loss_bound")
+        scale = boost.sum_scale(most, terms)
+        return self.talk.asked("loss_sum", scale)[0][0] / scale - self.total
 
     def look(self) -> None:
         """Have the derivatives of the decision values made, and find the mean loss."""
-        u, y, size = self.ask(Farthest()).most.tolist()
+        u, y, size = self.talk.ask(Farthest()).most.tolist()
         scale, most = kernel.loss_scale(self, self._sign * u, y, size)
-        found = self.ask(Slopes(scale))
+        found = self.talk.ask(Slopes(scale))
         self.steepest, self.most_curved = found.most.tolist()
         total = float(found.total[0]) / scale if np.isfinite(most) else most
         self.mean_loss = self.loss.reported * (total + self.more_loss) / self.total
@@ -166,7 +166,7 @@ class ShardedRounds(Rounds):
 
     def is_uneven(self) -> bool:
         """Return whether words leave too little of most gradients."""
-        large, some = self.ask(Sizes(self.steepest)).total.tolist()
+        large, some = self.talk.ask(Sizes(self.steepest)).total.tolist()
         return bool(100 * large < some)
 
     # ------------------------------------------------------------------ growth
@@ -174,9 +174,12 @@ class ShardedRounds(Rounds):
     def _begin(self, of_gradient: float, of_curvature: float) -> None:
         """Have words of rows made, in these units, and make the root."""
         self._wants_squares = len(self.subset) > 0 and self.level_smoothing > 0
-        found = self.ask(Packed(of_gradient, of_curvature, self.is_wide, self._wants_squares)).total
+        how = self.is_wide, self._wants_squares, self._class
+        found = self.talk.ask(Packed(of_gradient, of_curvature, *how)).total
         self.open = np.zeros((1, 1), dtype=OPEN)
         self._free = list(range(self.n_slots - 1, 0, -1))
+        #: What partitions have said of the leaves, if they have been asked with the last splits.
+        self._ends: Answer | None = None
         #: The numbers that partitions give nodes, and how many they have split.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
         boost.begin_counted(self, found[1:].reshape(1, -1), float(found[0]))
@@ -193,7 +196,7 @@ class ShardedRounds(Rounds):
             batch, waiting = self._next(waiting)
             if not len(batch):
                 break
-            opened = self._split(batch)
+            opened = self._split(batch, not len(waiting))
             threads.check_stop()
         if self.max_leaves:
             self._keep_best()
@@ -237,7 +240,7 @@ class ShardedRounds(Rounds):
         if len(lost):
             some = batch[lost]
             some["slot"] = [self._free.pop() for _ in lost]
-            found = self.ask(Counted(self._key[some["node"]])).total
+            found = self.talk.ask(Counted(self._key[some["node"]])).total
             self.open = some[None]
             boost.take_open_masses(self, found.reshape(len(some), -1))
             batch[lost] = some
@@ -287,18 +290,18 @@ class ShardedRounds(Rounds):
             self.node[name][nodes] = -1
         self.node["missing"][nodes], self.node["loss"][nodes] = 0, 0.0
 
-    def _split(self, batch: NDArray[Any]) -> NDArray[Any]:
-        """Split nodes; returns their children that may be split."""
+    def _split(self, batch: NDArray[Any], is_last: bool) -> NDArray[Any]:
+        """Split nodes, perhaps all that are left; returns their children that may be split."""
         is_counted = not self._is_pooled(batch)
-        found = self._halves(batch)
+        found = self._halves(batch, is_last and self.min_leaf <= 1 and not self.max_leaves)
         if not found.mixed[0, 0]:  # the root
             self._leave(batch["node"].astype(np.intp))
-            batch["n_below"] = -1
+            batch["n_below"], self._ends = -1, None
         while len(bad := self._too_small(batch, found)):
             some, rows = batch[bad], None
             if is_counted:
                 told = Tallied(self._key[some["node"]])
-                rows = self.ask(told).total.astype(np.int32)
+                rows = self.talk.ask(told).total.astype(np.int32)
             self._cut(some, False, rows)
             batch[bad] = some
             kept = bad[some["n_below"] >= 0]
@@ -308,8 +311,8 @@ class ShardedRounds(Rounds):
         is_split = batch["n_below"] >= 0
         return self._children(batch[is_split], found.take(is_split))
 
-    def _halves(self, batch: NDArray[Any]) -> Halves:
-        """Ask partitions to split nodes."""
+    def _halves(self, batch: NDArray[Any], is_last: bool = False) -> Halves:
+        """Ask partitions to split nodes; whether then, at the greatest depth, no other is open."""
         k, node = len(batch), self.node[batch["node"]]
         above = np.empty((k, MAX_BINS), dtype=np.uint8)
         self.open = batch[None]
@@ -319,14 +322,23 @@ class ShardedRounds(Rounds):
         sums[:, 1] = np.column_stack([batch["gradient"], batch["curvature"]])
         sums[:, 2] = sums[:, 0] - sums[:, 1]
         is_above = 2.0 * sums[:, 1, 1] > sums[:, 0, 1]
-        counted = np.where(node["depth"] + 1 < self.max_depth, is_above, -1).astype(np.int8)
+        counted = np.where(node["depth"] + 1 < self.max_depth, is_above, -1).astype(np.int32)
         told = self._key[batch["node"]], node["feature"].copy(), above, counted, sums
-        answer = self.ask(Split(*told, self._wants_squares))
         key = 2 * np.arange(self._n_split, self._n_split + k, dtype=np.int32) + 1
         self._n_split += k
-        n_below, squares, masses = np.split(answer.total, [k, 3 * k])
+        leaves = np.empty(0, dtype=np.int32)
+        if is_last and not (counted >= 0).any():
+            made = np.flatnonzero(self.node["feature"][: int(self.state["nodes"])] < 0)
+            children = (key[:, None] + np.arange(2, dtype=np.int32)).ravel()
+            leaves = np.concatenate([self._key[made], children])
+        answer, n = self.talk.ask(Split(*told, self._wants_squares, leaves)), len(leaves)
+        self._ends = None
+        if n:
+            self._ends = Answer(answer.total[-n:], answer.most[3 * k :].reshape(n, 4))
+        n_below, squares, masses = np.split(answer.total[: len(answer.total) - n], [k, 3 * k])
         masses = masses.reshape(int((counted >= 0).sum()), self.masses.shape[1])
-        return Halves(key, counted, n_below, squares.reshape(k, 2), answer.most, masses)
+        mixed = answer.most[: 3 * k].reshape(k, 3)
+        return Halves(key, counted, n_below, squares.reshape(k, 2), mixed, masses)
 
     def _too_small(self, batch: NDArray[Any], found: Halves) -> NDArray[np.intp]:
         """Return the nodes of a batch of which too few rows are on a side."""
@@ -371,7 +383,9 @@ class ShardedRounds(Rounds):
         nodes, steps = grown.nodes, self.steps
         made = np.flatnonzero(nodes["feature"][self.place] < 0)  # leaves, as nodes were made
         leaf = self.place[made]
-        found = self.ask(Gathered(self._key[made]))
+        found = self._ends
+        if found is None:
+            found = self.talk.ask(Gathered(self._key[made]))
         step = np.zeros(len(leaf), dtype=STEP)
         step["u"], step["y"], step["size"], step["heaviest"] = found.most.T
         step["u"] *= self._sign
@@ -380,19 +394,75 @@ class ShardedRounds(Rounds):
         most = min(steps.most, self.loss.limit)
         kernel.begin_steps(self, step, guess, steps.l2, most, steps.solved)
         is_open, sums = np.ones(len(leaf), dtype=np.uint8), np.zeros((len(leaf), 2))
+        if self.loss_code == boost.OF_SHARES and not steps.solved:  # words have enough bits
+            is_fine = nodes["curvature"][leaf] >= boost.FINE * found.total
+            step["at"][is_fine], is_open[is_fine] = np.clip(guess, -most, most)[is_fine], 0
         while is_open.any():
             some = np.flatnonzero(is_open).astype(np.int32)
             scale = np.column_stack([step["slope_scale"][some], step["bend_scale"][some]])
             raised = (step["is_raised"][some] > 0).astype(np.uint8)
-            sums[some] = self.ask(Looked(some, step["at"][some], raised, scale)).total
+            sums[some] = self.talk.ask(Looked(some, step["at"][some], raised, scale)).total
             kernel.take_looks(self, step, sums, is_open)
         nodes["mean"][leaf] = steps.rate * step["at"]
         self._leaf = leaf
 
     def add(self, grown: Grown, rows: IntArray) -> None:
         """Have the tree just grown added to the decision values."""
-        self._told.append(Added(grown.nodes["mean"][self._leaf]))
+        self.talk.tell(Added(grown.nodes["mean"][self._leaf]))
 
-    def add_fitted(self, tree: Tree) -> None:
+    def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
         """Have a tree of an earlier fit added to the decision values."""
-        self._told.append(Fitted.of(tree))
+        self.talk.tell(Fitted.of(tree, 0))
+
+
+class ShardedSoftmax(ClassRounds):
+    """Rounds of J trees whose rows partitions have; parameters as of `ShardedRounds`."""
+
+    def __init__(
+        self,
+        talk: Talk,
+        problem: Problem,
+        loss: Loss,
+        weight: Weights,
+        limits: CartLimits,
+        steps: Steps,
+        restraints: Restraints,
+        n_classes: int,
+    ) -> None:
+        super().__init__(n_classes, weight.total)
+        self._talk, self.f = talk, np.empty((n_classes, 0))
+        case = talk, problem, LOSSES["logistic"], weight, limits, self.halved(steps), restraints
+        self.take_one(ShardedOne(*case))
+        self.look()
+
+    def look(self) -> None:
+        """Have the gradients of all classes made, and find the mean loss."""
+        found = self._talk.ask(Shares())
+        self.steepest, self.most = found.most[:-1].reshape(2, -1)
+        scale = boost.sum_scale(float(found.most[-1]), float(found.total[0]))
+        self.mean_loss = float(self._talk.ask(Losses(scale)).total[0]) / scale / self.total
+
+    def take_class(self, k: int, n_rows: int) -> None:
+        """Have the next tree grown for a class."""
+        self.one.take_class(k, float(self.steepest[k]), float(self.most[k]))
+
+    def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
+        """Have a tree added to the decision values of a class."""
+        self.one.add(grown, rows)
+
+    def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
+        """Have the trees of a round of an earlier fit added to the decision values."""
+        for k, tree in enumerate(trees):
+            self._talk.tell(Fitted.of(tree, k))
+
+
+class ShardedOne(ShardedRounds):
+    """Rounds of one class of softmax at a time."""
+
+    def look(self) -> None:
+        """Gradients are those of all classes."""
+
+    def take_class(self, k: int, steepest: float, most_curved: float) -> None:
+        """Take over which class the next tree is of, and its largest derivatives."""
+        self._class, self.steepest, self.most_curved = k, steepest, most_curved
+        self._sign, self.loss_code = 1.0, boost.OF_SHARES

@@ -42,8 +42,88 @@ def check_room(n_labels: int, n_rows: int) -> None:
         ) from None
 
 
-class SoftmaxRounds:
-    """A fit of J trees a round, made by rounds of one tree.
+class ClassRounds:
+    """A fit of J trees a round, made by rounds of one tree, `one`.
+
+    Parameters
+    ----------
+    n_trees : int
+        J.
+    total : float
+        The sum of the weights.
+    """
+
+    one: Any
+    steepest: FloatArray
+    most: FloatArray
+
+    def __init__(self, n_trees: int, total: float) -> None:
+        self.n_trees, self.total, self.mean_loss = n_trees, total, 0.0
+
+    def halved(self, steps: Steps) -> Steps:
+        """Return the steps of one tree: both trees of two classes move the log odds."""
+        return steps._replace(rate=steps.rate * (0.5 if self.n_trees == 2 else 1.0))
+
+    def take_one(self, one: Any) -> None:
+        """Take over the rounds of one tree."""
+        self.one = one
+        one.per_round = self.n_trees
+
+    @property
+    def number(self) -> int:
+        """The number of the tree grown last."""
+        found: int = self.one.number
+        return found
+
+    @number.setter
+    def number(self, number: int) -> None:
+        self.one.number = number
+
+    def look(self) -> None:
+        """Find the gradients and the mean loss of the decision values as they are."""
+        raise NotImplementedError
+
+    def take_class(self, k: int, n_rows: int) -> None:
+        """Have the next tree grown for a class, of so many rows."""
+        raise NotImplementedError
+
+    def add_class(self, k: int, grown: Any, rows: IntArray) -> None:
+        """Add a tree, grown on the listed rows, to the decision values of a class."""
+        raise NotImplementedError
+
+    def grow(self, rows: IntArray) -> list[Any] | None:
+        """Grow the trees of a round on the listed rows and add them."""
+        found = []
+        for k in range(self.n_trees):
+            self.take_class(k, len(rows))
+            grown = self.one.grown(rows)
+            if grown is None:
+                return None
+            self.add_class(k, grown, rows)
+            found.append(grown)
+        self.look()
+        return found
+
+    def pay_given(self, trees: list[Tree]) -> None:
+        """Take what all rows pay for the columns of the trees of a round of an earlier fit."""
+        self.one.pay_given(trees)
+
+    def values(self, trees: list[Any]) -> FloatArray:
+        """Return what the nodes of the trees of a round add, 0 where they are no leaves."""
+        return np.concatenate([self.one.values(tree) for tree in trees])
+
+    def tree(self, trees: list[Any]) -> list[Tree]:
+        """Return the trees of a round as models."""
+        return [self.one.tree(tree) for tree in trees]
+
+    def forest(self, trees: list[list[Any]]) -> Forest:
+        """Return the trees of rounds as a model."""
+        found: Forest = self.one.forest(list(chain.from_iterable(trees)))
+        return found
+
+
+class SoftmaxRounds(ClassRounds):
+    """A fit of J trees a round, of rows in one table.
 
     Parameters
     ----------
@@ -70,32 +150,17 @@ class SoftmaxRounds:
         make: Callable[[FloatArray, Loss, Weights, FloatArray, Steps], Any],
         workers: threads.Workers | None = None,
     ) -> None:
+        super().__init__(len(f), weights.total)
         self.workers = threads.Workers(1) if workers is None else workers
-        self.label, self.f, self.n_trees = label, f, len(f)
+        self.label, self.f = label, f
         self.weight, self.are_copies = weights.of_rows, weights.are_copies
-        self.total = weights.total
         self.residual, self.loss = np.empty(f.shape), np.empty(len(label))
-        self.steepest, self.most = np.empty((2, len(f)))
         self.per_limit = 1.0 / LOSSES["logistic"].limit
-        self.mean_loss = 0.0
         self.look()
-        # Both trees of two classes move the log odds.
-        rate = steps.rate * (0.5 if len(f) == 2 else 1.0)
         # What these rounds find at first is of no use: they take gradients before each tree.
-        self.one = make(label, LOSSES["logistic"], weights, f[0], steps._replace(rate=rate))
-        self.one.per_round = self.n_trees
+        self.take_one(make(label, LOSSES["logistic"], weights, f[0], self.halved(steps)))
         self.roots = Roots(self.one) if isinstance(self.one, Rounds) else None
         self.pays = self.roots is not None and self.one.payments is not None
-
-    @property
-    def number(self) -> int:
-        """The number of the tree grown last."""
-        found: int = self.one.number
-        return found
-
-    @number.setter
-    def number(self, number: int) -> None:
-        self.one.number = number
 
     def look(self) -> None:
         """Find the gradients and the mean loss of the decision values as they are."""
@@ -119,40 +184,22 @@ class SoftmaxRounds:
         copies = self.weight if self.are_copies else None
         self.mean_loss = boost.exact_sum(self.loss, copies) / self.total
 
-    def grow(self, rows: IntArray) -> list[Any] | None:
-        """Grow the trees of a round on the listed rows and add them."""
-        found = []
-        for k in range(self.n_trees):
-            parts = self.residual[k], float(self.steepest[k]), float(self.most[k])
-            root = None if self.roots is None else self.roots.of(k, self, len(rows))
-            self.one.take(*parts, root)
-            grown = self.one.grown(rows)
-            if grown is None:
-                return None
-            self.one.f = self.f[k]
-            self.one.add(grown, rows)
-            if self.pays:
-                self.one.pay(grown, rows)
-            found.append(grown)
-        self.look()
-        return found
+    def take_class(self, k: int, n_rows: int) -> None:
+        """Have the next tree grown for a class, of so many rows."""
+        parts = self.residual[k], float(self.steepest[k]), float(self.most[k])
+        self.one.take(*parts, None if self.roots is None else self.roots.of(k, self, n_rows))
 
-    def pay_given(self, trees: list[Tree]) -> None:
-        """Take what all rows pay for the columns of the trees of a round of an earlier fit."""
-        self.one.pay_given(trees)
+    def add_class(self, k: int, grown: Any, rows: IntArray) -> None:
+        """Add a tree, grown on the listed rows, to the decision values of a class."""
+        self.one.f = self.f[k]
+        self.one.add(grown, rows)
+        if self.pays:
+            self.one.pay(grown, rows)
 
-    def values(self, trees: list[Any]) -> FloatArray:
-        """Return what the nodes of the trees of a round add, 0 where they are no leaves."""
-        return np.concatenate([self.one.values(tree) for tree in trees])
-
-    def tree(self, trees: list[Any]) -> list[Tree]:
-        """Return the trees of a round as models."""
-        return [self.one.tree(tree) for tree in trees]
-
-    def forest(self, trees: list[list[Any]]) -> Forest:
-        """Return the trees of rounds as a model."""
-        found: Forest = self.one.forest(list(chain.from_iterable(trees)))
-        return found
+    def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
+        """Add the trees of a round of an earlier fit, given what returns values at all rows."""
+        for f, tree in zip(self.f, trees, strict=True):
+            f += values(tree)
 
 
 class Roots:

@@ -11,21 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.bags import check_bag, make_bags
+from pboost.data.bags import check_bag
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
-from pboost.data.convert import Features
-from pboost.data.labels import weight_of_copy
 from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical
-from pboost.data.training import Problem
 from pboost.growth.step import Callback
-from pboost.growth.tree import CartLimits
 from pboost.growth.validation import GIVEN, held_share
 from pboost.losses import Loss, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
-from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pairs
 from pboost.trees.cart import (
@@ -34,13 +29,10 @@ from pboost.trees.cart import (
     fit_cart_problem,
     limits_of_problem,
 )
-from pboost.trees.exact_rounds import ExactRounds
-from pboost.trees.forest import nodes_of_rows
 from pboost.trees.loss_watch import LossWatch
 from pboost.trees.pooling import limits_of_growth, plain_comparisons
 from pboost.trees.restraints import (
     RESTRAINTS,
-    Restraints,
     draws_columns,
     l2_of,
     plain_interactions,
@@ -48,17 +40,12 @@ from pboost.trees.restraints import (
     read_restraints,
     refuse_restraints,
 )
-from pboost.trees.rounds import Rounds
-from pboost.trees.sharded_rounds import RowParts, ShardedRounds
-from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.steps import Steps, check_size
+from pboost.trees.steps import Steps
 from pboost.trees.sum_growth import SumGrowth
-from pboost.trees.targets import loss_of, targets_of, task_of_loss
-from pboost.trees.vector_rounds import VectorRounds
-from pboost.trees.weights import Weights, weights_of
+from pboost.trees.sum_rows import Growing, PartRows, RowParts, SumRows, TableRows
+from pboost.trees.targets import loss_of, task_of_loss
 from pboost.values import (
     Bar,
-    FloatArray,
     Progress,
     Seed,
     as_generator,
@@ -77,7 +64,7 @@ LEAF_STEPS = ("auto", "best", "newton")
 SUMS = ("auto", "packed", "wide")
 TREES = ("per-class", "one")
 #: Losses of which rows in partitions have sums.
-LOSSES_IN_PARTITIONS = ("exponential", "logistic", "probit", "squared", "poisson")
+LOSSES_IN_PARTITIONS = ("exponential", "logistic", "probit", "softmax", "squared", "poisson")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
 MAX_STEP = 4.0
 #: The options of a sum of trees that are those of `fit_cart`.
@@ -489,18 +476,18 @@ def begin_sum(
     leaf_step = _leaf_step(options["leaf_step"], loss)
     of_trees["task"] = options["task"]
     hold = held_share(held_out[0], data.generator, keeps_levels=given is not None)
+    rows: SumRows
     if parts is None:
         problem, limits, _, _ = fit_cart_problem(*data, hold, **of_trees)
+        rows = TableRows(problem, data.X, data.n_threads)
     else:
-        problem = parts.problem()
-        problem = problem if hold is None else problem.hold_out(hold)
-        limits = limits_of_problem(problem, data.generator, **of_trees)
+        rows = PartRows(parts, hold)
+        limits = limits_of_problem(rows.problem, data.generator, **of_trees)
+    problem = rows.problem
     if given is not None:
         check_labels(problem, given.labels)
-    labels, target = targets_of(problem, loss, data.y)
-    of_row = weight_of_copy(problem.weights)
-    values = None if parts is None else parts.values
-    watch = LossWatch(*held_out, problem, loss, data.generator, values)
+    labels = rows.take_targets(loss, data.y)
+    watch = LossWatch(*held_out, problem, loss, data.generator, rows.values)
     settings = {
         "builder": "fit_stagewise",
         "loss": str(loss),
@@ -516,27 +503,16 @@ def begin_sum(
         raise NotImplementedError(
             "monotone: expected None with softmax, whose probabilities do not follow one score"
         )
-    problem = problem.sorted_once(data.n_threads)
-    settings["growth"], limits = limits_of_growth(options, limits, problem, of_row, loss)
+    rows.sort_once()
+    growth = limits_of_growth(options, limits, rows.problem, rows.n_copies, loss)
+    settings["growth"], limits = growth
     if state is not None and draws(settings):
         settings["rng"] = state
+    growing = Growing(loss, limits, None, restraints, settings["trees"] == "one")
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
-        return SumFit(
-            problem,
-            target,
-            loss,
-            watch,
-            limits,
-            settings,
-            data,
-            given,
-            restraints,
-            of_row,
-            workers,
-            parts,
-            labels,
-        )
+        case = rows, growing, watch, settings, labels, workers
+        return SumFit(*case, data.generator, given)
 
 
 def _leaf_step(leaf_step: str, loss: Loss) -> str:
@@ -585,162 +561,63 @@ def draws(settings: Mapping[str, Any]) -> bool:
 
 
 class SumFit(SumGrowth):
-    """The trees of one fit so far, and the decision values that they give the training rows."""
+    """The trees of one fit so far, and the rounds that grow them on its rows."""
 
     def __init__(
         self,
-        problem: Problem,
-        y: FloatArray,
-        loss: Loss,
+        rows: SumRows,
+        growing: Growing,
         watch: LossWatch,
-        limits: CartLimits,
         settings: dict[str, Any],
-        data: FitData,
-        given: StagewiseModel | None,
-        restraints: Restraints,
-        of_row: float,
-        workers: Workers,
-        parts: RowParts | None,
         labels: NDArray[Any] | None,
+        workers: Workers,
+        generator: np.random.Generator,
+        given: StagewiseModel | None,
     ) -> None:
+        loss = growing.loss
         super().__init__(loss, watch, settings, labels, workers)
-        nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
-        self.problem = replace(problem, labels=None, label=np.empty(0, dtype=np.int32), y=nothing)
-        weight = watch.weight  # 0 for the rows held out
-        self.bags = make_bags(
-            weight, len(y), settings["bag"], False, data.generator, entries=problem.entries
-        )
-        self.rows = self.bags.rows
-        if problem.entries is not None:
-            self.rows = np.flatnonzero(weight > 0).astype(np.int32)
-        self.is_whole = self.bags.size == len(self.bags.rows)  # each tree is fitted to all rows
-        self.is_same = self.is_whole and not draws_columns(settings)  # and to all columns
-        unit = 1.0 if problem.weights is None else float(problem.weights.max())
-        is_binned = isinstance(problem.columns, BinnedColumns)
-        weights = weights_of(weight, of_row / unit if is_binned else None)
-        if given is None:
-            is_constant = settings["start"] == "constant"
-            if weights.are_copies and weights.of_rows is not None:
-                weight = weights.of_rows
-            self.bias = _constant(loss, y, weight, problem, is_constant)
-        else:
-            self.bias = given.bias
+        self.rows = rows
+        is_whole = rows.begin_bags(settings["bag"], generator)
+        self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
+        is_binned = isinstance(rows.problem.columns, BinnedColumns)
+        weights = rows.weights(is_binned)
+        is_constant = settings["start"] == "constant"
+        self.bias = rows.bias(loss, is_constant) if given is None else given.bias
         self.given = () if given is None else tuple(_by_rounds(given))
         self.made, self.n_made = None if given is None else given.trees, len(self.given)
-        self.features = data.X if isinstance(data.X, Features) else None
-        most = np.inf if settings["max_step"] is None else settings["max_step"]
-        unit = of_row if weights.are_copies else unit
+        unit = rows.of_row if weights.are_copies else rows.greatest
         is_held_back = is_binned and settings["task"] == "classification"
-        l2 = l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, of_row)
-        steps = Steps(
-            settings["learning_rate"],
-            most,
-            settings["leaf_step"] == "best",
-            l2 / unit,
-            settings["sums"],
+        l2 = l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, rows.of_row)
+        most = np.inf if settings["max_step"] is None else settings["max_step"]
+        rate, is_best = settings["learning_rate"], settings["leaf_step"] == "best"
+        growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
+        settings["growth"], limits = pairs.chosen(*growth, growing.limits)
+        growing = growing._replace(
+            limits=replace(limits, criterion="squared"),
+            steps=Steps(rate, most, is_best, l2 / unit, settings["sums"]),
+            restraints=growing.restraints.of_unit(unit),
         )
-        held = restraints.of_unit(unit)
-        every: Any = [problem.columns]
-        scan = partial(pairs.scanned, every) if parts is None else parts.scanned
-        growth = settings["growth"], scan, y, loss, weights, self.bias, limits
-        settings["growth"], limits = pairs.chosen(*growth)
-        limits = replace(limits, criterion="squared")
-        if parts is None:
-            self.rounds = self._rounds_here(limits, held, workers, y, weights, steps)
-        else:
-            case = self.problem, y, loss, weights, self.bias
-            self.rounds = parts.rounds(*case, limits, steps, held)
+        self.rounds = rows.rounds(growing, self.bias, workers)
         self.training_loss = [self.rounds.mean_loss]
         watch.begin(self.bias)
 
-    def _rounds_here(
-        self,
-        limits: CartLimits,
-        held: Restraints,
-        workers: Workers,
-        y: FloatArray,
-        weights: Weights,
-        steps: Steps,
-    ) -> Any:
-        """Return what grows the trees of a round on rows in one table."""
-        f = np.repeat(np.expand_dims(self.bias, -1), len(y), axis=-1)
-        make = partial(self._rounds, limits, held, workers)
-        if not self.loss.is_multiclass:
-            return make(y, self.loss, weights, f, steps)
-        kind = VectorRounds if self.settings["trees"] == "one" else SoftmaxRounds
-        return kind(y, weights, f, steps, make, workers)
-
-    def _rounds(
-        self,
-        limits: CartLimits,
-        held: Restraints,
-        workers: Workers,
-        y: FloatArray,
-        loss: Loss,
-        weights: Weights,
-        f: FloatArray,
-        steps: Steps,
-    ) -> Rounds | ExactRounds:
-        """Return what grows one tree a round."""
-        if isinstance(self.problem.columns, BinnedColumns):
-            return Rounds(self.problem, y, loss, weights, f, limits, steps, held, workers)
-        weight = np.broadcast_to(1.0, len(y)) if weights.of_rows is None else weights.of_rows
-        return ExactRounds(self.problem, y, loss, weight, f, limits, steps, workers.n_threads)
-
     def _refuse_first(self) -> None:
         """Raise ValueError for derivatives to which no first tree can be fitted."""
-        rows = np.flatnonzero(self.watch.weight > 0)
-        y, f = self.rounds.y[rows], self.rounds.f[rows]
-        check_size(self.loss, y, f, self.problem.given(rows))
+        self.rows.refuse_first(self.rounds)
         raise ValueError("loss: expected derivatives whose Newton steps are numbers, got others")
 
     def _next_tree(self, step: int) -> Any:
         """Return the tree of a step, that which is given or a new one; None where numbers end."""
         rounds = self.rounds
         if step > len(self.given):
-            if self.is_whole:
-                return rounds.grow(self.rows)
-            return rounds.grow(np.flatnonzero(self.bags.draw(step - 1)[0] > 0).astype(np.int32))
+            return rounds.grow(self.rows.listed(step - 1))
         found = self.given[step - 1]
         rounds.number += len(found) if isinstance(found, list) else 1
         if self.settings["prices"] is not None:
             rounds.pay_given(found if isinstance(found, list) else [found])
-        if isinstance(rounds, ShardedRounds):
-            rounds.add_fitted(found)
-        elif isinstance(found, list) and len(found) == len(rounds.f):
-            for k, tree in enumerate(found):
-                rounds.f[k] += self._values(tree)
-        else:
-            rounds.f += self._values(found[0] if isinstance(found, list) else found).T
+        rounds.add_fitted(found, self.rows.given_values)
         rounds.look()
         return found
-
-    def _values(self, tree: Tree) -> FloatArray:
-        """Return what a tree of another fit adds to the decision values of the rows."""
-        rows = np.arange(self.problem.n_rows)
-        if self.features is None:
-            found: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
-            return found
-        # Bins of other rows do not tell on which side of its thresholds rows lie.
-        found = tree.predict(self.features)[self.problem.given(rows)]
-        return found
-
-
-def _constant(
-    loss: Loss, y: FloatArray, weight: FloatArray, problem: Problem, is_constant: bool
-) -> float | FloatArray:
-    """Return the decision value before the first tree, of softmax those of the classes."""
-    if loss.is_multiclass:
-        assert problem.labels is not None
-        found = loss.constant(y, weight) if is_constant else np.zeros(len(problem.labels))
-        return np.asarray(found)
-    if not is_constant:
-        return 0.0
-    used = np.flatnonzero(weight > 0)
-    y, weight = y[used], weight[used]
-    if not is_of_package(loss):
-        check_size(loss, y, np.zeros(len(y)), problem.given(used))
-    return float(loss.constant(y, weight))
 
 
 def _by_rounds(model: StagewiseModel) -> Iterator[Any]:

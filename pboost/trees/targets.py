@@ -56,11 +56,18 @@ def targets_of(problem: Problem, loss: Loss, y: Any) -> tuple[NDArray[Any] | Non
             y.check_present()
         check_room(len(problem.labels), problem.n_rows)  # before work on each label
         return problem.labels, problem.label.astype(np.float64)
+    check_classes(problem.labels, loss, y)
+    return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0
+
+
+def check_classes(labels: NDArray[Any], loss: Loss, y: Any = None) -> None:
+    """Raise ManyClassesError if there are more classes than a loss compares."""
+    if loss.is_multiclass:
+        return
     try:
         if isinstance(y, SoftLabels):
             y.check_two()
-        refuse_many(problem.labels)
+        refuse_many(labels)
     except ManyClassesError as error:
         error.message += '; loss="softmax" takes more'
         raise
-    return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0

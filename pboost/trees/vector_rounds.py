@@ -150,6 +150,10 @@ class VectorRounds(SoftmaxRounds):
         self.look()
         return [grown]
 
+    def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
+        """Add the tree of a round of an earlier fit, given what returns its values at all rows."""
+        self.f += values(trees[0]).T
+
     # ------------------------------------------------------------------ words
 
     def _begin(self, rows: IntArray) -> FloatArray:

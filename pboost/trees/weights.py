@@ -57,6 +57,13 @@ class Weights:
         return boost.exact_sum(np.where(self.of_rows > 0, self.of_rows * values, 0.0))
 
 
+def copies_of(weight: FloatArray, unit: float) -> tuple[FloatArray, bool]:
+    """Return weights as numbers of copies in a unit, and whether they are such."""
+    copies = np.rint(weight / unit)
+    are_near = np.abs(weight / unit - copies) <= 1e-9
+    return copies, bool((are_near & ((copies > 0) | (weight == 0))).all())
+
+
 def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
     """Return weights for rounds.
 
@@ -67,9 +74,8 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
     if (weight == 1).all():
         return Weights(None, False, used, used, 1, float(used))
     if unit is not None:
-        copies = np.rint(weight / unit)
-        are_near = np.abs(weight / unit - copies) <= 1e-9
-        if copies.max() <= MOST_OF_ROW and (are_near & ((copies > 0) | (weight == 0))).all():
+        copies, are_copies = copies_of(weight, unit)
+        if copies.max() <= MOST_OF_ROW and are_copies:
             total, most = int(copies.sum()), int(copies.max())
             return Weights(copies, True, used, total, most, float(total))
     return Weights(weight, False, used, used, 1, boost.exact_sum(weight))

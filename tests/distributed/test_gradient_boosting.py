@@ -174,8 +174,11 @@ class Forgetful:
     def close(self):
         """Nothing is held."""
 
+    def ask(self, what, *arguments):
+        return [getattr(shard, what)(*arguments) for shard in self.make()]
+
     def masses(self, told):
-        if self.rng.random() < 0.05:
+        if self.rng.random() < 0.25:
             self.shards = self.make()
         return [shard.masses(told) for shard in self.shards]
 
@@ -242,7 +245,7 @@ def test_callbacks_are_told_of_every_step():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"loss": "softmax"}, NotImplementedError, "loss: softmax needs all rows in one place"),
+        ({"loss": "absolute"}, NotImplementedError, "loss: absolute needs all rows in one place"),
         ({"loss": "hinge"}, NotImplementedError, "loss: hinge"),
         ({"loss": pb.losses.Huber(2.0)}, NotImplementedError, "loss: huber"),
         ({"loss": "log"}, ValueError, "loss: expected one of"),
@@ -281,5 +284,29 @@ def test_labels_and_numbers_that_do_not_go_with_the_loss():
     three = [np.arange(len(part)) % 3 for part in labels]
     with pytest.raises(ValueError, match=r"y: expected two|softmax"):
         fit_parted("fit_stagewise", X, three, loss="logistic")
+    assert fit_parted("fit_stagewise", X, three, steps=2).loss.name == "softmax"
     with pytest.raises(ValueError, match="poisson"):
         fit_parted("fit_stagewise", X, [part - 1.5 for part in labels], loss="poisson")
+
+
+def of_classes(table, n_classes=3, seed=0):
+    """Return the table with several classes in place of two."""
+    columns, y, weight = table
+    noise = np.random.default_rng(seed).integers(0, n_classes, len(y))
+    return columns, np.where(np.arange(len(y)) % 3 == 0, noise, (y == y[0]) * 1), weight
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+@pytest.mark.parametrize("name", TABLES)
+def test_classes_of_softmax(name, n_classes, tmp_path):
+    table = of_classes(TABLES[name], n_classes)
+    for n_parts in (1, 3):
+        whole, parted = both(table, n_parts, tmp_path, loss="softmax", steps=3)
+        assert parted == whole, n_parts
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_with_softmax(options, tmp_path):
+    table = of_classes(TABLES["categories, weights"])
+    whole, parted = both(table, 3, tmp_path, loss="softmax", **{**OPTIONS[options], "steps": 3})
+    assert parted == whole
