@@ -84,7 +84,7 @@ cdef struct Tree:
     const int64_t* cells
     Py_ssize_t n_codes
     # If rows are elsewhere: which node of the tree ahead each node is, -1 if its rows are here; and
-    # the tree ahead, see `Ahead` in growth/shard_trees.py. Else NULL.
+    # the tree ahead, see `Ahead` in growth/ahead.py. Else NULL.
     int32_t* ahead_of
     const Node* ahead
     const int64_t* ahead_mass

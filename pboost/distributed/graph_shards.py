@@ -27,6 +27,7 @@ from pboost.data.engines import (
     exact_parts,
     exact_sum,
     merge,
+    scaled_sum,
     shared_scale,
     sum_of_weights,
 )
@@ -145,9 +146,7 @@ class Shard:
         And whether all weights are still positive.
         """
         assert self._given is not None
-        weight = np.ldexp(self._given, -exponent)
-        fixed = np.empty(self._n, dtype=np.int64)
-        return int(reweight.to_fixed(weight, 2.0**shift, fixed)), bool((weight > 0).all())
+        return scaled_sum(self._given, slice(None), exponent, shift)
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the weights to those before the first cut, times ``2**-exponent``.

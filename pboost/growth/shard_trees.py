@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pboost._core import grow, node_sums
 from pboost._core.votes import VoteRule
-from pboost.data.columns import GROUP, MAX_BINS, BinnedColumns, to_fixed_point
+from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
 from pboost.data.engines import (
     Engine,
@@ -32,13 +32,11 @@ from pboost.data.engines import (
 )
 from pboost.data.special_columns import most_bins
 from pboost.data.training import Problem, TrainingData
-from pboost.growth.tree import NODE, CartArrays, CartLimits, TreeArrays
-from pboost.models.sides import WORDS
+from pboost.growth.ahead import KNOWN, Ahead
+from pboost.growth.tree import CartArrays, CartLimits, TreeArrays
 from pboost.threads import CELLS_PER_CALL, Workers, check_stop
 from pboost.values import INT32_MAX, FloatArray, IntArray
 
-#: As in `_core/_grower.pxd`: below this mass the weights of a node are made anew.
-LEAST_MASS = 2.0**40
 #: Bytes of the histograms that are kept for later, of one tree.
 MOST_KEPT = 1 << 28
 #: A node is sent as its rows if these have at most so many bytes, or at most this share of those of
@@ -48,7 +46,6 @@ FEW_BYTES, FEW_SHARE = 1 << 16, 1.0
 ROW_BYTES = 16
 _NO_NUMBERS, _NO_TOTAL = np.empty(0), np.empty(0, dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int32)
-_KNOWN, _NO_SPLIT = grow.AHEAD["known"], grow.AHEAD["no split"]
 #: Columns, classes or targets, and weights of a shard, and the number of classes.
 Given: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
 
@@ -89,7 +86,7 @@ class SentRows(NamedTuple):
     """
 
     tree: int
-    count: NDArray[np.int64]
+    sizes: NDArray[np.int64]
     codes: NDArray[np.uint8]
     y: NDArray[Any]
     weight: FloatArray
@@ -423,99 +420,6 @@ def _sent(asking: Asking, answered: Answered) -> list[Splits | Query] | None:
         return None
 
 
-class Ahead(TreeArrays):
-    """Nodes that are split by the sums of histograms before growth reaches them, level by level.
-
-    They are numbered in the order in which they are split.
-
-    Attributes
-    ----------
-    below : ndarray of int64, shape (nodes, masses)
-        Masses of each node as the split of its parent makes them.
-    centre : ndarray of float64, shape (nodes,)
-        Of regressions, the numbers that the moments of each node are about.
-    state : ndarray of uint8, shape (nodes,)
-        Whether the split is known, see `pboost._core.grow.AHEAD`.
-    stored : ndarray of int64, shape (nodes,)
-        Where the rows of a node are stored here, -1 if they are not.
-    number : ndarray of int32, shape (nodes,)
-        The number of the node in growth, -1 if that has not reached it.
-    """
-
-    def __init__(self, of: TreeArrays) -> None:
-        vars(self).update(vars(of))
-        self.rule, d = None, len(of.best)
-        self.best, self.picked = np.empty(d), np.arange(d, dtype=np.int32)
-        self.to_pay = np.empty_like(of.to_pay)
-        width = of.mass.shape[1]
-        self.node = np.zeros(0, dtype=NODE)
-        self.mass = self.below = np.zeros((0, width), dtype=np.int64)
-        self.subset = np.zeros((0, WORDS), dtype=np.uint64)
-        self.state = np.zeros(0, dtype=np.uint8)
-        self.centre = np.zeros(0)
-        self.stored, self.number = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
-        self.counter = np.zeros((), dtype=of.counter.dtype)
-        self.counter["nodes"] = self.counter["leaves"] = 1
-        self.make_room(64)
-        for name in ("feature", "child", "missing", "parent"):
-            self.node[name][0] = -1
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes so far."""
-        return int(self.counter["nodes"])
-
-    def make_room(self, n: int) -> None:
-        """Make places for so many nodes in all."""
-        if n <= len(self.node):
-            return
-        for name in ("node", "mass", "below", "subset", "centre", "state", "stored", "number"):
-            old = getattr(self, name)
-            kind = -1 if name in ("stored", "number") else 0
-            new = np.zeros((2 * n, *old.shape[1:]), dtype=old.dtype)
-            if kind:
-                new[...] = kind
-            new[: len(old)] = old
-            setattr(self, name, new)
-
-    def sizes(self, nodes: IntArray) -> IntArray:
-        """Return the numbers of rows at nodes."""
-        found: IntArray = self.node["stop"][nodes] - self.node["start"][nodes]
-        return found
-
-    def may_split(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """Return which nodes are going to be searched, as the grower decides."""
-        limits, node = self.limits, self.node[nodes]
-        least = max(limits.min_split, 2 * limits.min_leaf)
-        is_open = (node["pure"] == 0) & (node["depth"] < limits.depth)
-        return is_open & (self.sizes(nodes) >= least)
-
-    def are_light(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """Return of which nodes the weights have become small."""
-        mass = self.mass[nodes]
-        return (mass.sum(axis=1) if self.n_classes else mass[:, 0]).astype(float) < LEAST_MASS
-
-    def impurity(self, nodes: IntArray) -> FloatArray:
-        """Return by how much splits can lower the Gini impurity, or the squared error, of nodes."""
-        if not self.n_classes:
-            return np.array(self.node["loss"][nodes])
-        mass = np.ldexp(self.mass[nodes], -self.node["shift"][nodes][:, None])
-        total = mass.sum(axis=1)
-        return np.asarray(total - (mass * mass).sum(axis=1) / total)
-
-    def note_pure(self, nodes: IntArray) -> None:
-        """Note which nodes have rows of one class only."""
-        self.node["pure"][nodes] = (self.mass[nodes] > 0).sum(axis=1) < 2
-
-    def split(self, nodes: IntArray, cells: list[NDArray[np.int64]]) -> NDArray[np.uint8]:
-        """Search nodes, and split those that can be; returns the sides of codes."""
-        self.make_room(self.n_nodes + 2 * len(nodes) + 2)
-        side = np.zeros((len(nodes), MAX_BINS), dtype=np.uint8)
-        grow.split_ahead(self, nodes, self.number[nodes], cells, side)
-        self.state[nodes] = np.where(self.node["child"][nodes] < 0, _NO_SPLIT, _KNOWN)
-        return side
-
-
 class ShardedArrays(TreeArrays):
     """The arrays of a tree whose rows shards have; `n` are those of positive weight.
 
@@ -557,19 +461,34 @@ class ShardedArrays(TreeArrays):
         self._untold: list[Splits] = []
 
     def _make_store(self) -> None:
-        """Make the places for rows that are sent; pages that are not written are never taken."""
-        n, n_classes = self.n, self.n_classes
+        """Make the places for rows that are sent, none yet, and the scratch of the grower."""
+        n_classes = self.n_classes
         self.n_stored = 0
-        self.codes = np.empty((len(self.best), n), dtype=np.uint8)
-        self.label = np.empty(n if n_classes else 0, dtype=np.int32)
-        self.y = np.empty(0 if n_classes else n)
-        self.weight, self.fixed = np.empty(n), np.empty(n, dtype=np.int64)
-        self.moment = np.empty((0 if n_classes else n, 2), dtype=np.int64)
-        self.rows, self.spare = np.empty(n, dtype=np.int32), np.empty(self._few, dtype=np.int32)
+        self.codes = np.empty((len(self.best), 0), dtype=np.uint8)
+        self.label, self.y = _NO_ROWS, _NO_NUMBERS
+        self.weight, self.fixed = _NO_NUMBERS, _NO_TOTAL
+        self.moment = np.empty((0, 2), dtype=np.int64)
+        # Pages that are never written are never taken from the system.
+        self.rows, self.spare = (np.empty(n, dtype=np.int32) for n in (self.n, self._few))
         self.side = np.empty(0, dtype=np.uint8)
         packed = self._few * (1 if n_classes == 2 else 2 * (not n_classes))
         self.packed = np.empty(packed, dtype=np.int64)
         self.work = np.zeros(grow.work_size(n_classes), dtype=np.int64)
+
+    def _make_room(self, n: int) -> None:
+        """Make places for so many rows in all."""
+        if n <= (room := len(self.weight)):
+            return
+        room = min(max(n, 2 * room), self.n)
+        of_rows = ("label",) if self.n_classes else ("y", "moment")
+        for name in ("weight", "fixed", *of_rows):
+            old = getattr(self, name)
+            new = np.empty((room, *old.shape[1:]), dtype=old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        codes = np.empty((len(self.codes), room), dtype=np.uint8)
+        codes[:, : self.n_stored] = self.codes[:, : self.n_stored]
+        self.codes = codes
 
     def begin(self, cells: NDArray[np.int64] | None = None) -> Asking:
         """Make the root, of which the histogram may be known."""
@@ -612,7 +531,7 @@ class ShardedArrays(TreeArrays):
             self._kept[at] = answered.totals(*self._shape)
         nodes = self._next_nodes(at)
         side = ahead.split(nodes, [self._kept[node] for node in nodes.tolist()])
-        is_split = ahead.state[nodes] == _KNOWN
+        is_split = ahead.state[nodes] == KNOWN
         split = nodes[is_split]
         if len(split):
             child, feature = ahead.node["child"][split], ahead.node["feature"][split]
@@ -753,8 +672,8 @@ class ShardedArrays(TreeArrays):
         squares = self._query("squares", large, numbers)
         answered = yield self._told([squares, self._query_cells(wanted)])
         found = answered.totals(len(large), 4)
-        for k, one in enumerate(large.tolist()):
-            node_sums.end_moments(ahead, one, *ends[k].tolist(), of_squares[k], found[k])
+        for k, (least, most) in enumerate(ends.tolist()):
+            node_sums.end_moments(ahead, int(large[k]), least, most, of_squares[k], found[k])
         cells = answered.totals(len(wanted), *self._shape)
         self._kept.update(zip(wanted.tolist(), cells, strict=True))
 
@@ -778,12 +697,13 @@ class ShardedArrays(TreeArrays):
         if not len(nodes):
             return
         size = self.ahead.sizes(nodes)
-        start, total = self.n_stored, int(size.sum())
+        start, stop = self.n_stored, self.n_stored + int(size.sum())
         self.ahead.stored[nodes] = start + np.cumsum(size) - size
-        self.n_stored = start + total
-        places = np.concatenate([np.repeat(np.arange(len(nodes)), one.count) for one in sent])
+        self._make_room(stop)
+        self.n_stored = stop
+        places = np.concatenate([np.repeat(np.arange(len(nodes)), one.sizes) for one in sent])
         order = np.argsort(places, kind="stable")
-        to = slice(start, self.n_stored)
+        to = slice(start, stop)
         self.codes[:, to] = np.concatenate([one.codes for one in sent], axis=1)[:, order]
         of_rows = self.label if self.n_classes else self.y
         of_rows[to] = np.concatenate([one.y for one in sent])[order]

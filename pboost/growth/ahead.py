@@ -1,0 +1,113 @@
+"""Nodes of a tree on partitions that are split before growth reaches them, level by level.
+
+Growth takes splits in its own order, one node at a time; what a node and its children are like does
+not depend on the order. So the nodes of a level are split together, and growth finds them here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import grow
+from pboost.data.columns import MAX_BINS
+from pboost.growth.tree import COUNTER, NODE, TreeArrays
+from pboost.models.sides import WORDS
+from pboost.values import FloatArray, IntArray
+
+#: As in `_core/_grower.pxd`: below this mass the weights of a node are made anew.
+LEAST_MASS = 2.0**40
+KNOWN, NO_SPLIT = grow.AHEAD["known"], grow.AHEAD["no split"]
+
+
+class Ahead(TreeArrays):
+    """Nodes that are split by the sums of histograms before growth reaches them, level by level.
+
+    They are numbered in the order in which they are split.
+
+    Attributes
+    ----------
+    below : ndarray of int64, shape (nodes, masses)
+        Masses of each node as the split of its parent makes them.
+    centre : ndarray of float64, shape (nodes,)
+        Of regressions, the numbers that the moments of each node are about.
+    state : ndarray of uint8, shape (nodes,)
+        Whether the split is known, see `pboost._core.grow.AHEAD`.
+    stored : ndarray of int64, shape (nodes,)
+        Where the rows of a node are stored here, -1 if they are not.
+    number : ndarray of int32, shape (nodes,)
+        The number of the node in growth, -1 if that has not reached it.
+    """
+
+    def __init__(self, of: TreeArrays) -> None:
+        vars(self).update(vars(of))
+        self.rule, d = None, len(of.best)
+        self.best, self.picked = np.empty(d), np.arange(d, dtype=np.int32)
+        self.to_pay = np.empty_like(of.to_pay)
+        width = of.mass.shape[1]
+        self.node = np.zeros(0, dtype=NODE)
+        self.mass = self.below = np.zeros((0, width), dtype=np.int64)
+        self.subset = np.zeros((0, WORDS), dtype=np.uint64)
+        self.state = np.zeros(0, dtype=np.uint8)
+        self.centre = np.zeros(0)
+        self.stored, self.number = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self.counter = np.zeros((), dtype=COUNTER)
+        self.counter["nodes"] = self.counter["leaves"] = 1
+        self.make_room(64)
+        for name in ("feature", "child", "missing", "parent"):
+            self.node[name][0] = -1
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes so far."""
+        return int(self.counter["nodes"])
+
+    def make_room(self, n: int) -> None:
+        """Make places for so many nodes in all."""
+        if n <= len(self.node):
+            return
+        for name in ("node", "mass", "below", "subset", "centre", "state", "stored", "number"):
+            old = getattr(self, name)
+            kind = -1 if name in ("stored", "number") else 0
+            new = np.zeros((2 * n, *old.shape[1:]), dtype=old.dtype)
+            if kind:
+                new[...] = kind
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+    def sizes(self, nodes: IntArray) -> IntArray:
+        """Return the numbers of rows at nodes."""
+        found: IntArray = self.node["stop"][nodes] - self.node["start"][nodes]
+        return found
+
+    def may_split(self, nodes: IntArray) -> NDArray[np.bool_]:
+        """Return which nodes are going to be searched, as the grower decides."""
+        limits, node = self.limits, self.node[nodes]
+        least = max(limits.min_split, 2 * limits.min_leaf)
+        is_open = (node["pure"] == 0) & (node["depth"] < limits.depth)
+        return is_open & (self.sizes(nodes) >= least)
+
+    def are_light(self, nodes: IntArray) -> NDArray[np.bool_]:
+        """Return of which nodes the weights have become small."""
+        mass = self.mass[nodes]
+        return (mass.sum(axis=1) if self.n_classes else mass[:, 0]).astype(float) < LEAST_MASS
+
+    def impurity(self, nodes: IntArray) -> FloatArray:
+        """Return by how much splits can lower the Gini impurity, or the squared error, of nodes."""
+        if not self.n_classes:
+            return np.array(self.node["loss"][nodes])
+        mass = np.ldexp(self.mass[nodes], -self.node["shift"][nodes][:, None])
+        total = mass.sum(axis=1)
+        return np.asarray(total - (mass * mass).sum(axis=1) / total)
+
+    def note_pure(self, nodes: IntArray) -> None:
+        """Note which nodes have rows of one class only."""
+        self.node["pure"][nodes] = (self.mass[nodes] > 0).sum(axis=1) < 2
+
+    def split(self, nodes: IntArray, cells: list[NDArray[np.int64]]) -> NDArray[np.uint8]:
+        """Search nodes, and split those that can be; returns the sides of codes."""
+        self.make_room(self.n_nodes + 2 * len(nodes) + 2)
+        side = np.zeros((len(nodes), MAX_BINS), dtype=np.uint8)
+        grow.split_ahead(self, nodes, self.number[nodes], cells, side)
+        self.state[nodes] = np.where(self.node["child"][nodes] < 0, NO_SPLIT, KNOWN)
+        return side
