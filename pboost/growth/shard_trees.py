@@ -559,7 +559,7 @@ class ShardedArrays(TreeArrays):
         if limits.features < len(self.best):
             known = known[ahead.number[known] >= 0]
         known = known[(-ahead.impurity(known)).argsort(kind="stable")]
-        most = min(limits.leaves - int(self.counter["leaves"]), self._most_kept)
+        most = min(limits.leaves - int(self.counter["leaves"]), self._most_kept // 2)
         return np.concatenate([np.array([at], dtype=np.int32), known[: max(most - 1, 0)]])
 
     def _query(self, what: str, nodes: IntArray, numbers: FloatArray | None = None) -> Query:
@@ -602,7 +602,7 @@ class ShardedArrays(TreeArrays):
             return
         answered = yield self._told([self._query("rows", sent), self._query_cells(asked)])
         self._store(sent, answered.rows(self.tree))
-        cells = dict(zip(asked.tolist(), answered.totals(len(asked), *self._shape), strict=True))
+        cells = self._cells_of(asked, answered)
         for large, small in differences:
             if small not in cells:
                 cells[small] = self._cells_of_stored(small)
@@ -674,8 +674,12 @@ class ShardedArrays(TreeArrays):
         found = answered.totals(len(large), 4)
         for k, (least, most) in enumerate(ends.tolist()):
             node_sums.end_moments(ahead, int(large[k]), least, most, of_squares[k], found[k])
-        cells = answered.totals(len(wanted), *self._shape)
-        self._kept.update(zip(wanted.tolist(), cells, strict=True))
+        self._kept.update(self._cells_of(wanted, answered))
+
+    def _cells_of(self, nodes: IntArray, answered: Answered) -> dict[int, NDArray[np.int64]]:
+        """Return the histograms of nodes, each in memory of its own."""
+        cells = answered.totals(len(nodes), *self._shape)
+        return {node: one.copy() for node, one in zip(nodes.tolist(), cells, strict=True)}
 
     def _refine(self, nodes: IntArray) -> Asking:
         """Make the weights of nodes anew, so that their sums are large."""
