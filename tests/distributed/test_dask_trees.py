@@ -65,6 +65,11 @@ FITS = {
         (TWO + RNG.normal(size=N)) * 1e3,
         {"task": "regression", "min_leaf": 12, "max_depth": 4},
     ),
+    "sum of classes, rows held out": (
+        "fit_stagewise",
+        TWO + (np.nan_to_num(X[:, 2]) > 0),
+        {"steps": 3, "validation": 0.3, "rng": 0},
+    ),
 }
 
 
@@ -294,7 +299,7 @@ REFUSED = {
         "for two classes",
     ),
     "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
-    "softmax": ("fit_stagewise", TWO, {"loss": "softmax"}, NotImplementedError, "loss"),
+    "loss": ("fit_stagewise", TWO, {"loss": "hinge"}, NotImplementedError, "loss"),
     "edges": ("fit_cart", TWO, {"edges": "all"}, ValueError, "edges"),
 }
 
