@@ -53,6 +53,14 @@ def test_rounded_are_whole_numbers_near_what_was_given():
     assert pairs.rounded(np.zeros(3), None, True)[2] == 0
 
 
+def looked_at(columns, numbers, copies):
+    """Return the numbers of the rows that are looked at, and their codes."""
+    weights = weights_of(copies, 1.0)
+    rows, codes = pairs.scanned_part(columns, copies > 0, weights.n_copies)
+    codes, found, _ = pairs.limited(codes, numbers[rows] * 1.0, None, weights.n_copies)
+    return found, codes
+
+
 def test_rows_are_taken_by_what_is_in_them(monkeypatch):
     monkeypatch.setattr(pairs, "LEAST_ROWS", 10)
     rng = np.random.default_rng(0)
@@ -61,18 +69,17 @@ def test_rows_are_taken_by_what_is_in_them(monkeypatch):
         X = np.round(rng.uniform(0, values, (n, 3)))
         copies = rng.integers(0, 3, n).astype(float)
         columns = pb.bin_columns(X)
-        found, codes = pairs.scanned([columns], weights_of(copies, 1.0))
+        found, codes = looked_at(columns, np.arange(n), copies)
         expected = twin.rows_of_scan(columns.codes, copies, most)
         assert found.tolist() == expected
         assert np.array_equal(codes, columns.codes[:, found])
         assert (len(found) > 0) == (values > 1)
-        parts = np.split(np.arange(n, dtype=np.int32), [n // 3])
-        both = [columns.select(rows) for rows in parts]
-        again, codes = pairs.scanned(both, weights_of(copies, 1.0))
-        assert again.tolist() == expected
-        assert np.array_equal(codes, columns.codes[:, found])
+        order = rng.permutation(n).astype(np.int32)
+        again, codes = looked_at(columns.select(order), order, copies[order])
+        assert sorted(again.tolist()) == expected
+        assert np.array_equal(codes, columns.codes[:, again.astype(int)])
     monkeypatch.setattr(pairs, "MOST_WORK", 80)
-    assert len(pairs.scanned([columns], weights_of(copies, 1.0))[0]) == 0
+    assert len(looked_at(columns, np.arange(n), copies)[0]) == 0
 
 
 def test_hashes_are_those_of_the_twin():
