@@ -12,15 +12,11 @@ from pboost.values import FloatArray
 
 
 class RowSums(Protocol):
-    """Sums of `values_of` over all rows, whatever their order.
+    """Sums of `values_of` over all rows, whatever their order."""
 
-    Attributes
-    ----------
-    n_classes : int
-        Number of classes whose numbers are targets.
-    """
-
-    n_classes: int
+    @property
+    def n_classes(self) -> int:
+        """Number of classes whose numbers are targets."""
 
     def exact(self, name: str) -> float:
         """Return the sum of numbers >= 0."""
@@ -47,7 +43,12 @@ class TableSums:
     """`RowSums` of rows in one table."""
 
     def __init__(self, y: FloatArray, weight: FloatArray, n_classes: int = 0) -> None:
-        self._y, self._weight, self.n_classes = y, weight, n_classes
+        self._y, self._weight, self._n_classes = y, weight, n_classes
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes whose numbers are targets."""
+        return self._n_classes
 
     def exact(self, name: str) -> float:
         """Return the sum of numbers >= 0."""

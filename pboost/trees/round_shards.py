@@ -306,6 +306,7 @@ class RoundShard:
 
     def _numbers(self) -> FloatArray:
         """Return the targets of a regression as given."""
+        assert self._exponent is not None
         return np.asarray(np.ldexp(self._truth, self._exponent))
 
     def scanned(self, told: Sequence[Any], n_copies: int) -> tuple[Any, ...]:
@@ -458,6 +459,7 @@ class RoundShard:
     def _shares(self, _: Shares, is_asked: bool) -> Answer | None:
         if self._is_old:
             return None
+        assert self._residual is not None
         rounds, of_each = self._rounds, np.zeros((2, self._workers.n_threads, len(self._f)))
         is_shared = len(self._y) >= 2 * rounds.share
         softmax.shares(

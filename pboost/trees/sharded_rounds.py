@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ class Halves:
     mixed: FloatArray
     masses: FloatArray
 
-    def replace(self, nodes: NDArray[np.intp], more: Halves) -> None:
+    def put(self, nodes: NDArray[np.intp], more: Halves) -> None:
         """Replace what is known of some nodes."""
         place = np.cumsum(self.counted >= 0) - 1
         self.masses[place[nodes[more.counted >= 0]]] = more.masses
@@ -107,9 +107,11 @@ class Halves:
 
     def take(self, is_taken: NDArray[np.bool_]) -> Halves:
         """Return what is known of some nodes."""
-        masses = self.masses[is_taken[self.counted >= 0]] if not is_taken.all() else self.masses
+        if is_taken.all():
+            return self
+        masses = self.masses[is_taken[self.counted >= 0]]
         names = ("key", "counted", "n_below", "squares", "mixed")
-        return Halves(*(getattr(self, name)[is_taken] for name in names), masses)
+        return replace(self, masses=masses, **{k: getattr(self, k)[is_taken] for k in names})
 
 
 class ShardedRounds(Rounds):
@@ -306,7 +308,7 @@ class ShardedRounds(Rounds):
             batch[bad] = some
             kept = bad[some["n_below"] >= 0]
             if len(kept):
-                found.replace(kept, self._halves(batch[kept]))
+                found.put(kept, self._halves(batch[kept]))
             is_counted = True
         is_split = batch["n_below"] >= 0
         return self._children(batch[is_split], found.take(is_split))

@@ -508,7 +508,17 @@ def begin_sum(
     settings["growth"], limits = growth
     if state is not None and draws(settings):
         settings["rng"] = state
-    growing = Growing(loss, limits, None, restraints, settings["trees"] == "one")
+    is_held_back = (
+        isinstance(rows.problem.columns, BinnedColumns) and options["task"] == "classification"
+    )
+    steps = Steps(
+        rate,
+        np.inf if most is None else most,
+        leaf_step == "best",
+        l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, rows.of_row),
+        settings["sums"],
+    )
+    growing = Growing(loss, limits, steps, restraints, settings["trees"] == "one")
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
         case = rows, growing, watch, settings, labels, workers
@@ -579,22 +589,17 @@ class SumFit(SumGrowth):
         self.rows = rows
         is_whole = rows.begin_bags(settings["bag"], generator)
         self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
-        is_binned = isinstance(rows.problem.columns, BinnedColumns)
-        weights = rows.weights(is_binned)
+        weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
         is_constant = settings["start"] == "constant"
         self.bias = rows.bias(loss, is_constant) if given is None else given.bias
         self.given = () if given is None else tuple(_by_rounds(given))
         self.made, self.n_made = None if given is None else given.trees, len(self.given)
         unit = rows.of_row if weights.are_copies else rows.greatest
-        is_held_back = is_binned and settings["task"] == "classification"
-        l2 = l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, rows.of_row)
-        most = np.inf if settings["max_step"] is None else settings["max_step"]
-        rate, is_best = settings["learning_rate"], settings["leaf_step"] == "best"
         growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
         settings["growth"], limits = pairs.chosen(*growth, growing.limits)
         growing = growing._replace(
             limits=replace(limits, criterion="squared"),
-            steps=Steps(rate, most, is_best, l2 / unit, settings["sums"]),
+            steps=growing.steps._replace(l2=growing.steps.l2 / unit),
             restraints=growing.restraints.of_unit(unit),
         )
         self.rounds = rows.rounds(growing, self.bias, workers)

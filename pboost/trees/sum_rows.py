@@ -57,16 +57,17 @@ class SumRows(Protocol):
     ----------
     problem : Problem
         Columns, labels and rows held out; of rows in partitions no others.
-    values : callable or None
-        Returns rows that are held out, by their numbers, whose decision values are not here.
     of_row, greatest : float
         The weight of a row, see `weight_of_copy`, and the greatest weight, 1 without weights.
     """
 
     problem: Problem
-    values: Callable[[NDArray[np.intp]], NDArray[Any]] | None
     of_row: float
     greatest: float
+
+    @property
+    def values(self) -> Callable[[NDArray[np.intp]], NDArray[Any]] | None:
+        """Return what returns rows, by their numbers, if decision values are not here."""
 
     def take_targets(self, loss: Loss, y: Any) -> NDArray[Any] | None:
         """Take over what a loss compares with; returns the labels."""
@@ -264,8 +265,8 @@ class PartRows:
         labels, ask = self.problem.labels, self._talk.engine.ask
         n_classes = 1 if labels is None else len(labels)
         code = np.concatenate(ask("classes", n_classes))
-        classes = [np.flatnonzero(code == k).astype(np.int32) for k in range(n_classes)]
-        rows = hold_out(classes, hold.share, hold.generator)
+        classes: list[Any] = [np.flatnonzero(code == k).astype(np.int32) for k in range(n_classes)]
+        rows: Any = hold_out(classes, hold.share, hold.generator)
         self._talk.tell(Held(rows))
         found = zip(*ask("truth", rows), strict=True)
         truth, weights = (np.concatenate(of) for of in found)
