@@ -328,14 +328,14 @@ def _labels(labels: NDArray[Any] | None) -> int:
 def _code(walk: Walk) -> int:
     """Return the bytes of code."""
     part, n = walk.exits, walk.n_scores
-    if walk.vote is None:
+    if not walk.is_graph:
         chosen = TREES if len(walk.root) > 1 else TREE
     else:
-        chosen = CHAIN if walk.is_chain and walk.vote.shape[-1] == 1 else GRAPH
+        chosen = CHAIN if walk.is_chain and walk.added.shape[-1] == 1 else GRAPH
     small, large, several = SMALL_SETS, SETS, SEVERAL + EACH * n
     if part is not None:
         chosen = LEAVING_TREES
-        if walk.vote is not None:
+        if walk.is_graph:
             chosen = LEAVING_CHAIN if walk.is_chain else LEAVING_GRAPH
         small, large = LEAVING_SMALL_SETS, LEAVING_SETS
         several = LEAVING_FEW if n <= FEW else LEAVING_SEVERAL + EACH * n

@@ -9,20 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.indicators import Indicators
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.values import FloatArray, IntArray
-
-
-class Levels(NamedTuple):
-    """Columns of zeros and ones for the levels of categories, among those of numbers.
-
-    Number k is 1 where column ``column[k]`` of the row has this level, else 0; of ``level[k] = -1``
-    the column itself.
-    """
-
-    column: IntArray
-    level: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +33,7 @@ class Tests:
         The sets: level b is in one where bit ``b % 8`` of byte ``b // 8`` is set.
     inputs : Projections or Separators, or None
         The sums of columns that are compared, None where columns are.
-    levels : Levels or None
+    levels : Indicators or None
         The columns that are added up, where they are not those of the row.
     """
 
@@ -53,7 +43,7 @@ class Tests:
     set_number: IntArray
     member: NDArray[np.uint8]
     inputs: Projections | Separators | None = None
-    levels: Levels | None = None
+    levels: Indicators | None = None
 
     def __len__(self) -> int:
         return len(self.column)
@@ -105,10 +95,8 @@ class Walk:
         The node to which each exit leads; below 0 it leads out, in trees to leaf ``-1 - next``.
     root : ndarray of int32, shape (trees,)
         The first node of each walk, or a leaf likewise; -1: there is none.
-    vote : ndarray, shape (n, 2, K), or None
-        What the exits of a graph add; None of trees.
-    leaf : ndarray, shape (leaves, K), or None
-        What the leaves of trees add; None of graphs.
+    added : ndarray, shape (n, 2, K) or (leaves, K)
+        What the exits of a graph add, or the leaves of trees.
     start : ndarray, shape (J,)
         The numbers to which this is added. Walk t adds to those from ``K * t mod J`` on.
     after : ndarray of float64, shape (J,), or None
@@ -124,8 +112,7 @@ class Walk:
     tests: Tests
     next: IntArray
     root: IntArray
-    vote: NDArray[Any] | None
-    leaf: NDArray[Any] | None
+    added: NDArray[Any]
     start: NDArray[Any]
     after: FloatArray | None = None
     divisor: int = 1
@@ -138,18 +125,16 @@ class Walk:
         return 1 if self.lead else len(self.start)
 
     @property
-    def added(self) -> NDArray[Any]:
-        """What is added on the way, of exits (n, 2, K) or of leaves (n, K)."""
-        found = self.leaf if self.vote is None else self.vote
-        assert found is not None
-        return found
+    def is_graph(self) -> bool:
+        """Whether exits add, not leaves."""
+        return self.added.ndim == 3
 
     @property
     def is_chain(self) -> bool:
         """Whether both exits of each node lead to the node after it."""
         n = len(self.tests)
         after = np.append(np.arange(1, n), -1)[:n]
-        return self.vote is not None and bool((self.next == after[:, None]).all())
+        return self.is_graph and bool((self.next == after[:, None]).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +154,7 @@ class Affine:
         Constants and factors.
     fill : ndarray of float64, shape (leaves, n) or (1, n)
         What missing values count as.
-    levels : Levels or None
+    levels : Indicators or None
         As of `Tests`.
     scaled : tuple of two ndarray of float64, shape (n,), or None
         What is subtracted from a value, and what the difference is divided by.
@@ -181,7 +166,7 @@ class Affine:
     column: IntArray | None
     coefficient: FloatArray
     fill: FloatArray
-    levels: Levels | None
+    levels: Indicators | None
     scaled: tuple[FloatArray, FloatArray] | None = None
     absent: NDArray[np.bool_] | None = None
 

@@ -83,6 +83,33 @@ static double pboost_below(double v)
     return of.number;
 }
 
+/* Classes without a row in a leaf stay below the others: their functions are constants, of which the
+   lesser holds, that or the number just below the least of the others. */
+static void pboost_lower(const uint8_t *absent, int n, double *h)
+{
+    const double most = 0x1.fffffffffffffp1023;
+    double least = most;
+    for (int k = 0; k < n; k++) if (!absent[k] && h[k] < least) least = h[k];
+    least = least > -most ? pboost_below(least) : -most;
+    for (int k = 0; k < n; k++) if (absent[k] && h[k] > least) h[k] = least;
+}
+
+static double pboost_clip(double v, double most)
+{
+    return v < -most ? -most : v > most ? most : v;
+}
+
+/* The logarithms of the shares of their sum, equal ones if that is 0. */
+static void pboost_log_shares(const double *p, int n, double least, double *h)
+{
+    double sum = 0.0;
+    for (int k = 0; k < n; k++) sum += p[k];
+    for (int k = 0; k < n; k++) {
+        h[k] = pboost_log(sum > 0.0 ? p[k] / sum : 1.0 / n);
+        if (h[k] < least) h[k] = least;
+    }
+}
+
 /* The probabilities of two labels by log odds; that of the label predicted is the larger. */
 static void pboost_odds(double v, int above, double *p)
 {

@@ -15,7 +15,7 @@ from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.data.table import column_label, first_unlike
-from pboost.export.c_form import Affine, Exits, Levels, Maps, Members, Part, Tests, Walk
+from pboost.export.c_form import Affine, Exits, Maps, Members, Part, Tests, Walk
 from pboost.export.c_print import LINKS
 from pboost.models.base import Averaged
 from pboost.models.calibrated import CalibratedModel
@@ -36,6 +36,8 @@ from pboost.values import FloatArray
 
 #: With more labels sums of shares are not in the order of the labels.
 MOST_SHARES = 7
+#: The arrays of a `TreeSum` that are tests of nodes.
+TESTS = ("feature", "threshold", "missing", "level_set")
 
 
 def part_of(model: Any) -> Part:
@@ -56,13 +58,7 @@ def _(model: HypothesisSum) -> tuple[Part, str]:
     )
 
 
-def _levels_of(model: Any) -> Levels | None:
-    """Return what stands for the levels of categories where columns are added up."""
-    found = indicators_of(model.table)
-    return None if found is None else Levels(found.column, found.level)
-
-
-def _tests(found: dict[str, Any], inputs: Any = None, levels: Levels | None = None) -> Tests:
+def _tests(found: dict[str, Any], inputs: Any = None, levels: Any = None) -> Tests:
     """Return the tests of nodes whose arrays are called as those of a `TreeSum`."""
     n, missing = len(found["feature"]), found["missing"]
     above = np.zeros(n, dtype=np.bool_) if missing is None else missing.astype(np.bool_)
@@ -89,12 +85,13 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
         raise NotImplementedError(
             f"model: nodes that compare {type(inputs).__name__} are not exported to C"
         )
-    found = tests_of(graph, np.arange(n))
-    tests = _tests(found, inputs, _levels_of(graph)) if adds_up else _tests(found)
+    found = tests_of(graph, np.arange(n, dtype=np.int32))
+    tests = _tests(found, inputs, indicators_of(graph.table)) if adds_up else _tests(found)
     root = np.array([0 if n else -1], dtype=np.int32)
     vote, bias = graph.vote.reshape(n, 2, k), np.asarray(graph.bias, dtype=np.float64)
-    walk = Walk(tests, graph.next, root, vote, None, np.atleast_1d(bias))
-    return walk, "half log odds" if k == 1 else "softmax"
+    return Walk(
+        tests, graph.next, root, vote, np.atleast_1d(bias)
+    ), "half log odds" if k == 1 else "softmax"
 
 
 def _of_trees(trees: TreeSum, **end: Any) -> Walk:
@@ -102,14 +99,12 @@ def _of_trees(trees: TreeSum, **end: Any) -> Walk:
     is_leaf = trees.feature == LEAF
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
     inner = np.flatnonzero(~is_leaf)
-    names = ("feature", "threshold", "missing", "level_set")
-    arrays = {name: getattr(trees, name) for name in names}
+    arrays = {name: getattr(trees, name) for name in TESTS}
     found = {name: None if array is None else array[inner] for name, array in arrays.items()}
     return Walk(
         _tests({**found, "sets": trees.sets}),
         number[trees.children[inner] + trees.start[inner, None]],
         number[trees.root[:-1]],
-        None,
         trees.value[is_leaf],
         np.zeros(trees.n_values),
         **end,
@@ -163,7 +158,7 @@ def _(model: EarlyExitModel) -> tuple[Part, str]:
             f"model: early exits of shares of more than {MOST_SHARES} labels are not exported to "
             "C; model.model can be exported as a whole"
         )
-    if walk.vote is None:
+    if not walk.is_graph:
         each = len(walk.root) // model.model.n_joints
         joints = each * np.arange(model.model.n_joints)
     else:
@@ -190,7 +185,7 @@ def _sum(model: Any, constant: float, factor: FloatArray, fill: Any, scale: Any 
         used.astype(np.int32),
         np.append(constant, factor[used])[None, None],
         fill[None],
-        _levels_of(model),
+        indicators_of(model.table),
         None if scale is None else (fill, scale[used]),
     )
 
@@ -211,7 +206,9 @@ def _(model: ProbitTree) -> tuple[Part, str]:
     means, walk = means_of(model), _of_trees(trees_of(model.partition))
     fill = np.zeros((1, model.n_added)) if means is None else means
     absent = (model.taken == NO_ROW) & (model.n_functions > 1)
-    return Affine(walk, None, model.coefficient, fill, _levels_of(model), absent=absent), "probit"
+    return Affine(
+        walk, None, model.coefficient, fill, indicators_of(model.table), absent=absent
+    ), "probit"
 
 
 # Models of models

@@ -225,12 +225,10 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
     if is_moved:
         zero = zero + whole[:, 0].sum(axis=0)
         whole = np.stack([np.zeros_like(whole[:, 0]), whole[:, 1] - whole[:, 0]], axis=1)
-    votes = whole.astype(np.int32)
     walk = replace(
         part,
         tests=_on_grid(part.tests, grid),
-        vote=None if part.vote is None else votes,
-        leaf=None if part.leaf is None else votes,
+        added=whole.astype(np.int32),
         start=zero.astype(np.int32),
         after=None,
         divisor=1,
@@ -290,7 +288,7 @@ def _most(part: Walk, added: FloatArray) -> tuple[float, int]:
     """Return the largest sum of sizes that is added on the way of a row, and of how many."""
     size = np.abs(added).max(axis=-1, initial=0.0)
     n = len(part.tests)
-    if part.vote is None:
+    if not part.is_graph:
         turns = len(part.start) // part.added.shape[-1]
         largest = _largest_leaves(part, size).reshape(-1, turns).sum(axis=0)
         return float(largest.max()), len(part.root) // turns
@@ -349,9 +347,8 @@ def single_part(part: Part, votes: str) -> Any:
 
 def _votes_as(walk: Walk, change: Any) -> Walk:
     """Return a walk with its votes, and what they are added to, changed."""
-    names = ("vote", "leaf", "start", "after")
-    found = {name: getattr(walk, name) for name in names}
-    return replace(walk, **{k: None if v is None else change(v) for k, v in found.items()})
+    after = None if walk.after is None else change(walk.after)
+    return replace(walk, added=change(walk.added), start=change(walk.start), after=after)
 
 
 def _rounded(values: Any) -> Any:
@@ -499,7 +496,7 @@ def leave_walk(walk: Walk, rows: NDArray[Any]) -> LeftRows:
         return here[~is_sure]
 
     here = np.arange(n)
-    if walk.vote is None:
+    if not walk.is_graph:
         width = walk.added.shape[-1]
         for t, root in enumerate(walk.root.tolist()):
             if t in joints:
@@ -516,7 +513,7 @@ def leave_walk(walk: Walk, rows: NDArray[Any]) -> LeftRows:
             here = np.sort(np.append(here[~is_asked], go_on(here[is_asked], 0)))
             node = at[here]
             exit_, at[here] = _step(walk, node, rows[here])
-            total[here] += walk.vote[node, exit_]
+            total[here] += walk.added[node, exit_]
             end.append(here[at[here] < 0])
             here = here[at[here] >= 0]
         here = np.concatenate(end)
@@ -556,7 +553,7 @@ def _plain(value: NDArray[Any]) -> NDArray[Any]:
 def _value_after(walk: Walk, total: NDArray[Any], t: int) -> NDArray[Any]:
     """Return the values (n, J) of sums after t trees; of whole numbers and of graphs, the sums."""
     part = walk.exits
-    if part is not None and (walk.vote is not None or part.unit):
+    if part is not None and (walk.is_graph or part.unit):
         return total
     if walk.after is not None:
         total = walk.after + total

@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.indicators import Indicators
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
-from pboost.export.c_form import Affine, Exits, Levels, Maps, Members, Part, Tests, Walk
+from pboost.export.c_form import Affine, Exits, Maps, Members, Part, Tests, Walk
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
 from pboost.values import shown
 
@@ -40,15 +41,8 @@ WIDTH = 100
 #: Whole numbers below are shorter as decimals.
 SHORT = 1000
 #: The types of numbers.
-TYPES = {
-    "float64": "double",
-    "float32": "float",
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-    "int16": "int16_t",
-    "uint16": "uint16_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
+TYPES = {"float64": "double", "float32": "float"} | {
+    f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 _PLAIN = frozenset(map(ord, " !#$%&'()*+,-./:;<=>@[]^_`{|}~")) | frozenset(
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -152,21 +146,6 @@ PLAIN = ("identity", "shares")
 Lines: TypeAlias = "str | bool | Sequence[Lines] | None"
 
 
-class Table(NamedTuple):
-    """A constant table, which is written in the end."""
-
-    name: str
-    values: NDArray[Any]
-
-    def __str__(self) -> str:
-        return table(self.name, self.values)
-
-    @property
-    def n_bytes(self) -> int:
-        """The room it takes; an empty one has a number that nobody reads."""
-        return max(self.values.size, 1) * self.values.itemsize
-
-
 @dataclass(slots=True)
 class Code:
     """A C file in the making.
@@ -179,19 +158,19 @@ class Code:
         Type of the values of a row, and of decision values.
     takes_missing : bool
         Whether values may be missing.
-    blocks : list of Table and str
-        Tables and functions so far.
+    blocks : list
+        Tables, which are written in the end, and functions so far.
     """
 
     prefix: str
     value: str
     total: str
     takes_missing: bool
-    blocks: list[Table | str] = field(default_factory=list)
+    blocks: list[tuple[str, NDArray[Any]] | str] = field(default_factory=list)
 
     def table(self, name: str, values: NDArray[Any]) -> None:
         """Add a table."""
-        self.blocks.append(Table(name, values))
+        self.blocks.append((name, values))
 
     def function(self, head: str, *body: Lines) -> None:
         """Add a function, given the lines of its body."""
@@ -213,8 +192,14 @@ class Code:
 
     @property
     def n_bytes(self) -> int:
-        """The room that all tables take."""
-        return sum(block.n_bytes for block in self.blocks if isinstance(block, Table))
+        """The room that all tables take; an empty one has a number that nobody reads."""
+        tables = (block[1] for block in self.blocks if not isinstance(block, str))
+        return sum(max(values.size, 1) * values.itemsize for values in tables)
+
+    @property
+    def text(self) -> str:
+        """What is made so far."""
+        return "\n\n".join(b if isinstance(b, str) else table(*b) for b in self.blocks)
 
 
 def function(head: str, *body: Lines) -> str:
@@ -236,8 +221,9 @@ def _laid(body: Sequence[Lines], indent: str) -> Iterator[str]:
 def _write_tests(code: Code, name: str, tests: Tests) -> None:
     """Add the function ``name_above(x, i)``: the exit of a row at node i."""
     is_set = tests.set_number >= 0
+    has_sets = bool(is_set.any())
     has_sides = code.takes_missing and bool(tests.above.any()) and tests.inputs is None
-    factor = SET if is_set.any() else SIDE if has_sides else 1
+    factor = SET if has_sets else SIDE if has_sides else 1
     number = factor * tests.column.astype(np.int64)
     number += (factor > 1) * tests.above + (SET // 2) * is_set
     threshold = np.where(is_set, tests.set_number, tests.threshold)
@@ -247,7 +233,7 @@ def _write_tests(code: Code, name: str, tests: Tests) -> None:
     if tests.inputs is not None:
         _write_inputs(code, name, tests)
         value = f"{name}_input(x, {name}_column[i])"
-    if is_set.any():
+    if has_sets:
         code.table(f"{name}_set", tests.member)
     missing = "c & 1 ? !(v <= t) : v > t"
     if code.value == "int16_t":
@@ -255,7 +241,7 @@ def _write_tests(code: Code, name: str, tests: Tests) -> None:
     body: Lines = [
         f"const int c = {name}_column[i];",
         f"const {code.value} v = x[c / {factor}], t = {name}_threshold[i];",
-        is_set.any()
+        has_sets
         and [
             "if (c & 2) {",
             (
@@ -273,7 +259,7 @@ def _write_tests(code: Code, name: str, tests: Tests) -> None:
     code.function(f"int {name}_above(const {code.value} *x, int i)", body)
 
 
-def _write_columns(code: Code, name: str, levels: Levels | None) -> str:
+def _write_columns(code: Code, name: str, levels: Indicators | None) -> str:
     """Return what reads column j that is added up, as a double; NaN where it is missing."""
     if levels is None:
         return "x[{}]"
@@ -337,7 +323,7 @@ def _write_walk(code: Code, name: str, walk: Walk) -> None:
     """
     n, part, first, end = len(walk.start), walk.exits, list[Lines](), list[Lines]()
     # Values that are not the sums so far.
-    is_valued = part is not None and walk.vote is None and not part.unit
+    is_valued = part is not None and not walk.is_graph and not part.unit
     sums = "s" if walk.lead or is_valued else "h"
     if len(walk.tests) or part is not None:
         _write_tests(code, name, walk.tests)
@@ -357,16 +343,16 @@ def _write_walk(code: Code, name: str, walk: Walk) -> None:
         sums == "s" and f"{code.total} s[{n}];",
         part is not None and "int j = 0;",
         [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(walk.start)],
-        _tree_lines(code, name, walk, sums, first)
-        if walk.vote is None
-        else _graph_lines(code, name, walk, first),
+        _graph_lines(code, name, walk, first)
+        if walk.is_graph
+        else _tree_lines(code, name, walk, sums, first),
         end,
     ]
     if part is None:
         code.sums(name, *lines)
     else:
-        kind, end = ("int", "return j;") if part.unit else ("double", "return 1.0;")
-        code.sums(name, *lines, end, kind=kind, called="leave")
+        kind, what = ("int", "j") if part.unit else ("double", "1.0")
+        code.sums(name, *lines, f"return {what};", kind=kind, called="leave")
         code.sums(name, _scaled_lines(name, walk.n_scores, part))
 
 
@@ -425,7 +411,7 @@ def _tree_lines(code: Code, name: str, walk: Walk, sums: str, first: list[Lines]
 
 def _exit_lines(code: Code, name: str, walk: Walk, part: Exits) -> list[Lines]:
     """Return the lines that let a row leave at a joint; adds what they call and read."""
-    n, is_valued = walk.n_scores, walk.vote is None and not part.unit
+    n, is_valued = walk.n_scores, not (walk.is_graph or part.unit)
     kind = code.total if part.unit else "double"
     best = [
         f"const int best = {code.library('best') if n > 1 else ''}(h, {n});",
@@ -449,7 +435,7 @@ def _exit_lines(code: Code, name: str, walk: Walk, part: Exits) -> list[Lines]:
         head = f"void {name}_value(const {code.total} *s, int t, {code.total} *h)"
         code.function(head, value)
     return [
-        f"if ({'t' if walk.vote is None else 'i'} == {name}_exit[j]) {{",
+        f"if ({'i' if walk.is_graph else 't'} == {name}_exit[j]) {{",
         (
             is_valued and f"{name}_value(s, t / {part.each}, h);",
             f"if ({name}_sure(h, {name}_least[j])) return "
@@ -513,6 +499,10 @@ def _write_affine(code: Code, name: str, part: Affine) -> None:
         code.table(f"{name}_center", part.scaled[0])
         code.table(f"{name}_scale", part.scaled[1])
         value = f"(({value} - {name}_center[j]) / {name}_scale[j])"
+    lowered = ""
+    if part.absent is not None and part.absent.any():
+        code.table(f"{name}_absent", part.absent.astype(np.uint8))
+        lowered = f"{code.library('lower')}({name}_absent + {k} * i, {k}, h);"
     # Of one function, or one leaf, without a loop, or a place.
     at, row = ("k", f"{k} * i + k") if k > 1 else ("0", "i")
     body: list[Lines] = [
@@ -528,25 +518,8 @@ def _write_affine(code: Code, name: str, part: Affine) -> None:
         name,
         walk is not None and [_descent(code, name, walk), "i = -1 - i;"],
         [f"for (int k = 0; k < {k}; k++) {{", tuple(body), "}"] if k > 1 else body,
-        part.absent is not None and part.absent.any() and _absent_lines(code, name, part.absent),
+        lowered,
     )
-
-
-def _absent_lines(code: Code, name: str, absent: NDArray[np.bool_]) -> Lines:
-    """Return what keeps classes without a row in a leaf below the others.
-
-    Their functions are constants, of which the lesser holds: that, or the number just below the
-    least of the others.
-    """
-    k, most = absent.shape[1], literal(np.finfo(np.float64).max)
-    code.table(f"{name}_absent", absent.astype(np.uint8))
-    return [
-        f"double least = {most};",
-        f"const uint8_t *absent = {name}_absent + {k} * i;",
-        f"for (int k = 0; k < {k}; k++) if (!absent[k] && h[k] < least) least = h[k];",
-        f"least = least > -{most} ? {code.library('below')}(least) : -{most};",
-        f"for (int k = 0; k < {k}; k++) if (absent[k] && h[k] > least) h[k] = least;",
-    ]
 
 
 def _write_maps(code: Code, name: str, maps: Maps) -> None:
@@ -558,48 +531,34 @@ def _write_maps(code: Code, name: str, maps: Maps) -> None:
         f"{name}_of_sums(x, of);",
         k == 1 and given == 2 and "of[0] = of[1] - of[0];",
     ]
-    line, half = literal(MOST_LINE), literal(MOST_HALF)
-    clip = f"v = v < -{line} ? -{line} : v > {line} ? {line} : v;"
+    # Of several isotonic maps nothing is clipped.
+    clip = code.library("clip") if k == 1 or model.slope is not None else ""
     if maps.is_line:
-        slope, intercept = literal(model.slope[0]), literal(model.intercept[0])
-        lines += [f"double v = of[0] * {slope} + {intercept};", clip, "h[0] = v / 2.0;"]
-        code.sums(name, *lines)
+        line = f"of[0] * {literal(model.slope[0])} + {literal(model.intercept[0])}"
+        code.sums(name, *lines, f"h[0] = {clip}({line}, {literal(MOST_LINE)}) / 2.0;")
         return
-    log, ends = code.library("log"), f"{name}_start[k], {name}_start[k + 1] - 1"
     if model.slope is None:
         tables = {"knot": model.knot, "share": model.share, "start": narrow(model.start)}
-        chance = [
-            f"p[k] = {code.library('map')}({name}_knot, {name}_share, of[k], {ends});",
-        ]
+        ends = f"{name}_start[k], {name}_start[k + 1] - 1"
+        found = f"{code.library('map')}({name}_knot, {name}_share, of[k], {ends})"
+        chance: Lines = (f"p[k] = {found};",)
     else:
         tables = {"slope": model.slope, "intercept": model.intercept}
-        chance = [
-            f"double v = of[k] * {name}_slope[k] + {name}_intercept[k], two[2];",
-            clip,
+        line = f"of[k] * {name}_slope[k] + {name}_intercept[k]"
+        chance = (
+            f"const double v = {clip}({line}, {literal(MOST_LINE)});",
+            "double two[2];",
             f"{code.library('log_odds')}(&v, 1, two);",
             "p[k] = two[1];",
-        ]
+        )
     for called, values in tables.items():
         code.table(f"{name}_{called}", values)
-    lines += [f"for (int k = 0; k < {k}; k++) {{", tuple(chance), "}"]
     if k == 1:
-        lines += [
-            f"h[0] = ({log}(p[0]) - {log}(1.0 - p[0])) / 2.0;",
-            f"h[0] = h[0] < -{half} ? -{half} : h[0] > {half} ? {half} : h[0];",
-        ]
+        log = code.library("log")
+        end = f"h[0] = {clip}(({log}(p[0]) - {log}(1.0 - p[0])) / 2.0, {literal(MOST_HALF)});"
     else:
-        least = literal(-2 * MOST_HALF)
-        lines += [
-            "double sum = 0.0;",
-            f"for (int k = 0; k < {k}; k++) sum += p[k];",
-            f"for (int k = 0; k < {k}; k++) {{",
-            (
-                f"h[k] = {log}(sum > 0.0 ? p[k] / sum : {literal(1 / k)});",
-                f"if (h[k] < {least}) h[k] = {least};",
-            ),
-            "}",
-        ]
-    code.sums(name, *lines)
+        end = f"{code.library('log_shares')}(p, {k}, {literal(-2 * MOST_HALF)}, h);"
+    code.sums(name, *lines, f"for (int k = 0; k < {k}; k++) {{", chance, "}", end)
 
 
 def _write_members(code: Code, name: str, whole: Members) -> None:

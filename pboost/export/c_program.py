@@ -115,8 +115,8 @@ def text_of(made: Making, explain: bool) -> str:
         defined["LABELS"] = len(model.labels)
     if n > 1:
         defined["SCORES"] = n
-    body = "\n\n".join(map(str, code.blocks))
-    includes = ["#include <stdint.h>", *(["#include <math.h>"] if "INFINITY" in body else [])]
+    body = code.text
+    includes = ["#include <stdint.h>", *["#include <math.h>"] * ("INFINITY" in body)]
     parts = [
         "\n".join([comment(_head(made)), *includes]),
         "\n".join(f"#define {upper}_{name} {number}" for name, number in defined.items()),
@@ -298,41 +298,35 @@ def _self_test(made: Making) -> str:
     """Return the program; of many columns a line that there is none."""
     p, n, upper = made.prefix, made.part.n_scores, made.prefix.upper()
     if made.model.n_features > MOST_TESTED:
-        return (
-            f"#ifdef {upper}_SELF_TEST\n"
-            f'#error "models of more than {MOST_TESTED} columns have no self-test"\n#endif'
-        )
+        error = f'#error "models of more than {MOST_TESTED} columns have no self-test"'
+        return f"#ifdef {upper}_SELF_TEST\n{error}\n#endif"
     given, expected = _test_rows(made)
-    call = f"{p}_scores(x, h)" if n > 1 else f"h[0] = {p}_score(x)"
     differs = "h[k] != known[k]"
     if not is_exact(made.part):
         room = f"{TOLERANCE} * (1.0 + (known[k] < 0.0 ? -known[k] : known[k]))"
         differs = f"!(h[k] - known[k] < {room} && known[k] - h[k] < {room})"
-    lines = [
-        f"#ifdef {upper}_SELF_TEST",
-        "#include <math.h>",
-        "#include <stdio.h>",
-        "",
-        table(f"{p}_test_rows", given),
-        "",
-        table(f"{p}_test_scores", expected),
-        "",
+    main = function(
         "int main(void)",
-        "{",
-        "    int wrong = 0;",
-        f"    for (int r = 0; r < {len(given)}; r++) {{",
-        f"        const {made.value} *x = {p}_test_rows + r * {upper}_FEATURES;",
-        f"        const {made.total} *known = {p}_test_scores + r * {n};",
-        f"        {made.total} h[{n}];",
-        f"        {call};",
-        f"        for (int k = 0; k < {n}; k++) wrong += {differs};",
-        "    }",
-        f'    printf("%d scores of {len(given)} rows differ\\n", wrong);',
-        "    return wrong != 0;",
+        "int wrong = 0;",
+        f"for (int r = 0; r < {len(given)}; r++) {{",
+        (
+            f"const {made.value} *x = {p}_test_rows + r * {upper}_FEATURES;",
+            f"const {made.total} *known = {p}_test_scores + r * {n};",
+            f"{made.total} h[{n}];",
+            f"{p}_scores(x, h);" if n > 1 else f"h[0] = {p}_score(x);",
+            f"for (int k = 0; k < {n}; k++) wrong += {differs};",
+        ),
         "}",
-        "#endif",
+        f'printf("%d scores of {len(given)} rows differ\\n", wrong);',
+        "return wrong != 0;",
+    )
+    parts = [
+        f"#ifdef {upper}_SELF_TEST\n#include <math.h>\n#include <stdio.h>",
+        table(f"{p}_test_rows", given),
+        table(f"{p}_test_scores", expected),
+        f"{main}\n#endif",
     ]
-    return "\n".join(lines)
+    return "\n\n".join(parts)
 
 
 def _test_rows(made: Making) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -18,6 +18,9 @@ from pboost.values.json_texts import parse
 
 #: What the texts call themselves, and which version is written and read.
 FORMAT, VERSION = "pboost-trees", 1
+#: What stands in the text as it is, and fields of other names there.
+PLAIN = ("builder", "aggregation", "link", "comparison", "n_features")
+OURS = {"set": "level_set"}
 #: Bytes that a label or level may take.
 WIDEST = 1 << 16
 #: Bits of a word of a set.
@@ -73,15 +76,10 @@ def to_json(
     <trees of fit_adaboost: 5 trees, 15 nodes>
     """
     trees = as_trees(model, X, max_nodes)
-    weight, missing = trees.weight, trees.missing
     named = {
         "format": FORMAT,
         "version": VERSION,
-        "builder": trees.builder,
-        "aggregation": trees.aggregation,
-        "link": trees.link,
-        "comparison": trees.comparison,
-        "n_features": trees.n_features,
+        **{name: getattr(trees, name) for name in PLAIN},
         "feature_names": None if trees.feature_names is None else list(trees.feature_names),
         "labels": None if trees.labels is None else _values(trees.labels),
         "bias": trees.bias.tolist(),
@@ -89,20 +87,12 @@ def to_json(
         "table": None if trees.table is None else _of_table(trees.table),
         "trees": [],
     }
+    arrays = {name: getattr(trees, OURS.get(name, name)) for name in COLUMNS}
     for tree in range(trees.n_trees):
         at = slice(*trees.root[tree : tree + 2].tolist())
-        named["trees"].append(
-            {
-                "target": None if trees.target is None else int(trees.target[tree]),
-                "feature": trees.feature[at].tolist(),
-                "threshold": trees.threshold[at].tolist(),
-                "set": trees.level_set[at].tolist(),
-                "children": trees.children[at].tolist(),
-                "missing": None if missing is None else missing[at].tolist(),
-                "value": trees.value[at].tolist(),
-                "weight": None if weight is None else weight[at].tolist(),
-            }
-        )
+        of = {name: None if part is None else part[at].tolist() for name, part in arrays.items()}
+        target = None if trees.target is None else int(trees.target[tree])
+        named["trees"].append({"target": target, **of})
     return json.dumps(named, indent=indent, allow_nan=False, ensure_ascii=False)
 
 
@@ -163,18 +153,13 @@ def _read(said: dict[str, Any], most: int) -> TreeSum:
     names, labels, target = said["feature_names"], said["labels"], _one("target", parts["target"])
     return TreeSum(
         root=np.cumsum([0, *map(len, parts["feature"])]),
-        level_set=columns.pop("set"),
-        **columns,
+        **{OURS.get(name, name): column for name, column in columns.items()},
         target=None if target is None else _numbers("target", target, int),
         sets=_sets(said["sets"]),
         bias=_numbers("bias", said["bias"], float),
         labels=None if labels is None else _array(labels, most // 4),
-        n_features=said["n_features"],
         feature_names=None if names is None else tuple(_items("feature_names", names, str)),
-        aggregation=said["aggregation"],
-        link=said["link"],
-        builder=said["builder"],
-        comparison=said["comparison"],
+        **{name: said[name] for name in PLAIN},
         table=None if said["table"] is None else _to_table(said["table"], most),
     )
 

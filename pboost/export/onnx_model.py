@@ -18,6 +18,21 @@ LEQ, MEMBER, SUM, NONE = 0, 6, 1, 0
 OPSET, OPSET_ML, FORMAT = 21, 5, 10
 #: ONNX's number of the type int64.
 INT64 = 7
+#: By the answer at a node the attributes that say what follows, and whether that is a leaf.
+FOLLOWING = (
+    ("nodes_falsenodeids", "nodes_falseleafs"),
+    ("nodes_truenodeids", "nodes_trueleafs"),
+)
+#: Attributes that have an entry for each node; those that have other lists.
+NODE = (
+    "nodes_modes",
+    "nodes_featureids",
+    "nodes_splits",
+    "nodes_missing_value_tracks_true",
+    *FOLLOWING[0],
+    *FOLLOWING[1],
+)
+LISTS = ("tree_roots", "membership_values", "leaf_targetids", "leaf_weights")
 #: Attributes that are tensors.
 TENSORS = ("nodes_modes", "nodes_splits", "membership_values", "leaf_weights")
 #: An operator, its inputs, its output, and its attributes.
@@ -139,91 +154,53 @@ def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[li
 def _columns(trees: TreeSum) -> dict[str, Any]:
     """Return the attributes of the operator, by their names."""
     value = trees.value / trees.n_trees if trees.aggregation == "mean" else trees.value
-    nodes = _Nodes()
+    found: dict[str, list[Any]] = {name: [] for name in (*NODE, *LISTS)}
     for tree in range(trees.n_trees):
         for column in range(trees.n_added):
             target = column if trees.target is None else int(trees.target[tree])
-            nodes.add(trees, int(trees.root[tree]), value[:, column], target)
-    return {
-        "nodes_modes": np.array(nodes.mode, np.uint8),
-        "nodes_featureids": nodes.feature,
-        "nodes_splits": np.array(nodes.split),
-        "tree_roots": nodes.root,
-        "nodes_truenodeids": nodes.child[1],
-        "nodes_trueleafs": nodes.is_leaf[1],
-        "nodes_falsenodeids": nodes.child[0],
-        "nodes_falseleafs": nodes.is_leaf[0],
-        "nodes_missing_value_tracks_true": nodes.missing,
-        "membership_values": np.array(nodes.members),
-        "leaf_targetids": nodes.target,
-        "leaf_weights": np.array(nodes.leaf),
-        "n_targets": trees.n_values,
-        "aggregate_function": SUM,
-        "post_transform": NONE,
-    }
+            _add_tree(found, trees, int(trees.root[tree]), value[:, column], target)
+    arrays = {name: np.array(found[name], np.float64) for name in TENSORS}
+    arrays["nodes_modes"] = np.array(found["nodes_modes"], np.uint8)
+    more = {"n_targets": trees.n_values, "aggregate_function": SUM, "post_transform": NONE}
+    return {**found, **arrays, **more}
 
 
-class _Nodes:
-    """Nodes and leaves one after the other: as sets are in the order of nodes, "true" first."""
+def _add_tree(found: dict[str, list[Any]], trees: TreeSum, root: int, value: Any, to: int) -> None:
+    """Add a tree, whose leaves add these values to one of the targets.
 
-    def __init__(self) -> None:
-        self.root: list[int] = []
-        self.mode: list[int] = []
-        self.feature: list[int] = []
-        self.split: list[float] = []
-        self.missing: list[int] = []
-        #: By the answer, 0 or 1: the node or leaf that follows, and which of the two it is.
-        self.child: tuple[list[int], list[int]] = ([], [])
-        self.is_leaf: tuple[list[int], list[int]] = ([], [])
-        self.members: list[float] = []
-        self.leaf: list[float] = []
-        self.target: list[int] = []
+    Nodes and leaves stand one after the other: as sets are in the order of nodes, "true" first.
+    """
+    found["tree_roots"].append(len(found["nodes_modes"]))
+    waiting = [(root, -1, 0)]
+    if trees.feature[root] == LEAF:  # a node both of whose branches are one leaf
+        leaf = len(found["leaf_weights"])
+        _add_node(found, (LEQ, 0, 0.0, 0, leaf, 1, leaf, 1))
+    while waiting:
+        node, parent, answer = waiting.pop()
+        is_leaf = bool(trees.feature[node] == LEAF)
+        here = len(found["leaf_weights" if is_leaf else "nodes_modes"])
+        if parent >= 0:
+            follows, of_kind = FOLLOWING[answer]
+            found[follows][parent], found[of_kind][parent] = here, int(is_leaf)
+        if is_leaf:
+            found["leaf_weights"].append(float(value[node]))
+            found["leaf_targetids"].append(to)
+            continue
+        # True leads to the first child where a threshold is compared, else to the second.
+        number, children = int(trees.level_set[node]), (root + trees.children[node]).tolist()
+        true = int(number != NO_SET)
+        tracks_true = int((0 if trees.missing is None else trees.missing[node]) == true)
+        test = MEMBER if true else LEQ, int(trees.feature[node]), float(trees.threshold[node])
+        _add_node(found, (*test, tracks_true, 0, 0, 0, 0))
+        if true:
+            members = trees.levels(number).astype(np.float64).tolist()
+            found["membership_values"] += [*members, np.nan]
+        waiting += [(children[1 - true], here, 0), (children[true], here, 1)]
 
-    def add(self, trees: TreeSum, root: int, value: Any, target: int) -> None:
-        """Add a tree, whose leaves add these values to one of the targets."""
-        self.root.append(len(self.mode))
-        if trees.feature[root] == LEAF:  # a node both of whose branches are one leaf
-            self._test(0, LEQ, 0.0, 0)
-            for answer in (0, 1):
-                self._lead(len(self.mode) - 1, answer, len(self.leaf), 1)
-            self._leaf(float(value[root]), target)
-            return
-        waiting = [(root, -1, 0)]
-        while waiting:
-            node, parent, answer = waiting.pop()
-            if trees.feature[node] == LEAF:
-                self._lead(parent, answer, len(self.leaf), 1)
-                self._leaf(float(value[node]), target)
-                continue
-            here, number = len(self.mode), int(trees.level_set[node])
-            if parent >= 0:
-                self._lead(parent, answer, here, 0)
-            # True leads to the first child where a threshold is compared, else to the second.
-            true = int(number != NO_SET)
-            side = 0 if trees.missing is None else int(trees.missing[node])
-            mode = MEMBER if true else LEQ
-            self._test(int(trees.feature[node]), mode, float(trees.threshold[node]), side == true)
-            if true:
-                self.members += [*trees.levels(number).astype(np.float64).tolist(), np.nan]
-            first, second = (root + trees.children[node]).tolist()
-            of_true, of_false = (second, first) if true else (first, second)
-            waiting += [(of_false, here, 0), (of_true, here, 1)]
 
-    def _test(self, feature: int, mode: int, split: float, missing: int) -> None:
-        self.feature.append(feature)
-        self.mode.append(mode)
-        self.split.append(split)
-        self.missing.append(int(missing))
-        for lists in (self.child, self.is_leaf):
-            for one in lists:
-                one.append(0)
-
-    def _lead(self, node: int, answer: int, to: int, is_leaf: int) -> None:
-        self.child[answer][node], self.is_leaf[answer][node] = to, is_leaf
-
-    def _leaf(self, value: float, target: int) -> None:
-        self.leaf.append(value)
-        self.target.append(target)
+def _add_node(found: dict[str, list[Any]], entry: tuple[Any, ...]) -> None:
+    for name, item in zip(NODE, entry, strict=True):
+        found[name].append(item)
 
 
 def _label(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:

@@ -73,8 +73,13 @@ def changed_copy(folder, name):
 def build(folder, names):
     """Build those kernels of the copy anew that read one of the files."""
     depends = pytest.importorskip("Cython.Build.Dependencies").create_dependency_tree(quiet=True)
-    touched = {str(folder / name) for name in names}
-    for path in (folder / "pboost" / "_core").glob("*.pyx"):
+    touched, core = {str(folder / name) for name in names}, folder / "pboost" / "_core"
+    for _ in range(len(list(core.glob("*.h")))):  # who includes a header, and who includes that
+        headers = tuple(f'"{Path(name).name}"' for name in touched if name.endswith(".h"))
+        for path in (path for kind in ("h", "pxd", "pyx") for path in core.glob(f"*.{kind}")):
+            if any(header in path.read_text(encoding="utf-8") for header in headers):
+                touched.add(str(path))
+    for path in core.glob("*.pyx"):
         if not touched & set(depends.all_dependencies(str(path))):
             path.unlink()
     plain = (ROOT / "setup.py").read_text(encoding="utf-8").replace('"-O3"', '"-O0"')
@@ -172,6 +177,47 @@ def scored(column, threshold):
 best = min(scored(X[:, j], t) for j in range(4) for t in X[:, j])
 assert np.isclose(scored(X[:, tree.feature[0]], tree.threshold[0]), best, rtol=1e-12)
 assert np.isclose(tree.impurity[0], 1 - (np.bincount(three) / 300) ** 1.5 @ np.ones(3))
+"""
+    use(tmp_path, code)
+
+
+@pytest.mark.full
+@pytest.mark.build
+def test_a_loss_is_two_files(tmp_path):
+    """Its own, and the kernel's, which is built anew."""
+    pytest.importorskip("setuptools")
+    names = changed_copy(tmp_path, "loss")
+    assert len(names) <= 2
+    build(tmp_path, names)
+    code = """
+import functools
+from pboost._core import boost
+from pboost.cli.options import NAMES
+assert "log_cosh" in NAMES["loss"] and "log_cosh" in boost.LOSSES
+target = X[:, 0] * X[:, 1] + rng.standard_t(2, 300)
+
+class Own(pb.losses.Loss):
+    name, is_regression, is_newton = "own", True, True
+    value, gradient = pb.losses.LogCosh.value, pb.losses.LogCosh.gradient
+    curvature = pb.losses.LogCosh.curvature
+
+options = {"steps": 20, "max_depth": 3, "growth": "free"}
+model = pb.fit_stagewise(X, target, loss="log_cosh", **options)
+same = pb.fit_stagewise(X, target, loss=Own(), **options)
+assert (model.trees.feature == same.trees.feature).mean() > 0.9
+assert np.allclose(model.training_loss, same.training_loss, rtol=1e-6)
+assert (np.diff(model.training_loss) < 0).all()
+path = os.path.join(sys.argv[1], "model.npz")
+pb.save(model, path)
+assert (pb.predict(pb.load(path), X) == pb.predict(model, X)).all()
+assert pb.trees_of(model).link == "identity"
+pb.export_c(model, os.path.join(sys.argv[1], "model.c"))
+fit = functools.partial(pb.fit_stagewise, loss="log_cosh", steps=5)
+assert pb.cross_validate(fit, X, target, folds=3, rng=0).task == "regression"
+try:
+    pb.losses.check_loss("logcosh")
+except ValueError as error:
+    assert str(error).endswith("here it is 'log_cosh'")
 """
     use(tmp_path, code)
 
