@@ -65,8 +65,8 @@ def check_loss(loss: Any) -> Loss:
     if isinstance(loss, str):
         if loss not in LOSSES:
             names = ", ".join(map(repr, LOSSES))
-            known = [(name, of.elsewhere.get(loss.lower())) for name, of in LOSSES.items()]
-            meant = [(name, use) for name, use in known if use is not None]
+            known = loss.lower()
+            meant = [(of.name, of.use) for of in LOSSES.values() if known in of.elsewhere.split()]
             hint = value_here(loss, LOSSES, meant)
             raise ValueError(f"loss: expected one of {names} or a Loss, got {loss!r}{hint}")
         return LOSSES[loss]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
@@ -17,7 +16,7 @@ from pboost.values import FloatArray
 #: Largest decision value of a leaf of one class: half log odds of 2**52.
 HALF_LIMIT = half_log_odds(1.0, 0.0, 0.0)
 #: What other libraries call the log loss, of any number of classes.
-LOG_LOSS = ("log_loss", "logloss", "log", "deviance", "crossentropy", "cross_entropy")
+LOG_LOSS = " log_loss logloss log deviance crossentropy cross_entropy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,10 @@ class Loss:
         The default `l2` of a classification, as a number of rows.
     kernel_at_0 : float or None
         What the compiled loss is at f = 0, if it leaves out a constant of each row.
-    elsewhere : mapping of str to str
-        What other libraries call it, in small letters, and when that name means this loss.
+    elsewhere : str
+        The names that other libraries have for it, in small letters.
+    use : str
+        When it is meant, if such a name means several losses.
 
     Examples
     --------
@@ -88,7 +89,8 @@ class Loss:
     max_step: ClassVar[float | None] = None
     held: ClassVar[float] = 2.0
     kernel_at_0: ClassVar[float | None] = None
-    elsewhere: ClassVar[Mapping[str, str]] = {}
+    elsewhere: ClassVar[str] = ""
+    use: ClassVar[str] = ""
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each decision value."""

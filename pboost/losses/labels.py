@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -77,11 +77,10 @@ class Logistic(Loss):
     name: ClassVar[str] = "logistic"
     link: ClassVar[str] = "log odds"
     is_summed: ClassVar[bool] = True
-    elsewhere: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("binary", "binary:logistic", "binary:logitraw", "binary_logloss"), ""),
-        **dict.fromkeys(("bce", "binary_crossentropy"), ""),
-        **dict.fromkeys(LOG_LOSS, "two labels"),
-    }
+    elsewhere: ClassVar[str] = (
+        "binary binary:logistic binary:logitraw binary_logloss bce binary_crossentropy" + LOG_LOSS
+    )
+    use: ClassVar[str] = "two labels"
     is_newton: ClassVar[bool] = True
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -122,7 +121,7 @@ class Hinge(Loss):
     """max(0, 1 - y f): that of support vector machines. f is +1 or -1, the likelier label."""
 
     name: ClassVar[str] = "hinge"
-    elsewhere: ClassVar[Mapping[str, str]] = {"binary:hinge": ""}
+    elsewhere: ClassVar[str] = "binary:hinge"
     limit: ClassVar[float] = np.inf
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -98,9 +97,7 @@ class Quantile(Loss):
     quantile: float = 0.5
 
     name: ClassVar[str] = "quantile"
-    elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("pinball", "reg:quantileerror", "multiquantile"), ""
-    )
+    elsewhere: ClassVar[str] = "pinball reg:quantileerror multiquantile"
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
 
@@ -141,10 +138,9 @@ class Absolute(Loss):
     """The size of y - f. f is the median, and outliers weigh no more than others."""
 
     name: ClassVar[str] = "absolute"
-    elsewhere: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("absolute_error", "mean_absolute_error", "mae", "l1", "lad"), ""),
-        **dict.fromkeys(("regression_l1", "reg:absoluteerror"), ""),
-    }
+    elsewhere: ClassVar[str] = (
+        "absolute_error mean_absolute_error mae l1 lad regression_l1 reg:absoluteerror"
+    )
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
 
@@ -196,7 +192,7 @@ class Huber(Loss):
     delta: float = 1.0
 
     name: ClassVar[str] = "huber"
-    elsewhere: ClassVar[Mapping[str, str]] = {"reg:pseudohubererror": "", "huberloss": ""}
+    elsewhere: ClassVar[str] = "reg:pseudohubererror huberloss"
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
     is_newton: ClassVar[bool] = True
@@ -235,7 +231,7 @@ class Poisson(Loss):
     is_summed: ClassVar[bool] = True
     max_step: ClassVar[float | None] = 4.0
     kernel_at_0: ClassVar[float | None] = 1.0
-    elsewhere: ClassVar[Mapping[str, str]] = {"count:poisson": ""}
+    elsewhere: ClassVar[str] = "count:poisson"
     is_regression: ClassVar[bool] = True
     least: ClassVar[float] = 0.0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,11 +27,11 @@ class Softmax(Loss):
     link: ClassVar[str] = "softmax"
     is_multiclass: ClassVar[bool] = True
     held: ClassVar[float] = 1.0
-    elsewhere: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("multiclass", "multi:softmax", "multi:softprob", "multi_logloss"), ""),
-        **dict.fromkeys(("multinomial", "categorical_crossentropy"), ""),
-        **dict.fromkeys(LOG_LOSS, "more labels"),
-    }
+    elsewhere: ClassVar[str] = (
+        "multiclass multi:softmax multi:softprob multi_logloss multinomial categorical_crossentropy"
+        + LOG_LOSS
+    )
+    use: ClassVar[str] = "more labels"
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return ln(sum of exp(f)) - f of the class."""
