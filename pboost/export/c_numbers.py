@@ -510,7 +510,8 @@ def leave_walk(walk: Walk, rows: NDArray[Any]) -> LeftRows:
         end, here = [here[at < 0]], here[at >= 0]
         while len(here):
             is_asked = asked[passed[here]] == at[here]
-            here = np.sort(np.append(here[~is_asked], go_on(here[is_asked], 0)))
+            if is_asked.any():
+                here = np.sort(np.append(here[~is_asked], go_on(here[is_asked], 0)))
             node = at[here]
             exit_, at[here] = _step(walk, node, rows[here])
             total[here] += walk.added[node, exit_]
