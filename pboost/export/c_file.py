@@ -238,17 +238,10 @@ def export_c(
         made = replace(made, part=single_part(part, votes))
     replace_file(where, text_of(made, explain).encode("ascii"))
     fixed, grid = made.fixed, made.grid
-    return CFile(
-        dtype,
-        votes if fixed is None else "int32",
-        prefix,
-        None if grid is None else grid.offset,
-        None if grid is None else grid.step,
-        1.0 if fixed is None else fixed.scale,
-        0.0 if fixed is None else fixed.bound,
-        made.uncertain,
-        None if fixed is None else fixed_size(model, fixed.part),
-    )
+    if fixed is None or grid is None:
+        return CFile(dtype, votes, prefix, None, None, 1.0, 0.0, None)
+    own = grid.offset, grid.step, fixed.scale, fixed.bound, made.uncertain
+    return CFile(dtype, "int32", prefix, *own, fixed_size(model, fixed.part))
 
 
 def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:

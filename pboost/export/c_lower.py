@@ -88,10 +88,8 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
     found = tests_of(graph, np.arange(n, dtype=np.int32))
     tests = _tests(found, inputs, indicators_of(graph.table)) if adds_up else _tests(found)
     root = np.array([0 if n else -1], dtype=np.int32)
-    vote, bias = graph.vote.reshape(n, 2, k), np.asarray(graph.bias, dtype=np.float64)
-    return Walk(
-        tests, graph.next, root, vote, np.atleast_1d(bias)
-    ), "half log odds" if k == 1 else "softmax"
+    vote, bias = graph.vote.reshape(n, 2, k), np.atleast_1d(np.asarray(graph.bias, np.float64))
+    return Walk(tests, graph.next, root, vote, bias), "half log odds" if k == 1 else "softmax"
 
 
 def _of_trees(trees: TreeSum, **end: Any) -> Walk:
