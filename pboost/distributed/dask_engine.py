@@ -378,22 +378,37 @@ class DaskEngine:
         elif what == "masses":
             (cuts,) = arguments
             arguments, n_cuts = (n_cuts, list(cuts[n_cuts:])), len(cuts)
-        message = {
-            "actor": actor.future.key,
-            "function": "answer",
-            "args": [pickle.dumps([*questions, (what, arguments)], protocol=5)],
-            "kwargs": {},
-        }
-        if self._client.direct_to_workers is False:
-            answer = await self._client.scheduler.proxy(
-                worker=actor.address, msg={"op": "actor_execute", **message}
-            )
-        else:
-            answer = await self._client.rpc(actor.address).actor_execute(**message)
+        answer = await self._tell(
+            actor.address,
+            "actor_execute",
+            actor=actor.future.key,
+            function="answer",
+            args=[pickle.dumps([*questions, (what, arguments)], protocol=5)],
+            kwargs={},
+        )
         if answer["status"] != "OK":
             raise answer["exception"]
         actor.n_cuts, actor.is_new = n_cuts, False
         return pickle.loads(answer["result"])
+
+    async def _tell(self, address: str, operation: str, **message: Any) -> Any:
+        """Return what an operation of a worker returns."""
+        if self._client.direct_to_workers is False:
+            message = {"op": operation, **message}
+            return await self._client.scheduler.proxy(worker=address, msg=message)
+        return await getattr(self._client.rpc(address), operation)(**message)
+
+    async def _remove_if_stopped(self, address: str) -> None:
+        """Have the scheduler remove a worker whose process does not answer at all.
+
+        Otherwise other workers would wait for the partitions that the scheduler expects there.
+        """
+        try:
+            async with asyncio.timeout(NOTICING):
+                await self._tell(address, "identity")
+        except (TimeoutError, OSError):
+            reason = f"pboost-no-answer-within-{PATIENCE:g}s"
+            await self._client.scheduler.unregister(address=address, stimulus_id=reason)
 
     async def _drop(self, actor: _Actor, what: str, error: BaseException) -> None:
         """Forget an actor; RuntimeError if one of its partitions has been lost too often."""
@@ -401,6 +416,7 @@ class DaskEngine:
             raise _not_running(self._client, f"{what!r} is computed")
         if isinstance(error, TimeoutError):
             self._late.add(actor.address)
+            await self._remove_if_stopped(actor.address)
         else:
             # Until the scheduler knows of the loss it names the lost worker as a holder of rows.
             now = asyncio.get_running_loop().time

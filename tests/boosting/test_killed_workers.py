@@ -1,4 +1,10 @@
-"""A worker of Dask that is killed in the middle of a fit; more of them by `killed_workers`."""
+"""Workers of Dask that are killed or stopped in the middle of a fit; more by `killed_workers`.
+
+Slow: workers are processes.
+"""
+
+import os
+import signal
 
 import pytest
 
@@ -7,19 +13,33 @@ pytest.importorskip("dask.array")
 
 import killed_workers  # noqa: E402
 
+from pboost.growth import dask_engine  # noqa: E402
+
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 
 @pytest.mark.full
-def test_a_killed_worker_costs_time_and_nothing_else():
-    killed = []
+def test_killed_and_stopped_workers_cost_time_and_nothing_else(monkeypatch):
+    """A killed worker breaks its connections; a stopped one does not answer, and Dask waits."""
+    hit = []
 
     def kill(step, record):
         if step == 10:
-            killed.append(fits.pids()[0])
-            killed_workers.kill(killed[0])
+            hit.append(fits.pids()[0])
+            killed_workers.kill(hit[0])
 
-    with killed_workers.started() as cluster, distributed.Client(cluster):
+    def stop(step, record):
+        if step == 10:
+            hit.append(fits.pids()[1])
+            os.kill(hit[1], signal.SIGSTOP)
+            monkeypatch.setattr(dask_engine, "PATIENCE", 4.0)
+        if step == 11:
+            monkeypatch.undo()
+            os.kill(hit[1], signal.SIGCONT)
+
+    with killed_workers.started() as cluster, distributed.Client(cluster) as client:
         fits = killed_workers.Fits(cluster, "fit_adaboost", steps=30, n=1000, d=4)
         assert fits.fit(kill) == fits.want
-        assert killed[0] not in fits.pids()
+        assert hit[0] not in fits.pids()
+        fits.wait_for_workers(client)
+        assert fits.fit(stop) == fits.want
