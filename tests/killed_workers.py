@@ -17,10 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-from killed_processes import READ_VALUES, contents, problem
 
 import pboost as pb
 
@@ -31,16 +32,27 @@ BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "fit_cart": lambda steps: {"max_leaves": steps + 1},
     "fit_stagewise": lambda steps: {"steps": steps // 4, "loss": "logistic"},
     "fit_forest": lambda steps: {"members": steps // 20, "max_leaves": 21, "rng": 0},
-    "fit_sbpmt": lambda steps: {"members": steps // 25, "rounds": 2, "steps": 20, "rng": 0},
-    "fit_adaboost, gaussian": lambda steps: {
-        "rounds": steps // 4,
-        "observation": pb.observation.gaussian(0.3),
-    },
     "fit_matryoshka": lambda steps: {"growth": "greedy", "nodes": steps},
 }
 #: A cluster looks so long after each loss whether the worker is back, and gives it up if not, also
 #: where it has been back and is lost again.
 PATIENT = {"distributed.deploy.lost-worker-timeout": "10h"}
+
+
+def problem(n: int, d: int) -> tuple[Any, Any, Any]:
+    """Return a table with missing values, labels and weights."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, d))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = (np.nan_to_num(X[:, 0] * X[:, 1]) > rng.normal(size=n)).astype(int)
+    return X, y, rng.random(n)
+
+
+def contents(model: Any) -> bytes:
+    """Return the bytes of the file of a model."""
+    with TemporaryDirectory() as folder:
+        pb.save(model, Path(folder) / "model")
+        return (Path(folder) / "model").read_bytes()
 
 
 class Killed(NamedTuple):
@@ -76,20 +88,17 @@ class Fits:
 
         X, y, weight = problem(n, d)
         options = BUILDERS[builder](steps)
-        columns = pb.bin_columns(X, values=builder in READ_VALUES)
-        builder = builder.split(",")[0]
-        fitted = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
+        self._fit, self._options = getattr(pb, builder), options
+        fitted = self._fit(pb.bin_columns(X), y, sample_weight=weight, **options)
         self.want, self._cluster = contents(fitted), cluster
-        self._columns, self._labels, self._weight = (
-            da.from_array(a, chunks=(n // 5, d)[: a.ndim]) for a in (X, y, weight)
-        )
-        self._fit, self._options = getattr(pboost.dask, builder), options
+        self._given = [da.from_array(a, chunks=(n // 5, d)[: a.ndim]) for a in (X, y, weight)]
+        self._read = pboost.dask.rows
 
     def fit(self, callback: Callable[..., Any] | None = None) -> bytes:
         """Return the bytes of the model of the cluster."""
         options = self._options if callback is None else {**self._options, "callback": callback}
-        model = self._fit(self._columns, self._labels, sample_weight=self._weight, **options)
-        return contents(model)
+        X, y, weight = self._given
+        return contents(self._fit(self._read(X, y, sample_weight=weight), **options))
 
     def pids(self) -> list[int]:
         """Return the processes of the workers, 0 of one that is being started."""

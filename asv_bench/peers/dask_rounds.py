@@ -54,19 +54,24 @@ RARELY = {
 
 @contextlib.contextmanager
 def cluster(n_workers, upkeep=USUAL):
-    """Start workers of one thread each; yields the client."""
+    """Start processes: a scheduler, and workers of one thread each; yields the client."""
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
+    from distributed.deploy.subprocess import SubprocessCluster
 
     # A busy machine may need longer than 15 seconds to start a process again.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "10h"})
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with (
-        dask.config.set(RARELY if upkeep == RARE else {}),
-        LocalCluster(n_workers=n_workers, **options) as workers,
-        Client(workers) as client,
-    ):
-        yield client
+    with dask.config.set(RARELY if upkeep == RARE else {}):
+        os.environ["DASK_INTERNAL_INHERIT_CONFIG"] = dask.config.serialize(
+            dask.config.global_config
+        )
+        with (
+            SubprocessCluster(n_workers=n_workers, **options) as workers,
+            Client(workers) as client,
+        ):
+            client.wait_for_workers(n_workers)
+            yield client
 
 
 def block(number, n, what):
@@ -188,7 +193,7 @@ def rounds_of(client, data, n_parts, rounds):
     pboost.dask.fit_adaboost(X, y, rounds=rounds, callback=clock)
     answers = client.run(taken_seconds)
     found = np.array([of for of in answers.values() if of])
-    # A worker that has two partitions answers for both at once, and one has none.
+    # A worker that has two partitions answers for both in turn, and the other has none.
     if found.shape[:2] != (n_parts, rounds):
         raise RuntimeError(f"expected a partition on each of {n_parts} workers; run it again")
     wall = np.delete([after - before for before, after in pairwise(clock.ends)], clock.first - 1)

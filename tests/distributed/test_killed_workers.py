@@ -13,7 +13,7 @@ pytest.importorskip("dask.array")
 
 import killed_workers  # noqa: E402
 
-from pboost.growth import dask_engine  # noqa: E402
+from pboost.distributed import dask_engine  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
