@@ -115,7 +115,7 @@ def kept(client, n, n_parts):
 
 def watch_masses():
     """Note how long shards compute; what workers run."""
-    from pboost.weak.shards import Shard
+    from pboost.distributed.graph_shards import Shard
 
     if hasattr(Shard, "seconds"):
         return
@@ -132,7 +132,7 @@ def watch_masses():
 
 def taken_seconds():
     """Return what has been noted on this worker, and forget it."""
-    from pboost.weak.shards import Shard
+    from pboost.distributed.graph_shards import Shard
 
     found, Shard.seconds[:] = list(Shard.seconds), []
     return found
@@ -190,7 +190,7 @@ def rounds_of(client, data, n_parts, rounds):
     client.run(watch_masses)
     client.run(taken_seconds)
     clock = Clock(client, rounds)
-    pboost.dask.fit_adaboost(X, y, rounds=rounds, callback=clock)
+    pb.fit_adaboost(pboost.dask.rows(X, y), rounds=rounds, callback=clock)
     answers = client.run(taken_seconds)
     found = np.array([of for of in answers.values() if of])
     # A worker that has two partitions answers for both in turn, and the other has none.
@@ -234,7 +234,7 @@ def overhead(sizes, reps, large_rounds):
         "speed-up",
         "of kernels' CPU time",
     ]
-    return Table(f"Rounds of pboost.dask.fit_adaboost, {N_FEATURES} columns", header, rows)
+    return Table(f"Rounds of pb.fit_adaboost on Dask, {N_FEATURES} columns", header, rows)
 
 
 def median_of(ratios, draws=10_000):
@@ -293,8 +293,8 @@ class Ours:
         import pboost.dask
 
         if self._shape == "stumps":
-            return pboost.dask.fit_adaboost(*self._data, rounds=rounds, callback=callback)
-        return pboost.dask.fit_boosted_tree(*self._data, nodes=rounds, callback=callback)
+            return pb.fit_adaboost(pboost.dask.rows(*self._data), rounds=rounds, callback=callback)
+        return pb.fit_boosted_tree(pboost.dask.rows(*self._data), nodes=rounds, callback=callback)
 
     @staticmethod
     def predict(model, rows):
