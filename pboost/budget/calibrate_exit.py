@@ -288,6 +288,27 @@ def _with_its_error(costs: Sequence[FloatArray]) -> float:
     return float(np.add(*mean_and_error(costs[0])))
 
 
+def _bisected(
+    low: float,
+    high: float,
+    at_low: _Joints,
+    at_high: _Joints,
+    joints: Callable[[float, _Joints, _Joints], _Joints],
+    is_within: Callable[[_Joints], bool],
+) -> tuple[float, float, _Joints]:
+    """Return the largest factor that is within a budget, the next one, and the joints of the first.
+
+    `low` is within it, or 0, and `high` beyond.
+    """
+    while low < (middle := (low + high) / 2) < high:
+        at = joints(middle, at_low, at_high)
+        if is_within(at):
+            low, at_low = middle, at
+        else:
+            high, at_high = middle, at
+    return low, high, at_low
+
+
 def _factors(
     paths: Sequence[Trajectory],
     end: int,
@@ -336,13 +357,8 @@ def _factors(
         while taken(at_high) <= budget and any(of[:, is_open].any() for of in leaving(high)):
             high *= 2
             at_high = joints(high, none, last)
-        at_low = joints(low, none, last)
-        while low < (middle := (low + high) / 2) < high:
-            at = joints(middle, at_low, at_high)
-            if taken(at) <= budget:
-                low, at_low = middle, at
-            else:
-                high, at_high = middle, at
+        between = low, high, joints(low, none, last), at_high
+        low, high, at_low = _bisected(*between, joints, lambda at: taken(at) <= budget)
         changed = zip(leaving(low), leaving(high), strict=True)
         stuck = np.any([(before != after).any(axis=0) for before, after in changed], axis=0)
         tau[is_open] = low

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,84 +54,84 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     if not len(model.feature) and model.takes_missing:  # kernels are told nothing of holes
         check_finite(match_columns(model, X), True)
         return at_start(model, n), np.zeros(n)
-    if d >= WIDE and not counting and model.inputs is None:
+    if counting:
+        return _walk_and_count(model, X, values)
+    if d >= WIDE and model.inputs is None:
         found = _walk_columns_read(model, values)
         if found is not None:
             return found, found
-    projections = separators = None
-    has_sets = False
-    if model.inputs is not None:
-        has_sets = isinstance(model.inputs, Subsets)
-        projections, separators = tables_of(model, Projections), tables_of(model, Separators)
-    width = d if projections is None else d + model.n_inputs
-    vote, bias, several = model.vote, model.bias, None
-    score: FloatArray
-    if vote.ndim > 2:
-        if counting:  # where rows go does not depend on the votes
-            return walk_rows(model.by_vote()[0], X, True)
-        several = bias, by_vote_of(model) if n >= walk.MANY else None
-        score = np.empty((n, len(bias)))
-        flat = score.reshape(-1)
-        vote, bias = vote.reshape(len(vote), 2 * len(bias)), 0.0
-    else:
-        score = flat = np.empty(n)
-    if not counting and (n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS):
+    score: FloatArray = np.empty(n if model.vote.ndim == 2 else (n, len(model.bias)))
+    width = d if model.inputs is None else _width(model, d)
+    if n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS:
         tile = None if n < walk.MANY else np.empty(width * walk.TILE_ROWS)
-        bad = has_sets or walk.walk(
-            values,
-            model.feature,
-            model.threshold,
-            model.next,
-            vote,
-            model.is_chain,
-            bias,
-            d,
-            0,
-            n,
-            flat,
-            tile,
-            None,
-            projections,
-            separators,
-            several,
-        )
-        if bad and walk_on(model, values, bad - 1, n, flat, None, several):
+        if _walk_nodes(model, values, _kernel(model, n, score), None, 0, n, tile):
             check_finite(match_columns(model, X), model.takes_missing)
-        return score, score
-    if n >= MANY_IN_TREES and model.inputs is None and not (counting or model.is_chain):
-        tree = laid_out(model, n)
-        if tree is not None:
-            _walk_tree(model, X, values, tree, score)
-            return score, score
-    count = np.empty(n) if counting else None
+    elif (tree := _tree_for(model, n)) is not None:
+        _walk_tree(model, X, values, tree, score)
+    else:
+        _walk_tiles(model, X, values, score)
+    return score, score
 
-    def work(start: int, stop: int, tile: FloatArray) -> int:
-        bad = (
-            start + 1
-            if has_sets
-            else walk.walk(
-                values,
-                model.feature,
-                model.threshold,
-                model.next,
-                vote,
-                model.is_chain,
-                bias,
-                d,
-                start,
-                stop,
-                flat,
-                tile,
-                count,
-                projections,
-                separators,
-                several,
-            )
-        )
-        return bad and walk_on(model, values, bad - 1, stop, flat, count, several)
 
-    over_tiles(model, X, n, work, width, width + min(len(model.feature), MOST_STEPS), n * d)
-    return score, score if count is None else count
+def _walk_and_count(model: Graph, X: Any, values: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    """Return decision values of one vote, and the numbers of nodes evaluated."""
+    if model.vote.ndim > 2:  # where rows go does not depend on the votes
+        return walk_rows(model.by_vote()[0], X, True)
+    score, count = np.empty((2, len(values)))
+    _walk_tiles(model, X, values, score, count)
+    return score, count
+
+
+def _walk_tiles(
+    model: Graph, X: Any, values: NDArray[Any], score: FloatArray, count: FloatArray | None = None
+) -> None:
+    """Walk rows from node to node, in tiles on several threads."""
+    (n, d), nodes = values.shape, len(model.feature)
+    width = _width(model, d)
+    work = partial(_walk_nodes, model, values, _kernel(model, n, score), count)
+    over_tiles(model, X, n, work, width, width + min(nodes, MOST_STEPS), n * d)
+
+
+def _width(model: Graph, d: int) -> int:
+    """Return the number of columns of a tile."""
+    return d + model.n_inputs if isinstance(model.inputs, Projections) else d
+
+
+def _tree_for(model: Graph, n: int) -> Trees | None:
+    """Return the graph laid out as a tree, None if that is not worth it for n rows."""
+    is_graph = model.inputs is None and not model.is_chain
+    return laid_out(model, n) if is_graph and n >= MANY_IN_TREES else None
+
+
+def _kernel(model: Graph, n: int, score: FloatArray) -> tuple[Any, ...]:
+    """Return nodes, scores, and what nodes compare and add, as the kernel takes them."""
+    nodes, vote = (model.feature, model.threshold, model.next), model.vote
+    if model.inputs is None and vote.ndim == 2:
+        return (*nodes, vote, model.is_chain, model.bias), score, ()
+    made = tables_of(model, Projections), tables_of(model, Separators)
+    if vote.ndim == 2:
+        return (*nodes, vote, model.is_chain, model.bias), score, made
+    several = model.bias, by_vote_of(model) if n >= walk.MANY else None
+    votes = vote.reshape(len(vote), -1), model.is_chain, 0.0
+    return (*nodes, *votes), score.reshape(-1), (*made, several)
+
+
+def _walk_nodes(
+    model: Graph,
+    values: NDArray[Any],
+    kernel: tuple[Any, ...],
+    count: FloatArray | None,
+    start: int,
+    stop: int,
+    tile: FloatArray | None,
+) -> int:
+    """Walk rows start..stop-1 from node to node; returns 0 if it is done."""
+    nodes, score, made = kernel
+    bad = start + 1
+    if not isinstance(model.inputs, Subsets):
+        d = values.shape[1]
+        bad = walk.walk(values, *nodes, d, start, stop, score, tile, count, *made)
+    return bad and walk_on(model, values, bad - 1, stop, score, count, *made[2:])
 
 
 def by_vote_of(model: Graph) -> FloatArray | None:

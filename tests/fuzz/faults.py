@@ -31,7 +31,8 @@ class Fault:
     before: list[Any] = field(default_factory=list)
 
     def apply(self) -> None:
-        self.before = [vars(owner)[name] for owner, name, _ in self.patches]
+        # Methods as they stand in their class; names of the root are loaded when they are asked for.
+        self.before = [vars(of).get(name) or getattr(of, name) for of, name, _ in self.patches]
         for (owner, name, change), old in zip(self.patches, self.before, strict=True):
             setattr(owner, name, change(old))
 

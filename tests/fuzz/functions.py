@@ -130,6 +130,18 @@ def call_some(model: Any, X: np.ndarray, y: Any, rng: Generator, most: int) -> N
         check_returned(name, found, model, X)
 
 
+#: The largest answers of functions whose names begin so; none is negative.
+FINITE = np.finfo(float).max
+RANGES = {
+    "cost": FINITE,
+    "evaluation_cost": FINITE,
+    "certificate": np.inf,
+    "reach": 1 + SUM,
+    "margin_error": 1 + SUM,
+    "margin_curve": 1 + SUM,
+}
+
+
 def check_returned(name: str, found: Any, model: Any, X: np.ndarray) -> None:
     """Check what must hold of single answers."""
     if found is None:
@@ -137,20 +149,15 @@ def check_returned(name: str, found: Any, model: Any, X: np.ndarray) -> None:
     if name == "staged_predict_proba":
         for share in found:
             check_shares(name, share)
-    elif name.startswith("cost") or name == "evaluation_cost":
-        if not (np.isfinite(found).all() and (found >= 0).all() and found.shape == (len(X),)):
-            raise Finding(name, f"costs {found}")
-    elif name.startswith("certificate"):
-        if not found >= 0:
-            raise Finding(name, f"{found}")
-    elif name.startswith("reach"):
-        if not ((found >= 0) & (found <= 1 + SUM)).all():
-            raise Finding(name, f"beyond [0, 1]: {found.min()}, {found.max()}")
-    elif name in ("margin_error", "margin_curve"):
-        if not ((found >= 0) & (found <= 1 + SUM)).all():
-            raise Finding(name, f"shares {found}")
     elif name == "prefix" and hasattr(model, "record") and found.n_nodes > model.n_nodes:
         raise Finding(name, "longer than the model")
+    most = next((most for start, most in RANGES.items() if name.startswith(start)), None)
+    if most is None:
+        return
+    if not np.all((found >= 0) & (found <= most)):
+        raise Finding(name, f"beyond [0, {most}]: {found}")
+    if most == FINITE and found.shape != (len(X),):
+        raise Finding(name, f"costs {found}")
 
 
 def check_shares(name: str, share: np.ndarray) -> None:
