@@ -31,7 +31,7 @@ class Fault:
     before: list[Any] = field(default_factory=list)
 
     def apply(self) -> None:
-        # Methods as they stand in their class; names of the root are loaded when they are asked for.
+        # Methods as they stand in their class; names of the root are loaded on first use.
         self.before = [vars(of).get(name) or getattr(of, name) for of, name, _ in self.patches]
         for (owner, name, change), old in zip(self.patches, self.before, strict=True):
             setattr(owner, name, change(old))
