@@ -19,6 +19,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -300,7 +301,7 @@ class Workers:
                 self._pool = ThreadPoolExecutor(self.n_threads - 1)
             flag = self.stop
             helpers = min(self.n_threads, len(ranges)) - 1
-            others = [self._pool.submit(in_pool) for _ in range(helpers)]
+            others = [self._pool.submit(copy_context().run, in_pool) for _ in range(helpers)]
         go_on()
         for future in others:
             future.result()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from threading import Lock, RLock
+from contextvars import ContextVar, Token
+from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,35 +14,29 @@ T = TypeVar("T")
 
 
 class _Entry:
-    """An object that is held, how often, and what was made of it."""
+    """An object that is held, and what was made of it."""
 
     def __init__(self, source: Any) -> None:
-        self.source, self.users = source, 0
+        self.source = source
         self.lock, self.made = RLock(), dict[Hashable, Any]()
 
 
-#: By the number of the object, which no other has while it is held.
-_ENTRIES: dict[int, _Entry] = {}
-_LOCK = Lock()
+#: What the functions that run now hold, the outermost first; threads of `Workers` have it, too.
+_HELD: ContextVar[tuple[_Entry, ...]] = ContextVar("held", default=())
 
 
 class Holding:
-    """Holds objects on all threads, from ``with`` to its end; what is kept outlasts a pause."""
+    """Holds objects from ``with`` to its end; what is kept outlasts a pause."""
 
     def __init__(self, sources: tuple[Any, ...]) -> None:
-        self._own = {id(source): _Entry(source) for source in sources}
+        self._own = tuple(map(_Entry, sources))
+        self._before: list[Token[tuple[_Entry, ...]]] = []
 
     def __enter__(self) -> None:
-        with _LOCK:
-            for number, entry in self._own.items():
-                _ENTRIES.setdefault(number, entry).users += 1
+        self._before.append(_HELD.set((*_HELD.get(), *self._own)))
 
     def __exit__(self, *raised: object) -> None:
-        with _LOCK:
-            for number in self._own:
-                _ENTRIES[number].users -= 1
-                if not _ENTRIES[number].users:
-                    del _ENTRIES[number]
+        _HELD.reset(self._before.pop())
 
 
 _NOTHING = nullcontext()
@@ -56,9 +51,24 @@ def held(X: Any, *more: Any) -> AbstractContextManager[None]:
     return _NOTHING if is_plain else Holding((X, *more))
 
 
+def steps_held(holding: AbstractContextManager[None], steps: Iterator[T]) -> Iterator[T]:
+    """Yield what an iterator yields, whose steps are made in the context, and not its user's."""
+    while True:
+        with holding:
+            found = next(steps, None)
+        if found is None:
+            return
+        yield found
+
+
+def _entry(X: Any) -> _Entry | None:
+    """Return what is held of X, None if it is not."""
+    return next((entry for entry in _HELD.get() if entry.source is X), None)
+
+
 def kept(X: Any, what: Hashable, make: Callable[[], T]) -> T:
     """Return ``make()``; while X is held, what it returned when it was first asked for `what`."""
-    entry = _ENTRIES.get(id(X))
+    entry = _entry(X)
     if entry is None:
         return make()
     with entry.lock:
@@ -70,5 +80,5 @@ def kept(X: Any, what: Hashable, make: Callable[[], T]) -> T:
 
 def kept_before(X: Any, what: Hashable) -> Any:
     """Return what `kept` has made of X while it is held; None if it has not."""
-    entry = _ENTRIES.get(id(X))
+    entry = _entry(X)
     return None if entry is None else entry.made.get(what)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pboost.data.convert import as_rows
 from pboost.data.prices import items_of
 from pboost.data.row_digest import Digest
-from pboost.data.shared_reads import held
+from pboost.data.shared_reads import held, steps_held
 from pboost.data.table import Table, column_label
 from pboost.models import stored
 from pboost.models.base import Model
@@ -267,12 +267,13 @@ class EarlyExitModel(Model):
     def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by joint 1, 2, ...; no more once it has left."""
         X = table_for(self, X)
-        with held(X):
+        holding = held(X)
+        with holding:
             joint = self.left(X).joint
-            read = np.zeros((len(joint), self.n_features), dtype=np.bool_)
-            for t, by_then in enumerate(self.model.reads(X), start=1):
-                read[joint >= t] = by_then[joint >= t]
-                yield read
+        read = np.zeros((len(joint), self.n_features), dtype=np.bool_)
+        for t, by_then in enumerate(steps_held(holding, self.model.reads(X)), start=1):
+            read[joint >= t] = by_then[joint >= t]
+            yield read
 
     @property
     def whole(self) -> Model:

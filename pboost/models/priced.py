@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.prices import PRICE_OPTIONS, Prices, read_prices
-from pboost.data.shared_reads import held
+from pboost.data.shared_reads import held, steps_held
 from pboost.values import IntArray
 
 
@@ -46,8 +46,8 @@ def known_options(model: Any) -> Mapping[str, Any] | None:
 
 def read_by_members(members: Iterable[Any], X: Any) -> Iterator[NDArray[np.bool_]]:
     """Yield which columns the first 1, 2, ... models read of each row, (n, d)."""
-    with held(X):
-        yield from accumulate((deque(member.reads(X), 1)[0] for member in members), np.logical_or)
+    each = (deque(member.reads(X), 1)[0] for member in members)
+    return steps_held(held(X), accumulate(each, np.logical_or))
 
 
 def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDArray[np.bool_]:

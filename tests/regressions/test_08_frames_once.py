@@ -67,7 +67,7 @@ def frame(order=None, types=TYPES["columns"]):
 @pytest.fixture(autouse=True)
 def nothing_stays_held():
     yield
-    assert not held._ENTRIES
+    assert not held._HELD.get()
 
 
 def own(X, y, sample_weight=None):
@@ -154,7 +154,7 @@ def test_stages(kind, types):
     given = frame(types=types)
     stages = pb.staged_predict(model, given)
     next(stages)
-    assert not held._ENTRIES  # while the caller has a stage
+    assert not held._HELD.get()  # while the caller has a stage
     list(stages)
     assert given.taken == len(NAMES)
 
@@ -214,3 +214,22 @@ def test_members_of_others_get_the_frame():
     model = pb.fit_samme(table, Y3, base=tree.DecisionTreeClassifier(max_depth=1), rounds=3)
     assert model.models[0].feature_names_in_.tolist() == NAMES
     assert len(pb.predict(model, table)) == len(table)
+
+
+def test_nothing_is_held_while_the_caller_has_an_answer():
+    table = pd.DataFrame(X, columns=NAMES)
+    forest = pb.fit_forest(X, Y, members=3, rng=0)
+    exits = pb.early_exit(pb.fit_adaboost(X, Y, rounds=4), X + 0.5, comparisons=2)
+    bagging = ENSEMBLES["bagging"](X)
+    for model in (forest, exits, bagging):
+        steps = model.reads(table)
+        next(steps)
+        assert not held._HELD.get()
+        assert len(list(steps)) < 9
+
+
+def test_threads_hold_what_their_caller_holds():
+    given = frame()
+    model = pb.fit_bagging(own, given, Y, members=8, rng=0, n_threads=2)
+    assert given.taken == len(NAMES)
+    assert len(model) == 8
