@@ -263,7 +263,7 @@ def _read_header(
     if not intact:
         raise ModelFileError("header: was changed after it was written (digest differs)")
     if header.get("kind") not in list(KINDS):
-        known = " or ".join(map(repr, KINDS))
+        known = " or ".join(map(repr, sorted(KINDS)))
         raise ModelFileError(f"header: expected kind {known}, got {header.get('kind')!r}")
     return header
 

@@ -129,8 +129,8 @@ def _walk_nodes(
     nodes, score, made = kernel
     bad = start + 1
     if not isinstance(model.inputs, Subsets):
-        d = values.shape[1]
-        bad = walk.walk(values, *nodes, d, start, stop, score, tile, count, *made)
+        rows = values.shape[1], start, stop, score, tile, count
+        bad = walk.walk(*(values, *nodes, *rows, *made))
     return bad and walk_on(model, values, bad - 1, stop, score, count, *made[2:])
 
 

@@ -185,7 +185,6 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
         ("--min-samples-leaf 3", "here --min-leaf, a number of rows with --model adaboost"),
         ("--random-state 3", "--random-state: here --seed"),
         ("--n-jobs 3", "--n-jobs: here --threads"),
-        ("--min-count 3", "--min-count: is now --min-leaf"),
         ("--ccp-alpha 3", "--ccp-alpha: here pb.prune"),
         ("--encodin utf-8", "--encodin: did you mean --encoding?"),
         ("--zzz", "unrecognized arguments: --zzz"),

@@ -73,7 +73,7 @@ def test_functions_of_a_model(kind, tmp_path):
 def test_two_class_builders_name_the_others(fit):
     X, y = three()
     sizes = {pb.fit_adaboost_real: {"rounds": 2}, pb.fit_matryoshka: {"shape": (2,)}}
-    with pytest.raises(ValueError, match=r"got 3: pb\.fit_one_vs_rest.* fit_sbpmt, fit_stagewise"):
+    with pytest.raises(ValueError, match=r"got 3: pb\.fit_one_vs_rest"):
         fit(X, y, **sizes.get(fit, {"nodes": 2}))
 
 
