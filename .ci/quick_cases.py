@@ -1,6 +1,7 @@
 """A pytest plugin: fail if a case of the quick tier takes more than a second of processor time.
 
-Such a case is to be marked ``full``. What several cases share counts for the first of them.
+Such a case is to be marked ``full``, or ``quick`` where the quick tier is to have it all the same.
+What several cases share counts for the first of them.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ def pytest_runtest_protocol(item):
         return (yield)
     finally:
         taken = sum(os.times()[:4]) - before
-        if taken > MOST and item.get_closest_marker("full") is None:
+        if taken > MOST and not any(item.get_closest_marker(name) for name in ("full", "quick")):
             slow[item.nodeid] = taken
 
 
@@ -52,6 +53,8 @@ def pytest_testnodedown(node):
 def pytest_terminal_summary(terminalreporter):
     """Say which cases are to be marked."""
     if slow:
-        terminalreporter.section(f"more than {MOST:g} s of processor time, not marked `full`")
+        terminalreporter.section(
+            f"more than {MOST:g} s, neither `full` nor `quick`"
+        )
     for name, taken in sorted(slow.items(), key=lambda pair: -pair[1]):
         terminalreporter.line(f"{taken:.1f} s  {name}")

@@ -184,7 +184,6 @@ def rounds_of(client, data, n_parts, rounds):
     difference of the first two; the lowest tenth of the difference, which says most of a machine
     that does other work; and the processor time of this process and of a worker beyond kernels.
     """
-    import pboost as pb
     import pboost.dask
 
     X, y = data
@@ -291,7 +290,6 @@ class Ours:
 
     def fit(self, rounds, callback=None):
         """Return the model of so many rounds; of deep trees, one tree of so many nodes."""
-        import pboost as pb
         import pboost.dask
 
         if self._shape == "stumps":

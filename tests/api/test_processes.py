@@ -207,6 +207,7 @@ def test_fork_while_another_thread_has_a_helper():
 
 
 @needs_fork
+@pytest.mark.quick
 def test_multiprocessing_fork_workers():
     assert run("""
     import multiprocessing

@@ -21,6 +21,13 @@ HANG = 2.0
 PAGE = Path(__file__).parents[2] / "docs" / "dev" / "fuzzing.rst"
 
 
+@pytest.mark.quick
+def test_a_few_cases_find_nothing():
+    result = run(Task("arrays", 0, 20))
+    assert (result.cases, result.found) == (20, [])
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["files", "arrays"])
 def test_a_short_run_finds_nothing(kind):
     result = run(Task(kind, 0, SHORT[kind]), jobs=2)
@@ -34,6 +41,7 @@ def test_a_short_run_finds_nothing(kind):
         assert all(result.counts[name] for name in BUILDERS)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["files", "arrays"])
 def test_what_was_found_once_is_gone(kind):
     task = kept(kind)
@@ -54,6 +62,7 @@ def is_found(name):
     return run(Task(fault.kind, seed, seed + 1)).found == []
 
 
+@pytest.mark.full
 def test_seeded_faults_are_found():
     with ThreadPoolExecutor(2) as pool:
         found = dict(zip(FAULTS, pool.map(is_found, FAULTS), strict=True))

@@ -43,6 +43,7 @@ def changed(found, path):
     return {name for name, value in known["fits"].items() if found.get(name) != value}
 
 
+@pytest.mark.quick
 def test_portable_hashes_on_one_thread():
     found = dict(hashes.hashes(hashes.stored(hashes.PORTABLE)["fits"], quick=True))
     assert not changed(found, hashes.PORTABLE), "see tests/golden/hashes.py"
