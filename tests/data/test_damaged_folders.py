@@ -10,6 +10,7 @@ import pboost as pb
 pytest.importorskip("pandas")
 
 
+@pytest.mark.full
 def test_damaged_folders_are_refused_or_opened(tmp_path):
     folders = make(tmp_path)
     held = {folder: what_it_holds(folder, True) for folder in folders}

@@ -27,6 +27,7 @@ def test_the_spread_is_that_of_known_values_in_any_layout():
         assert fill.column_spread(np.asfortranarray(X), weights).tolist() == found.tolist()
 
 
+@pytest.mark.full
 def test_the_spread_does_not_depend_on_threads_of_blas():
     code = (
         "import numpy as np; from pboost.data.fill import column_spread; "

@@ -111,6 +111,7 @@ def test_values_that_no_reader_writes(folder, check, column, value):
         refused(folder, "values: expected finite numbers", check)
 
 
+@pytest.mark.full
 def test_one_long_label_of_many_rows(tmp_path):
     rows = 20_000
     long = "a" * 2000

@@ -270,6 +270,7 @@ def peak_of(read):
         tracemalloc.stop()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "make", [as_pandas, as_polars, pytest.param(as_arrow, marks=needs_pyarrow)]
 )
@@ -378,6 +379,7 @@ def is_hole(value):
     )
 
 
+@pytest.mark.full
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(frames(), st.data())
 def test_any_frame_is_read_right_or_refused_in_words(frame, data):

@@ -90,6 +90,7 @@ def test_bad_arguments():
         pb.datasets.nine_circles(2, rng="0")
 
 
+@pytest.mark.full
 def test_affine_models_err_as_often_as_said():
     weak, adatree2 = pb.weak.affine(), pb.observation.adatree2()
     errors, costs = [], []

@@ -332,6 +332,7 @@ def test_mease_wyner(E, d):
     assert abs(np.mean(noisy[1] != y) - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 5000)
 
 
+@pytest.mark.full
 def test_normal_classes():
     n, a = 40_000, 2 / math.sqrt(20)
     for draw, means, deviations in [

@@ -111,6 +111,9 @@ def whole(name, columns, tmp_path, weight=WEIGHT):
     return contents(getattr(pb, builder)(columns, y, sample_weight=weight, **options), tmp_path)
 
 
+@pytest.mark.full_for(
+    "boosted", "soft", "nested", "by sign", "greedy", "gaussian *", "sum*", "forest", "two *"
+)
 @pytest.mark.parametrize("name", FITS)
 def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
     builder, y, options = FITS[name]
@@ -124,6 +127,7 @@ def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
     assert predicted.dtype == predicted.compute().dtype
 
 
+@pytest.mark.full
 def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
     for module in (partitions, tasks, sampled_bins):
         monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
@@ -135,6 +139,7 @@ def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch)
         assert contents(model, tmp_path) == whole(name, bins, tmp_path, None)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("edges", ["all at once", "sample", "exact"])
 def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, monkeypatch):
     if edges == "sample":
@@ -163,6 +168,7 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
     np.testing.assert_array_equal(predicted, pb.predict(model, frame))
 
 
+@pytest.mark.full
 def test_edges_of_all_rows(client, tmp_path, monkeypatch):
     for max_bins in (5, 256):
         bins = pb.bin_columns(X, max_bins=max_bins, edges="exact")
@@ -175,6 +181,7 @@ def test_edges_of_all_rows(client, tmp_path, monkeypatch):
             assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("edges", ["all at once", "sample", "exact"])
 def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
     if edges == "sample":
@@ -197,6 +204,7 @@ def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
         fit_dask("fit_adaboost", columns, labels, sample_weight=weight, weighted_edges=1)
 
 
+@pytest.mark.full
 def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
     rng = np.random.default_rng(0)
     n = 900
@@ -214,6 +222,7 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
     assert contents(plain, tmp_path) != contents(whole, tmp_path)
 
 
+@pytest.mark.full_for("sum")
 @pytest.mark.parametrize(
     "name", ["boosted", "soft", "nested", "greedy", "sum", "forest", "numbers"]
 )
@@ -232,6 +241,7 @@ def test_lost_actors_cost_time_and_nothing_else(client, name, tmp_path, monkeypa
     assert len(cuts) == 3
 
 
+@pytest.mark.full
 def test_models_go_on(client, tmp_path, monkeypatch):
     engines = seen(monkeypatch)
 
@@ -315,6 +325,7 @@ def test_what_is_refused(what, client):
         fit_dask(builder, columns, labels, **options)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("weight", [1.0, [1, 2, 0, 3], [0.3, 0.3, 0.3, 0.77]], ids=str)
 def test_sums_whose_growth_the_data_choose(client, weight, tmp_path):
     rng = np.random.default_rng(1)
@@ -343,6 +354,7 @@ DECIDED = {
 }
 
 
+@pytest.mark.full
 def test_targets_say_the_task(client):
     y = np.arange(N)
     for name, options in (

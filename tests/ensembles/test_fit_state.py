@@ -166,6 +166,7 @@ def builders():
     return X, {**sums, "adaboost": (pb.fit_adaboost, "rounds", two(z))}
 
 
+@pytest.mark.full_for("squared")
 @pytest.mark.clock
 @pytest.mark.parametrize("case", ["squared", "logistic", "softmax", "adaboost"])
 def test_a_hundred_calls_take_at_most_ten_fits(case):

@@ -1,9 +1,6 @@
 """The example of guarantees: they hold as often as was asked, and not much more often."""
 
-import pytest
 from example_modules import imported
-
-pytestmark = pytest.mark.full
 
 
 def test_guarantees_hold():

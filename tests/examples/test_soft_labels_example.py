@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from example_modules import imported
 
-pytestmark = pytest.mark.full
-
 RIGHT = np.array([0.55, 0.7, 0.8])
 
 

@@ -267,6 +267,7 @@ def every(tmp_path_factory):
     return _Every(tmp_path_factory.mktemp("c"))
 
 
+@pytest.mark.full_for("gcc")
 @pytest.mark.build
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):

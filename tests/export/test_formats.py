@@ -49,6 +49,7 @@ def assert_close(found, expected, trees, tolerance=1e-15):
 # Sets as thresholds
 
 
+@pytest.mark.full_for("bags of votes", "samme of trees")
 @pytest.mark.parametrize("kind", WITH_HOLES)
 def test_thresholds_are_what_sets_are(kind):
     trees = weighted(kind)

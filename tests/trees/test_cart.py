@@ -106,6 +106,7 @@ def test_segments_of_all_lengths(n_classes, search):
         assert_equals_twin(tree, twin, n)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("n_classes", "criterion"), [(0, "squared"), (3, "gini"), (3, "entropy"), (4, "error")]
 )
@@ -133,6 +134,7 @@ def test_long_segments():
     assert tree.threshold[0] == X[order[best : best + 2], 0].sum() / 2
 
 
+@pytest.mark.full_for("exact-4")
 @pytest.mark.parametrize("n_classes", [0, 2, 4])
 @pytest.mark.parametrize("search", ["exact", "binned"])
 def test_best_first(n_classes, search):

@@ -60,6 +60,7 @@ def test_numbers(n_classes, criterion, max_bins):
         check([91, case, n_classes, len(criterion)], n_classes, criterion, max_bins, categories=0)
 
 
+@pytest.mark.full_for("0.5-None-*", "2.0-*", "*-5-error", "*-None-3-entropy")
 @pytest.mark.parametrize(("n_classes", "criterion"), KINDS)
 @pytest.mark.parametrize("max_bins", [None, 5])
 @pytest.mark.parametrize("smoothing", [0.0, 0.5, 2.0])
@@ -85,6 +86,7 @@ def test_smoothing_takes_from_what_a_set_lowers(n_classes, criterion):
             assert low - 1e-9 * node <= count <= node * (1 + 1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("n_classes", "criterion"), KINDS[:5])
 @pytest.mark.parametrize("max_bins", [None, 5])
 def test_the_best_of_all_sets(n_classes, criterion, max_bins):
@@ -163,6 +165,7 @@ def test_options():
         pb.fit_cart(X, y, level_smoothing=-1.0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n_classes", [3, 5, 10])
 @pytest.mark.parametrize(
     ("criterion", "hits", "share"), [("gini", 0.95, 0.996), ("entropy", 0.9, 0.992)]

@@ -34,6 +34,7 @@ def problem(seed, n_classes, n=12):
     return X, y, rng.integers(1, 4, n)
 
 
+@pytest.mark.full_for("0-squared")
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 def test_every_subtree_is_the_best(n_classes, criterion):
     for case in range(25):
@@ -128,6 +129,7 @@ def cross_validated(X, y, weight, task, folds, fold, lam):
     return error, np.sqrt(variance / n)
 
 
+@pytest.mark.full_for("1se-0", "min-0")
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 @pytest.mark.parametrize("rule", ["min", "1se"])
 def test_cross_validation(n_classes, rule):

@@ -80,6 +80,7 @@ def compare(tree, peer, X, y, weight, criterion, n_classes, min_leaf):
     return compared, tied
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 @pytest.mark.parametrize("min_leaf", [1, 4])
 def test_trees(n_classes, criterion, min_leaf):
@@ -89,6 +90,7 @@ def test_trees(n_classes, criterion, min_leaf):
     assert compared > (70 if min_leaf == 1 else 30)
 
 
+@pytest.mark.full_for("2-entropy", "2-gini", "4-gini")
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 def test_best_first(n_classes, criterion):
     X, y, weight = problem(n_classes, seed=1)
