@@ -25,7 +25,7 @@ ONCE = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.quick
 @pytest.mark.parametrize(
     "start", [0, *(pytest.param(k * CASES, marks=pytest.mark.full) for k in range(1, 10))]
 )
