@@ -11,7 +11,7 @@ from typing import Any
 import fits
 import numpy as np
 from fits import EXACT, Made, asked, stump
-from table_fits import BINNED, HELD, OF_MANY, OF_TWO
+from table_fits import BINNED, HELD, OF_MANY, OF_TWO, PAID
 from tables import COUNTS, NUMBERS, SHARES, SOFT_THREE, SOFT_TWO, TABLES, THREE, TWO, WORDS, X
 
 import pboost as pb
@@ -83,6 +83,8 @@ def continued() -> dict[str, Made]:
         "sum, binned, bag": ({**SUM_IN_BINS, "bag": 0.5, "features_per_split": 2}, TWO),
         "sum, three classes": (SUM_IN_BINS, THREE),
         "sum, one tree": (ONE_TREE, THREE),
+        "sum, prices": ({**SUM_IN_BINS, **PAID}, TWO),
+        "sum, prices, three classes": ({**SUM_IN_BINS, **PAID}, THREE),
         "sum, numbers": ({**SUM, "task": "regression"}, NUMBERS),
         "sum, a share held out": ({**SUM_IN_BINS, "validation": 0.25, "patience": 5}, TWO),
     }
@@ -257,6 +259,9 @@ def imitated() -> dict[str, Made]:
         "distill: numbers": of(numbers, share=0.5),
         "distill: function": of(lambda n: _scored, X, (X[:40],), synthetic=0),
         "within: comparisons": budget(TWO[:90], MISSING[:90], comparisons=6.0),
+        "within: three classes": budget(THREE[:90], MISSING[:90], comparisons=8.0),
+        "within: price": budget(TWO[:90], MISSING[:90], price=3.0, prices=[2.0, 1, 1, 0, 1, 0]),
+        "within: bytes": budget(TWO[:90], X[:90], bytes=600),
         "within: numbers": budget(NUMBERS[:90], MISSING[:90], comparisons=5.0),
     }
 

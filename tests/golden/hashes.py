@@ -20,7 +20,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -72,8 +72,6 @@ def hashes(names: Container[str] | None = None, quick: bool = False) -> Iterator
     rounds. They depend neither on the number of threads nor on how rows are divided into
     partitions; `quick` does not try these.
     """
-    from digests import digests
-
     with many_threads():
         for name, fit in every_fit().items():
             called = name, name + REDUCED
@@ -81,11 +79,21 @@ def hashes(names: Container[str] | None = None, quick: bool = False) -> Iterator
             if not asked:
                 continue
             ways = list(fit.models().items())[: 1 if quick else None]
-            found = {way: digests(make(), fit.tables) for way, make in ways}
+            found = {way: _digests(make, fit.tables) for way, make in ways}
             if len(set(found.values())) > 1:
                 raise AssertionError(f"{name}: the model depends on how it is fitted: {found}")
             by_name = dict(zip(called, found[ways[0][0]], strict=True))
             yield from ((n, by_name[n]) for n in asked)
+
+
+def _digests(make: Callable[[], Any], tables: Sequence[Any]) -> tuple[str, str]:
+    """Return the digests of what a fit returns, or what it raises."""
+    from digests import digests
+
+    try:
+        return digests(make(), tables)
+    except Exception as error:
+        return (f"raises {type(error).__name__}: {error}",) * 2
 
 
 def platform_print() -> dict[str, str]:
@@ -155,6 +163,8 @@ def _write() -> None:
     That of a fit which is not may be so if it is reduced.
     """
     found = dict(hashes())
+    if wrong := {name: h for name, h in found.items() if h.startswith("raises")}:
+        raise AssertionError(f"no hashes: {wrong}")
     simd = " ".join(fingerprint()["simd"])
     others = [_elsewhere(changes) for changes, needed in OTHER_PROCESSORS if needed in simd]
     others.append(_elsewhere({}, "--rounded"))

@@ -13,19 +13,25 @@ from tables import COUNTS, NUMBERS, SHARES, SOFT_THREE, SOFT_TWO, TABLES, THREE,
 import pboost as pb
 
 BINNED = stump("kearns-mansour", "binned", 64)
-SMOOTHED = pb.weak.stump(
-    "gini",
-    "exact",
-    max_bins=256,
-    min_weight=0.0,
-    min_leaf=5,
-    missing="learn",
-    level_smoothing=2.0,
+SMOOTHED, SMOOTHED_J = (
+    pb.weak.stump(
+        criterion,
+        "exact",
+        max_bins=256,
+        min_weight=0.0,
+        min_leaf=5,
+        missing="learn",
+        level_smoothing=2.0,
+    )
+    for criterion in ("gini", "kearns-mansour")
 )
 SOFT = {"y": None, "y_proba": SOFT_TWO, "labels": ["no", "yes"]}
 SOFT_J = {"y": None, "y_proba": SOFT_THREE, "labels": None}
 WEIGHTED = {"sample_weight": SHARES}
 FRAME = {"table": "frame"}
+#: More than 5,000 rows, whose labels only a pair of columns tells.
+CROSSED = np.random.RandomState(47).randint(0, 64, (6000, 3)).astype(float)
+CROSSED_TWO = (CROSSED[:, 0] > 31) ^ (CROSSED[:, 1] > 31)
 #: What no fit has if it is fitted to the first rows; its bins and levels are those of all rows.
 HELD = TABLES["frame"].X[300:], TWO[300:]
 HELD_J = TABLES["frame"].X[300:], THREE[300:]
@@ -127,6 +133,31 @@ def of_graphs() -> dict[str, Fit]:
         joins = {"join": "all"} if builder == "matryoshka" else {}
         found |= fits_of(builder, shared, TWO, every)
         found |= fits_of(builder, {**shared, **joins}, TWO, many)
+    levels = {"table": "levels", "weak": SMOOTHED}
+    found |= fits_of(
+        "adaboost",
+        OF_TWO["adaboost"][0],
+        TWO,
+        {
+            "smoothed levels, three classes": {**levels, "y": THREE, "weak": SMOOTHED_J},
+            "smoothed levels, adatree2": {
+                **levels,
+                "observation": pb.observation.adatree2(),
+                **WEIGHTED,
+            },
+            "gaussian, missing": {
+                "X": TABLES["missing"].X[:, :5],
+                "observation": pb.observation.gaussian(0.25),
+                "weak": BINNED,
+            },
+        },
+    )
+    functions = {
+        "three classes, levels": {"table": "levels", "y": THREE, "impurity": "kearns-mansour"},
+        "function, frame": {**FRAME, "impurity": fits.impurity},
+        "function, levels, weights": {"table": "levels", **WEIGHTED, "impurity": fits.impurity},
+    }
+    found |= fits_of("topdown_tree", OF_TWO["topdown_tree"][0], TWO, functions)
     few = {
         "affine, missing": {"table": "missing", "weak": fits.affine()},
         "separators, levels": {"table": "levels", "weak": fits.separator("binned")},
@@ -232,6 +263,7 @@ def of_sums() -> dict[str, Fit]:
             "validation": 0.25,
             "patience": 2,
         },
+        "a share held out, soft labels": {**in_bins, **SOFT_J, "validation": 0.25, "patience": 2},
         "validation": {**in_bins, "steps": 8, "validation": HELD, "patience": 2},
         "validation, numbers, weights": {
             **in_bins,
@@ -252,6 +284,7 @@ def of_sums() -> dict[str, Fit]:
             ),
             "search": "auto",
         },
+        "auto, a pair of columns": {"X": CROSSED, "y": CROSSED_TWO, "search": "binned"},
         "few bins, words": {**in_bins, "max_bins": 5, "y": WORDS},
     }
     return fits_of("stagewise", {**fits.STAGEWISE, "loss": None, "steps": 4}, TWO, found)
