@@ -273,9 +273,19 @@ def pruned() -> dict[str, Made]:
     regression = _fitted(pb.fit_cart, numbers, NUMBERS)
     chain = _fitted(pb.fit_adaboost, CHAIN, THREE)
     tree_sum = _fitted(pb.fit_stagewise, SUM_IN_BINS, TWO)
+    other = {"sample_weight": SHARES[::2]}
     return {
         "prune_path: two": Made(lambda n: pb.prune_path(two(n)), ()),
         "prune_path: numbers": Made(lambda n: pb.prune_path(regression(n)), ()),
+        "prune_path: two, other rows": Made(
+            lambda n: pb.prune_path(two(n), FRAME[::2], TWO[::2], **other, criterion="entropy"), ()
+        ),
+        "prune_path: numbers, other rows": Made(
+            lambda n: pb.prune_path(
+                regression(n), FRAME[::2], NUMBERS[::2], **other, criterion="squared"
+            ),
+            (),
+        ),
         "prune: three": Made(lambda n: pb.prune(three(n), 0.01, criterion="entropy"), ROWS),
         "prefix: chain, three classes": Made(lambda n: pb.prefix(chain(n), 2), ROWS),
         "prefix: sum": Made(lambda n: pb.prefix(tree_sum(n), 2), ROWS),
