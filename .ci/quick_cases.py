@@ -53,8 +53,6 @@ def pytest_testnodedown(node):
 def pytest_terminal_summary(terminalreporter):
     """Say which cases are to be marked."""
     if slow:
-        terminalreporter.section(
-            f"more than {MOST:g} s, neither `full` nor `quick`"
-        )
+        terminalreporter.section(f"more than {MOST:g} s, neither `full` nor `quick`")
     for name, taken in sorted(slow.items(), key=lambda pair: -pair[1]):
         terminalreporter.line(f"{taken:.1f} s  {name}")
