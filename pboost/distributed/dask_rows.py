@@ -215,8 +215,10 @@ def predict_proba(model: Model, X: Any) -> Any:
 
     Parameters
     ----------
-    model, X
-        As in `pboost.dask.predict`.
+    model : DecisionGraph, or another model
+        A fitted model.
+    X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
+        Features, as `pboost.predict` takes them.
 
     Returns
     -------
@@ -246,8 +248,10 @@ def decision_function(model: Model, X: Any) -> Any:
 
     Parameters
     ----------
-    model, X
-        As in `pboost.dask.predict`.
+    model : DecisionGraph, or another model
+        A fitted model.
+    X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
+        Features, as `pboost.predict` takes them.
 
     Returns
     -------

@@ -21,7 +21,7 @@ RENAMED: dict[str, str] = {}
 #: Classes that are not called as in FIELDS any more: {name in the package: name in digests}.
 RENAMED_KINDS: dict[str, str] = {}
 _MODEL = "labels n_features feature_names table seen"
-_TREES = f"{_MODEL} root feature threshold children value impurity weight n_rows missing share"
+_TREES = f"{_MODEL} root feature threshold children value impurity weight n_rows missing"
 _LEAVES = "coefficient taken risk spread leaf_mean mean"
 #: What a digest holds of each kind of object, by the names that digests know.
 FIELDS: dict[str, str] = {
