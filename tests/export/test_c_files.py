@@ -371,6 +371,7 @@ def test_paths_are_those_of_the_package(tmp_path):
             assert library[f"m{k}_path"](x, at, 2) == n  # no more are written
 
 
+@pytest.mark.full
 @pytest.mark.build
 def test_a_file_tests_itself_and_fails_where_a_number_is_changed(tmp_path):
     if not works("gcc", tmp_path):

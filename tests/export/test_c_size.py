@@ -91,6 +91,7 @@ def files(tmp_path_factory):
     return found
 
 
+@pytest.mark.full
 def test_tables_are_those_of_the_file(files):
     for name, (path, size) in files.items():
         text = path.read_text(encoding="ascii").partition("\n#ifdef")[0]

@@ -100,6 +100,7 @@ def test_best_first(n_classes, criterion):
     assert peer.n_leaves == 12
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 def test_depth_and_min_split(n_classes, criterion):
     X, y, weight = problem(n_classes, seed=2)
@@ -109,6 +110,7 @@ def test_depth_and_min_split(n_classes, criterion):
     assert compared == peer.n_leaves - 1 == tree.n_leaves - 1
 
 
+@pytest.mark.full_for("6-2-entropy", "6-2-gini", "6-4-gini")
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 @pytest.mark.parametrize("min_leaf", [6, 15])
 def test_pruning_path(n_classes, criterion, min_leaf):

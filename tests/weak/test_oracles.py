@@ -76,6 +76,7 @@ def test_the_certificate_of_estimators_is_recomputed(builder, of):
 # Sampled
 
 
+@pytest.mark.full
 @builders
 def test_sampled_oracles_approach_the_known_rate(builder):
     X, y, _ = noisy(3, n=80)
@@ -122,6 +123,7 @@ def test_an_oracle_is_asked_as_often_as_it_is_told():
         assert calls == [30] * (3 * count)
 
 
+@pytest.mark.full
 def test_sampled_estimators_are_evaluated_by_their_probabilities():
     X, y, _ = noisy(6, n=60)
     weak = pb.weak.from_estimator(StumpEstimator(0.8))
@@ -285,6 +287,7 @@ def test_the_order_of_classes_is_the_estimators():
     assert one.vote.tobytes() == other.vote.tobytes()
 
 
+@pytest.mark.full
 def test_estimators_of_scikit_learn():
     linear = pytest.importorskip("sklearn.linear_model")
     tree = pytest.importorskip("sklearn.tree")

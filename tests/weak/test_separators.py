@@ -215,6 +215,7 @@ def test_units_and_copies_do_not_matter():
     np.testing.assert_array_equal(one.inputs.threshold * 4, three.inputs.threshold)
 
 
+@pytest.mark.full
 def test_random_problems():
     grown = 0
     for case in range(40):

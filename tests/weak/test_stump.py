@@ -90,6 +90,7 @@ def test_equally_good_pure_splits(criterion):
         assert fit_like_tree(problem, nodes=1, criterion=criterion).feature.tolist() == [1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("max_bins", [None, 256])
 def test_nearly_perfect_cut(criterion, max_bins):
