@@ -452,10 +452,11 @@ def _prepare(
     elif not isinstance(X, RowSource):
         label = classes_of_labels(model, y, X.n_rows)
     problem = weak.read(X, y, sample_weight, "" if model.n_votes == 1 else None)
-    if isinstance(X, RowSource) and not np.array_equal(problem.labels, model.labels):
+    found = problem.labels
+    if found is not None and isinstance(X, RowSource) and not np.array_equal(found, model.labels):
         raise ValueError(
             f"y: expected the labels of the model, {shown(model.labels.tolist())}, got "
-            f"{shown(problem.labels.tolist())}"
+            f"{shown(found.tolist())}"
         )
     if model.n_votes > 1 and not isinstance(y, SoftLabels):
         problem = replace(problem, label=label.astype(np.int32))

@@ -116,7 +116,7 @@ def rows_of_fit(
                 f"{name}: expected None, since X is a source of rows that has its own, got "
                 f"{shown(value)}"
             )
-    return tuple(X) if isinstance(X, OneTable) else (X, None, None)
+    return (X.X, X.y, X.sample_weight) if isinstance(X, OneTable) else (X, None, None)
 
 
 def rows_here(builder: str, X: Any, *given: Any) -> tuple[Any, Any, Any]:

@@ -105,7 +105,7 @@ class Shard:
     def __init__(
         self,
         columns: BinnedColumns,
-        label: NDArray[np.uint8],
+        label: NDArray[Any],
         weights: FloatArray | None,
         workers: Workers,
         n_classes: int = 2,

@@ -103,7 +103,8 @@ class GraphRows:
         """Return the data of the fit, without rows, and have shards begin."""
         shard, is_weighed = self._kind.shard, self.source.is_weighed or problem.held is not None
         is_tree = shard is TreeShard
-        dtype, each = np.uint8, None
+        dtype: Any = np.uint8
+        each: Any = None
         if shard in (TreeShard, LabelShard):
             dtype, each = np.int32, [(len(self.values),)] * len(self.source.sizes)
         self.engine = self.source.shards(

@@ -94,7 +94,7 @@ class LabelShard(Shard):
         self._of_labels = aligned((self._n, self._width), np.float64)
         self._of_labels[:, : self._n_labels] = self._weight[:, None]
         self._of_labels[:, self._n_labels :] = 0.0
-        self._at: dict[int, IntArray] = {}
+        self._exits: dict[int, IntArray] = {}
         return found
 
     def masses(self, told: Sequence[Any]) -> NDArray[np.int64]:
@@ -107,11 +107,11 @@ class LabelShard(Shard):
         return answer
 
     def _entered(self, told: Entered) -> NDArray[np.int64]:
-        self._at = {0: np.arange(self._n, dtype=np.int32)}
+        self._exits = {0: np.arange(self._n, dtype=np.int32)}
         return self._sums_of(0, told.scale)
 
     def _sums_of(self, number: int, scale: float) -> NDArray[np.int64]:
-        rows = self._at[number]
+        rows = self._exits[number]
         found = np.zeros((3, self._width), dtype=np.int64)
         none = np.empty((0, self._width))
         kernels.take(rows, self._label, none, scale, self._of_labels, self._fixed, found)
@@ -122,21 +122,21 @@ class LabelShard(Shard):
         by = np.ones((2, self._width))
         by[:, : self._n_labels] = told.factor
         found = np.zeros((3, self._width), dtype=np.int64)
-        rows = self._at[told.number]
+        rows = self._exits[told.number]
         kernels.take(rows, self._label, by, 1.0, self._of_labels, self._fixed, found)
         return found
 
     def _parted(self, told: Parted) -> NDArray[np.int64]:
-        rows = self._at[told.number].copy()
+        rows = self._exits[told.number].copy()
         n_below = kernels.part(rows, self._codes[told.feature], told.side, self._spare)
-        self._at[told.below], self._at[told.below + 1] = rows[:n_below], rows[n_below:]
+        self._exits[told.below], self._exits[told.below + 1] = rows[:n_below], rows[n_below:]
         return np.stack([self._sums_of(told.below + side, told.scale) for side in (0, 1)])
 
     def _summed(self, told: Summed) -> NDArray[np.int64]:
         blocks, lanes = kernels.lanes_of(len(told.labels))
         bins = most_bins(self._n_bins, self._columns.special)
         sums, d = aligned((len(self._codes), 2, blocks * lanes * bins)), len(self._codes)
-        rows, place = self._at[told.number], np.full(self._n_labels, -1, dtype=np.int32)
+        rows, place = self._exits[told.number], np.full(self._n_labels, -1, dtype=np.int32)
         place[told.labels] = np.arange(len(told.labels), dtype=np.int32)
         own = self._codes, rows, self._of_labels, self._label, told.scale, told.labels, place, sums
 
@@ -147,7 +147,7 @@ class LabelShard(Shard):
         return sums
 
     def _exact(self, told: Exact) -> NDArray[np.int64]:
-        rows = self._at[told.number]
+        rows = self._exits[told.number]
         is_own = self._label[rows, None] == np.arange(self._n_labels)
         factor = np.where(is_own, told.for_it, told.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())

@@ -99,16 +99,12 @@ class PartitionedRows(RowSource):
     ) -> None:
         self.place, self.bins, self.is_weighed = place, bins, is_weighed
         self._parts, self._numbers, self.sizes = parts, numbers, sizes
-        check_size(sum(sizes))
+        self.n_rows = sum(sizes)
+        check_size(self.n_rows)
 
     def __repr__(self) -> str:
-        n, d = sum(self.sizes), self.bins.n_features
-        return f"<{n} rows in {len(self.sizes)} partitions, {d} features>"
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of all partitions."""
-        return sum(self.sizes)
+        d = self.bins.n_features
+        return f"<{self.n_rows} rows in {len(self.sizes)} partitions, {d} features>"
 
     def submit(
         self, task: Callable[..., Any], *given: Any, each: Sequence[tuple[Any, ...]] | None = None
@@ -141,14 +137,13 @@ class PartitionedRows(RowSource):
     def problem(self, values: Array | int) -> Problem:
         """Return the problem of one fit, without rows."""
         none = np.empty(0, dtype=np.int32)
-        is_numeric = isinstance(values, int)
         return Problem(
             columns=without_rows(self.bins),
-            labels=None if is_numeric else values,
+            labels=None if isinstance(values, int) else values,
             label=none,
             weights=None,
             names=self.bins.names,
-            exponent=values if is_numeric else 0,
+            exponent=values if isinstance(values, int) else 0,
             table=self.bins.table,
         )
 
@@ -230,10 +225,9 @@ class PartitionedRows(RowSource):
     def targets_here(self, task: str) -> tuple[Array, FloatArray | None]:
         """Return labels or targets, and weights, of all rows in this process."""
         values = self.targets(task)
-        found = self.each(tasks.targets_and_weights, values)
-        y, weights = (list(of) for of in zip(*found, strict=True))
+        parts, weights = zip(*self.each(tasks.targets_and_weights, values), strict=True)
         weight = np.concatenate(weights) if self.is_weighed else None
-        y = np.concatenate(y)
+        y = np.concatenate(parts)
         return (np.ldexp(y, values) if isinstance(values, int) else values[y]), weight
 
     def graph(self, learner: Any, observation: Any, growth: type) -> Any:
@@ -258,7 +252,7 @@ class PartitionedRows(RowSource):
         """Return the loss of gradient boosting that such targets have by default."""
         if self.task(task) != CLASSIFICATION:
             return "squared"
-        return "softmax" if len(self.targets(CLASSIFICATION)) > 2 else "logistic"
+        return "softmax" if np.size(self.targets(CLASSIFICATION)) > 2 else "logistic"
 
     def sums(self, task: str, n_threads: int | None, ends: ExitStack) -> SumParts:
         """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
@@ -377,7 +371,7 @@ def partitions(
                 "max_bins, edges, weighted_edges, values: expected the defaults of partitions that "
                 "are binned already"
             )
-        return _binned(columns, *given, sample_weight is not None)
+        return _binned(columns, given[0], given[1], sample_weight is not None)
     return read_rows(
         Here(),
         list(zip(columns, *given, strict=True)),
@@ -401,7 +395,7 @@ def _binned(
         for k, one in enumerate(zip(columns, y, weights, strict=True))
     ]
     if is_weighed:
-        check_any_weight(any(part.weights.any() for part in parts))
+        check_any_weight(any(np.any(part.weights) for part in parts))
     sizes = [part.n_rows for part in columns]
     return _with_rows(Here(), parts, sizes, without_rows(columns[0]), is_weighed)
 

@@ -57,7 +57,7 @@ class Asked(NamedTuple):
 class PortShard(Shard):
     """Rows of one place, with weights at ports; parameters are those of `Shard`."""
 
-    def begin(self, exponent: int, scale: float) -> tuple[int, int]:
+    def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the weights to those before the first cut; there are no ports."""
         self._ports: dict[int, FloatArray] = {}
         return super().begin(exponent, scale)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
-from pboost.data.binned_values import by_column, lacks_values, valued, values_in_bins
+from pboost.data.binned_values import BinnedValues, by_column, valued, values_in_bins
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
     as_targets,
@@ -387,7 +387,7 @@ def contents_of(
 ) -> tuple[Array, Array | None, Array | None, FloatArray | None]:
     """Return codes, values if they are kept, targets and weights of all rows of a partition."""
     y = _targets(part, number) if is_numeric else _labels(part, number)
-    values = None if lacks_values(part.columns) else part.columns.features().values
+    values = part.columns.features().values if isinstance(part.columns, BinnedValues) else None
     return part.columns.codes, values, y, part.weights
 
 

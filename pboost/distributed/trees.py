@@ -58,9 +58,13 @@ class TreeRows:
         """Return the problem with classes, or scaled targets, and weights of all rows."""
         found = self.source.each(tasks.targets_and_weights, self.values)
         y, weights = zip(*found, strict=True)
-        name = "label" if self.n_classes else "y"
-        weight = np.concatenate(weights) if self.source.is_weighed else None
-        return replace(problem, weights=weight, **{name: np.concatenate(y)})
+        weight, truth = (
+            np.concatenate(weights) if self.source.is_weighed else None,
+            np.concatenate(y),
+        )
+        if self.n_classes:
+            return replace(problem, weights=weight, label=truth)
+        return replace(problem, weights=weight, y=truth)
 
     def fit_tree(
         self,

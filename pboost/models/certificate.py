@@ -95,9 +95,9 @@ def certificate(
         rows_of_fit(X, y, sample_weight, y_proba)
         check_values(X.bins)
         parts = X.apply(_losses_of_part, model, sigma)
-        losses, weights = (list(of) for of in zip(*parts, strict=True))
-        weight = None if weights[0] is None else np.concatenate(weights)
-        return _mean(np.concatenate(losses), weight)
+        weights = [weight for _, weight in parts if weight is not None]
+        whole = np.concatenate(weights) if weights else None
+        return _mean(np.concatenate([losses for losses, _ in parts]), whole)
     if X is None or (y is None and y_proba is None):
         raise ValueError("certificate: X and y must be given together")
     given = truth_for(model, y, y_proba)

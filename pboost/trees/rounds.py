@@ -139,7 +139,7 @@ class Rounds:
     def _left_out(self, weight: Weights) -> float:
         """Return what the compiled loss leaves out of the sum of losses."""
         value = self.loss.value(self.y, np.zeros(len(self.y)))
-        return weight.sum(value) - self.loss.kernel_at_0 * self.total
+        return weight.sum(value) - (self.loss.kernel_at_0 or 0.0) * self.total
 
     def _make_histograms(self, of_level: bool) -> None:
         """Make places for the masses by bin of a node and of those that are smaller by halves.
