@@ -7,8 +7,8 @@ numbers; those of an entrance, where all rows are, is 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +152,7 @@ class LabelShard(Shard):
         factor = np.where(is_own, told.for_it, told.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())
 
-    _DO = {  # noqa: RUF012
+    _DO: ClassVar[Mapping[type, Any]] = {
         Entered: _entered,
         Boosted: _boosted,
         Parted: _parted,

@@ -95,8 +95,8 @@ def certificate(
         rows_of_fit(X, y, sample_weight, y_proba)
         check_values(X.bins)
         parts = X.apply(_losses_of_part, model, sigma)
-        weights = [weight for _, weight in parts if weight is not None]
-        whole = np.concatenate(weights) if weights else None
+        weighed = [weight for _, weight in parts if weight is not None]
+        whole = np.concatenate(weighed) if weighed else None
         return _mean(np.concatenate([losses for losses, _ in parts]), whole)
     if X is None or (y is None and y_proba is None):
         raise ValueError("certificate: X and y must be given together")
