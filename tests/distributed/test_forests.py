@@ -41,6 +41,7 @@ def both(table, n_parts, path, **options):
     return contents(whole, path), contents(parted, path)
 
 
+@pytest.mark.full_for("numbers", "ties", "weights", "weights that add up to 1")
 @pytest.mark.parametrize("name", TABLES)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts in (1, 2, 5, 16):

@@ -114,6 +114,7 @@ def test_weights_whose_sums_overflow_in_a_bag():
             fit(X, y, members=2, sample_weight=weight, rng=0)
 
 
+@pytest.mark.full
 def test_out_of_bag_error_is_that_of_new_rows():
     X, y = problem(4000)
     new, truth = problem(4000, seed=5)
@@ -126,6 +127,7 @@ def test_out_of_bag_error_is_that_of_new_rows():
     assert error < 0.2 * numbers.var()
 
 
+@pytest.mark.full
 def test_accuracy_is_that_of_scikit_learn():
     ensemble = pytest.importorskip("sklearn.ensemble")
     X, y = problem(1500, 8)

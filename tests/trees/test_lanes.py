@@ -164,6 +164,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.full_for("{'loss': 'softmax'}")
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_models_are_the_same_with_and_without_bundles(options, monkeypatch):
     for seed in range(10):

@@ -108,6 +108,7 @@ def growth_of(X, y, **options):
     return pb.fit_stagewise(X, y, **{"max_depth": 6, "steps": 2, **options}).settings["growth"]
 
 
+@pytest.mark.full
 def test_what_a_pair_alone_tells_is_shared_and_what_one_column_tells_is_not():
     X, y = products()
     assert growth_of(X, y) == "symmetric"
@@ -118,6 +119,7 @@ def test_what_a_pair_alone_tells_is_shared_and_what_one_column_tells_is_not():
     assert growth_of(X, np.random.default_rng(0).integers(0, 2, len(X))) == "free"
 
 
+@pytest.mark.full
 def test_missing_values_and_levels():
     X, y = products()
     X[::7, 0] = np.nan
@@ -127,6 +129,7 @@ def test_missing_values_and_levels():
     assert growth_of(levels, y, categorical=[0, 4]) == "free"
 
 
+@pytest.mark.full
 def test_the_model_is_that_of_the_growth_it_says_and_goes_on():
     X, y = products()
     auto = pb.fit_stagewise(X, y, max_depth=6, steps=4)
@@ -141,6 +144,7 @@ def same(first, second, X):
     return np.array_equal(pb.decision_function(first, X), pb.decision_function(second, X))
 
 
+@pytest.mark.full_for("products")
 @pytest.mark.parametrize("make", [products, regions])
 def test_order_threads_rows_without_weight_and_copies_are_no_matter(make, monkeypatch):
     monkeypatch.setattr(pooling, "FEW_ROWS", 1000)
@@ -161,6 +165,7 @@ def test_order_threads_rows_without_weight_and_copies_are_no_matter(make, monkey
     assert same(weighed, copied, X)
 
 
+@pytest.mark.full
 def test_scale_is_no_matter():
     X, y = products()
     z = X[:, 0] * X[:, 1] + y
