@@ -11,13 +11,14 @@ import numpy as np
 from pboost.data.check_xy import MOST_CLASSES, TASKS, label_array, label_values, target_array
 from pboost.data.criteria import CRITERIA
 from pboost.data.labels import SoftLabels
-from pboost.losses import LOSSES
 from pboost.values import Array, check_choice
 from pboost.values.options import arguments_of, only_classifies, unwrapped
 
 CLASSIFICATION, REGRESSION = TASKS
 #: The criteria of trees that are no criteria of classes.
 OF_NUMBERS = {"squared": REGRESSION}
+#: The losses, by their names, that are of a regression unless `task` says otherwise.
+LOSSES_OF_NUMBERS = ("squared", "absolute", "huber", "quantile", "poisson")
 
 
 class Targets(NamedTuple):
@@ -117,8 +118,7 @@ def task_of_options(options: Mapping[str, Any]) -> str | None:
     """Return the task that a loss or criterion is of, None if there is none of one task only."""
     loss, criterion = options.get("loss"), options.get("criterion")
     if loss is not None:
-        loss = LOSSES.get(loss, loss) if isinstance(loss, str) else loss
-        is_of_numbers = getattr(loss, "is_regression", False)
+        is_of_numbers = getattr(loss, "is_regression", loss in LOSSES_OF_NUMBERS)
         return REGRESSION if is_of_numbers else CLASSIFICATION
     if isinstance(criterion, str):
         return CLASSIFICATION if criterion in CRITERIA else OF_NUMBERS.get(criterion)

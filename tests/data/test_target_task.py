@@ -9,8 +9,8 @@ from partitioned import bin_parts, fit_parted
 from target_cases import ASKS, CLASSES, REGRESSION, TARGETS, N, X, task_of
 
 import pboost as pb
-from pboost.data.target_task import joined, targets_of
-from pboost.losses import Squared
+from pboost.data.target_task import LOSSES_OF_NUMBERS, joined, targets_of
+from pboost.losses import LOSSES, Squared
 
 #: Whatever fits both, and a builder of it for which options decide.
 BUILDERS = {
@@ -126,6 +126,10 @@ def test_a_loss_or_a_criterion_decides_first():
         pb.fit_cart(X, floats, criterion="gini")
     with pytest.raises(ValueError, match="criterion: expected one of 'squared'"):
         pb.fit_cart(X, few, task=REGRESSION, criterion="gini")
+
+
+def test_losses_of_numbers_are_known_by_name():
+    assert {name for name, loss in LOSSES.items() if loss.is_regression} == {*LOSSES_OF_NUMBERS}
 
 
 def test_a_builder_without_a_regression_decides_first():
