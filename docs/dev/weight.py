@@ -26,7 +26,7 @@ LAYOUT = {
     tokenize.ENDMARKER,
 }
 #: Words of modules that know where rows are.
-OF_PARTITIONS = re.compile(r"shard|dask|partition", re.IGNORECASE)
+OF_PARTITIONS = re.compile(r"[Ss]hard|[Dd]ask|[Ii]n_partitions|IN_PARTITIONS|Partitioned")
 
 
 def docstring_lines(tree: ast.AST) -> set[int]:

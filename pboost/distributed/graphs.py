@@ -11,16 +11,16 @@ from pboost.data.columns import BinnedColumns, made
 from pboost.data.engines import Engine
 from pboost.data.held_rows import HoldOut
 from pboost.data.training import Problem, TrainingData
+from pboost.distributed.boosted_shards import Root, ShardedBoosted, begin_boosted
 from pboost.distributed.graph_growth import ShardedGreedy, ShardedNested, ShardedSoft
 from pboost.distributed.graph_shards import PathStump, Shard, ShardedStump, begin
 from pboost.distributed.label_shards import LabelShard, ShardedLabelTrees
 from pboost.distributed.port_shards import PortShard, PortStump
+from pboost.distributed.tree_shards import TreeShard
 from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.greedy import GreedyGrowth
 from pboost.growth.label_trees import LabelTrees
 from pboost.growth.nested import NestedGrowth
-from pboost.growth.shard_boosted import Root, ShardedBoosted, begin_boosted
-from pboost.growth.shard_trees import TreeShard
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import Chain
 from pboost.observation.answers import TableObservation

@@ -15,8 +15,8 @@ from pboost.data.engines import Engine
 from pboost.data.held_rows import HoldOut
 from pboost.data.training import Problem
 from pboost.distributed import tasks
-from pboost.growth.bag_shards import Bag, BagShard, begin_bags, tests_of
-from pboost.growth.shard_trees import Calls, ShardArrays, TreeShard, begin, grow_together
+from pboost.distributed.bag_shards import Bag, BagShard, begin_bags, tests_of
+from pboost.distributed.tree_shards import Calls, ShardArrays, TreeShard, begin, grow_together
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits, grow_tree
 from pboost.models.trees import Tree

@@ -42,7 +42,7 @@ from pboost.trees.restraints import (
 )
 from pboost.trees.steps import Steps
 from pboost.trees.sum_growth import SumGrowth
-from pboost.trees.sum_rows import Growing, PartRows, RowParts, SumRows, TableRows
+from pboost.trees.sum_rows import Growing, SumRows, TableRows
 from pboost.trees.targets import loss_of, task_of_loss
 from pboost.values import (
     Bar,
@@ -452,7 +452,7 @@ def begin_sum(
     options: Mapping[str, Any],
     held_out: tuple[Any, Any],
     given: StagewiseModel | None = None,
-    parts: RowParts | None = None,
+    parts: Any | None = None,
 ) -> SumFit:
     """Return the fit of a sum before its first tree; see `grow_sum`."""
     check_choice("search", options["search"], SEARCHES)
@@ -481,7 +481,7 @@ def begin_sum(
         problem, limits, _, _ = fit_cart_problem(*data, hold, **of_trees)
         rows = TableRows(problem, data.X, data.n_threads)
     else:
-        rows = PartRows(parts, hold)
+        rows = parts.rows(hold)
         limits = limits_of_problem(rows.problem, data.generator, **of_trees)
     problem = rows.problem
     if given is not None:

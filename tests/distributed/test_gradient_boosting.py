@@ -9,8 +9,7 @@ from partitioned import PARTS, TABLES, contents, divided, fit_parted
 
 import pboost as pb
 from pboost.data.training import Problem
-from pboost.distributed import partitions
-from pboost.trees import round_shards
+from pboost.distributed import partitions, round_shards
 
 OPTIONS = {
     "free": {"growth": "free", "max_depth": 5},

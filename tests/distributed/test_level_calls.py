@@ -6,7 +6,7 @@ from partitioned import TABLES, bin_parts, contents, divided, fit_parted, send_f
 
 import pboost as pb
 from pboost.data.engines import Serial
-from pboost.growth.shard_trees import Queries
+from pboost.distributed.tree_shards import Queries
 
 PARTS = (1, 2, 3, 5, 16)
 

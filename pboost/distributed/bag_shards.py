@@ -15,7 +15,7 @@ from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.engines import Engine, check_size, first_shift, scale_of, scaled_sum
 from pboost.data.special_columns import HOLES
 from pboost.data.training import Problem, TrainingData
-from pboost.growth.shard_trees import ShardArrays, TreeRows, TreeShard, data_elsewhere
+from pboost.distributed.tree_shards import ShardArrays, TreeRows, TreeShard, data_elsewhere
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, child

@@ -20,7 +20,7 @@ from pboost.data.binned_values import values_in_bins
 from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.labels import least_rest
 from pboost.data.training import Problem
-from pboost.growth.shard_trees import Answer, TreeShard
+from pboost.distributed.tree_shards import Answer, TreeShard
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
 from pboost.losses.row_sums import fine_parts, values_of

@@ -16,14 +16,7 @@ from pboost._core import round_shard as kernel
 from pboost.data.columns import MAX_BINS
 from pboost.data.engines import Engine
 from pboost.data.training import Problem
-from pboost.growth.shard_trees import Answer
-from pboost.growth.tree import CartLimits, Grown
-from pboost.losses import LOSSES, Loss
-from pboost.models.trees import Tree
-from pboost.threads import Workers
-from pboost.trees.pooling import open_nodes
-from pboost.trees.restraints import Restraints
-from pboost.trees.round_shards import (
+from pboost.distributed.round_shards import (
     Added,
     Asked,
     Counted,
@@ -40,6 +33,13 @@ from pboost.trees.round_shards import (
     Split,
     Tallied,
 )
+from pboost.distributed.tree_shards import Answer
+from pboost.growth.tree import CartLimits, Grown
+from pboost.losses import LOSSES, Loss
+from pboost.models.trees import Tree
+from pboost.threads import Workers
+from pboost.trees.pooling import open_nodes
+from pboost.trees.restraints import Restraints
 from pboost.trees.rounds import OPEN, Rounds
 from pboost.trees.softmax_rounds import ClassRounds
 from pboost.trees.steps import Steps

@@ -32,7 +32,7 @@ from pboost.data.engines import (
 )
 from pboost.data.special_columns import most_bins
 from pboost.data.training import Problem, TrainingData
-from pboost.growth.ahead import KNOWN, Ahead
+from pboost.distributed.ahead import KNOWN, Ahead
 from pboost.growth.tree import CartArrays, CartLimits, TreeArrays
 from pboost.threads import CELLS_PER_CALL, Workers, check_stop
 from pboost.values import INT32_MAX, FloatArray, IntArray

@@ -27,8 +27,7 @@ from pboost.data.engines import (
 )
 from pboost.data.special_columns import most_bins
 from pboost.data.training import TrainingData
-from pboost.growth.exact_tree import BoostedArrays, limits_of
-from pboost.growth.shard_trees import (
+from pboost.distributed.tree_shards import (
     Asking,
     Calls,
     Queries,
@@ -36,6 +35,7 @@ from pboost.growth.shard_trees import (
     ShardedArrays,
     TreeShard,
 )
+from pboost.growth.exact_tree import BoostedArrays, limits_of
 from pboost.growth.step import TreeLimits
 from pboost.values import FloatArray, IntArray
 
