@@ -70,8 +70,13 @@ def fitted(chunks=80, **options):
 @pytest.fixture
 def engines(monkeypatch):
     """Return the list to which each engine of a fit is added."""
-    found, enter = [], DaskEngine.__enter__
-    monkeypatch.setattr(DaskEngine, "__enter__", lambda e: found.append(enter(e)) or found[-1])
+    found, made = [], DaskEngine.__init__
+
+    def noted(engine, *given):
+        made(engine, *given)
+        found.append(engine)
+
+    monkeypatch.setattr(DaskEngine, "__init__", noted)
     monkeypatch.setattr(dask_engine, "NOTICING", 0.05)
     return found
 

@@ -273,7 +273,7 @@ def test_without_dask(monkeypatch):
         dask_module("distributed.no_such_module")
 
 
-@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.set_index")  # of Dask
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Dask's, of pandas
 def test_frames_that_were_split_after_they_were_read(client, tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y)
