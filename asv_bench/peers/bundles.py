@@ -73,7 +73,7 @@ def simulated(rng: Any, n: int = 5_000) -> tuple[Any, Any]:
 
 def alone(function: Any) -> Any:
     """Return what a function returns while every column has a lane to itself."""
-    with mock.patch("pboost._core.lanes.bundle", return_value=None):
+    with mock.patch("pboost._core.derived.bundle", return_value=None):
         return function()
 
 

@@ -125,7 +125,7 @@ cdef struct Round:
     const uint8_t* groups
     const uint8_t* special
     const int32_t* n_bins
-    # See lanes.pyx: of each column its lane, its number in a bundle (0: it is alone) and the bin chosen;
+    # See `bundle` in derived.pyx: of each column its lane, its number in a bundle (0: it is alone) and the bin chosen;
     # of each lane its column (-1: a bundle); the columns in bundles.
     const int32_t* lane
     const uint8_t* code

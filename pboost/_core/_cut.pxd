@@ -1,5 +1,5 @@
 # Cuts of sorted rows: which are legal, how good they are, and the scan that tries them one by one.
-from pboost._core.criteria cimport Judge, Sums, add, may_cut, score, score_of
+from pboost._core.split cimport Judge, Sums, add, may_cut, score, score_of
 from pboost._core.types cimport int32_t, int64_t, is_tied, row_of
 
 cdef extern from *:

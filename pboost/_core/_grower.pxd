@@ -4,7 +4,7 @@ from libc.math cimport ceil, exp, frexp, ldexp
 from pboost._core._cut cimport Limits
 from pboost._core._heap cimport Heap, decrease
 from pboost._core._vote cimport half_log_odds
-from pboost._core.criteria cimport Judge, Moment, TIE, impurity, square_score
+from pboost._core.split cimport Judge, Moment, TIE, impurity, square_score
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t, uint64_t
 
 # The order in which open nodes are split: the key in the heap.

@@ -19,7 +19,7 @@ from pboost._core._segment cimport (
     score_blocks,
 )
 from pboost._core._squares cimport scan_squares
-from pboost._core.criteria cimport (
+from pboost._core.split cimport (
     Judge, KEARNS_MANSOUR, Masses, Sums, add, begin, limit_of, move, score, score_many,
 )
 from pboost._core.types cimport int32_t, int64_t, is_tied, row_of, uint8_t

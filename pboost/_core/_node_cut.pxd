@@ -7,7 +7,7 @@ from pboost._core._node_levels cimport scan_levels
 from pboost._core._node_prices cimport worth_most
 from pboost._core._node_sides cimport kind_of
 from pboost._core._scan cimport pack_rows, scan_column
-from pboost._core.criteria cimport Judge, limit_of
+from pboost._core.split cimport Judge, limit_of
 from pboost._core.types cimport LEVELS, int32_t, int64_t
 
 

@@ -12,7 +12,7 @@ from pboost._core._cut cimport Limits
 from pboost._core._grower cimport Tree, judge_of, size_of, two_classes, unit_of, width
 from pboost._core._holes cimport ABOVE, BELOW
 from pboost._core._scan cimport count_codes
-from pboost._core.criteria cimport Judge, Moment, Sums, impurity, may_cut, square_score
+from pboost._core.split cimport Judge, Moment, Sums, impurity, may_cut, square_score
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
 
 cdef enum:

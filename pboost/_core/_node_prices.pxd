@@ -5,7 +5,7 @@
 from libc.math cimport INFINITY, sqrt
 
 from pboost._core._grower cimport Tree
-from pboost._core.criteria cimport ENTROPY, KEARNS_MANSOUR, Judge, TIE, impurity
+from pboost._core.split cimport ENTROPY, KEARNS_MANSOUR, Judge, TIE, impurity
 from pboost._core.types cimport int32_t
 
 

@@ -9,7 +9,7 @@ from pboost._core._grower cimport (
     FULL_BITS, LEAST_BITS, MOST_SCALE, Node, Tree, finer_shift, fixed_weight, mass_of, rows_at, size_of,
     unit_of,
 )
-from pboost._core.criteria cimport Moment
+from pboost._core.split cimport Moment
 from pboost._core.types cimport int32_t, int64_t, row_of
 
 cdef enum:

@@ -11,7 +11,7 @@ from pboost._core._grower cimport Found, Tree, cells_of, judge_of, size_of, two_
 from pboost._core._ranks cimport is_constant_rank, order_of
 from pboost._core._segment cimport first_cut, search_rows
 from pboost._core._squares cimport scan_squares
-from pboost._core.criteria cimport (
+from pboost._core.split cimport (
     ENTROPY, ERROR, GINI, Judge, Masses, Moment, Sums, begin, limit_of, may_cut, move, score_many,
     score_of, square_score,
 )

@@ -3,7 +3,7 @@ from libc.math cimport INFINITY
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, is_legal, rescan
 from pboost._core._side cimport code_goes_right
-from pboost._core.criteria cimport Masses, score_limit, score_many
+from pboost._core.split cimport Masses, score_limit, score_many
 from pboost._core.types cimport ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:

@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY
 
 from pboost._core._cut cimport scan_rows
-from pboost._core.criteria cimport Judge, Moment, SQUARED, Sums
+from pboost._core.split cimport Judge, Moment, SQUARED, Sums
 from pboost._core.types cimport int32_t, int64_t, row_of
 
 cdef extern from *:

@@ -1,7 +1,7 @@
 /* Rounds of softmax with one tree for all classes: masses by bin, and cuts that are judged by all of them.
  *
  * A row has a word, see boost_simd.h, for each class, and where sums are wide two. Words stand eight rows
- * or fewer side by side, see vector_boost.pyx. Every operation is the same in each variant and nothing is
+ * or fewer side by side, see softmax.pyx. Every operation is the same in each variant and nothing is
  * fused (-ffp-contract=off).
  */
 #ifndef PBOOST_BOOST_VECTOR_H

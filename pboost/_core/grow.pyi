@@ -37,3 +37,54 @@ def preorder(
     place: NDArray[Any],
     children: NDArray[Any],
 ) -> int: ...
+def part_rows(
+    codes: NDArray[Any],
+    rows: NDArray[Any],
+    bounds: NDArray[Any],
+    spare: NDArray[Any],
+    node: NDArray[Any],
+    child: NDArray[Any],
+    feature: NDArray[Any],
+    side: NDArray[Any],
+) -> None: ...
+def count_cells(
+    codes: NDArray[Any],
+    rows: NDArray[Any],
+    stop: NDArray[Any],
+    label: NDArray[Any],
+    mass: NDArray[Any],
+    first: int,
+    last: int,
+    cells: NDArray[Any],
+) -> None: ...
+def sum_above(
+    rows: NDArray[Any],
+    stop: NDArray[Any],
+    weight: NDArray[Any],
+    y: NDArray[Any],
+    numbers: NDArray[Any],
+    found: NDArray[Any],
+) -> None: ...
+def sum_squares(
+    rows: NDArray[Any],
+    stop: NDArray[Any],
+    weight: NDArray[Any],
+    y: NDArray[Any],
+    numbers: NDArray[Any],
+    found: NDArray[Any],
+) -> None: ...
+def leaves_of(
+    codes: NDArray[Any],
+    rows: NDArray[Any],
+    feature: NDArray[Any],
+    child: NDArray[Any],
+    side: NDArray[Any],
+    leaf: NDArray[Any],
+) -> None: ...
+def coarse_shift_of(heaviest: float, n: int) -> int: ...
+def full_shift_of(total: int, shift: int) -> int: ...
+def begin_moments(arrays: object, e: int, least: float, most: float) -> float: ...
+def centre_moments(arrays: object, e: int, least: float, most: float, above: int) -> None: ...
+def end_moments(
+    arrays: object, e: int, least: float, most: float, scale: float, found: NDArray[Any]
+) -> None: ...

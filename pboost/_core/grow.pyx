@@ -18,28 +18,31 @@ to look at signals, to tell a callback, or to let threads share a large node. Th
 (see `TreeArrays` in growth/tree.py) are borrowed for one call. Children are numbered in pairs when
 their parent is split.
 """
-from libc.math cimport INFINITY, exp
+from libc.math cimport INFINITY, exp, rint
 from libc.string cimport memset
 
 from pboost._core._address cimport address
 from pboost._core._draw cimport draw_columns
 from pboost._core._grower cimport (
-    ALL_LEAVES, BEST_FIRST, BREADTH_FIRST, CHOOSE, Counter, DEPTH_FIRST, DONE, Found, Given, KNOWN,
-    LARGEST_BOUND, LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD, NO_SPLIT, Node, OPEN,
-    PAUSED, PICK, SEARCH, SPLIT, TARGET, Tree, UNKNOWN, UNKNOWN_AHEAD, Vote, boosted_mass, can_split,
-    child_vote, count_certificate, heap_of, is_elsewhere, lowered_certificate, lowered_impurity,
-    measure_classes, refine, risk_of, rows_at, size_of, unit_of, width,
+    ALL_LEAVES, BEST_FIRST, BREADTH_FIRST, CHOOSE, DEPTH_FIRST, DONE, KNOWN, LARGEST_BOUND,
+    LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD, NO_SPLIT, OPEN, PAUSED, PICK, SEARCH,
+    SPLIT, TARGET, UNKNOWN, UNKNOWN_AHEAD, Counter, Found, Given, Node, Tree, Vote, boosted_mass,
+    can_split, child_vote, coarse_shift, count_certificate, full_shift, heap_of, is_elsewhere,
+    lowered_certificate, lowered_impurity, measure_classes, refine, risk_of, rows_at, size_of, unit_of,
+    width,
 )
 from pboost._core._heap cimport Heap, pop, push, rounded
 from pboost._core._node_cut cimport choose, cut_of, search_columns
-from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_cells, part_special
 from pboost._core._node_levels cimport WORDS
-from pboost._core._node_squares cimport measure_squares
+from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_cells, part_special
+from pboost._core._node_squares cimport (
+    FINER, Sums, begin_squares, end_squares, first_mean, measure_squares,
+)
 from pboost._core._ranks cimport order_of
 from pboost._core._scan cimport pack_rows
 from pboost._core._segment cimport partition_rows, partition_segment
-from pboost._core.criteria cimport Moment
-from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
+from pboost._core.split cimport Moment
+from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint64_t, uint8_t
 
 cdef Node _node
 cdef Vote _vote
@@ -562,3 +565,209 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
                 first += 1
             i += 1
     return i + 1
+
+
+# ---------------------------------------------------------------------------------------------
+# Nodes of a tree whose rows are in several places: what each place counts, and what is made of the
+# sums of all.
+
+cdef Tree nodes_of(arrays) except *:
+    """What is read and written of a regression."""
+    cdef Tree t
+    t.node = <Node*>address(arrays.node)
+    t.mass = <int64_t*>address(arrays.mass)
+    t.whole, t.squares = arrays.whole, True
+    return t
+
+
+def part_rows(
+    const uint8_t[:, ::1] codes, int32_t[::1] rows, int32_t[:, ::1] bounds, int32_t[::1] spare,
+    const int32_t[::1] node, const int32_t[::1] child, const int32_t[::1] feature,
+    const uint8_t[:, ::1] side,
+):
+    """Split nodes one after another: those whose side is 1 go to the second child.
+
+    IN codes (d, n); node, child, feature (k,), side (k, 256) of codes. INOUT rows (m,): listed node by
+    node; bounds (nodes, 2): where those of a node begin and end. WORK spare (m,).
+    """
+    cdef Py_ssize_t i, j, start, middle, n_above
+    cdef const uint8_t* code
+    cdef int32_t row
+    with nogil:
+        for i in range(node.shape[0]):
+            start = middle = bounds[node[i], 0]
+            n_above, code = 0, &codes[feature[i], 0]
+            for j in range(start, bounds[node[i], 1]):
+                row = rows[j]
+                rows[middle] = spare[n_above] = row
+                if side[i, code[row]]:
+                    n_above += 1
+                else:
+                    middle += 1
+            for j in range(n_above):
+                rows[middle + j] = spare[j]
+            bounds[child[i], 0], bounds[child[i], 1] = <int32_t>start, <int32_t>middle
+            bounds[child[i] + 1, 0] = <int32_t>middle
+            bounds[child[i] + 1, 1] = bounds[node[i], 1]
+
+
+cdef inline void add_classes(
+    const uint8_t* code, const int32_t* rows, const int32_t* label, const int64_t* mass, Py_ssize_t n,
+    Py_ssize_t k, int64_t* cells,
+) noexcept nogil:
+    """Add the masses of rows, and their number, to the cells of one column, by code and class."""
+    cdef Py_ssize_t i
+    cdef int64_t* cell
+    for i in range(n):
+        cell = cells + code[rows[i]] * (k + 1)
+        cell[label[i]] += mass[i]
+        cell[k] += 1
+
+
+cdef inline void add_moments(
+    const uint8_t* code, const int32_t* rows, const int64_t* mass, Py_ssize_t n, int64_t* cells
+) noexcept nogil:
+    """The same of two masses of each row."""
+    cdef Py_ssize_t i
+    cdef int64_t* cell
+    for i in range(n):
+        cell = cells + code[rows[i]] * 3
+        cell[0] += mass[2 * i]
+        cell[1] += mass[2 * i + 1]
+        cell[2] += 1
+
+
+def count_cells(
+    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int64_t[::1] stop,
+    const int32_t[::1] label, const int64_t[:, ::1] mass, Py_ssize_t first, Py_ssize_t last,
+    int64_t[:, :, :, ::1] cells,
+):
+    """Add up the histograms of nodes in the columns first..last-1.
+
+    IN codes (d, n); rows (m,), listed node by node; stop (nodes,): where those of a node end; label (m,)
+    and mass (m, 1), or mass (m, 2) and no label. INOUT cells (nodes, d, codes, k + 1): masses, of the k
+    classes or the two that are given, then the number of rows.
+    """
+    cdef Py_ssize_t f, e, start, n, m = rows.shape[0], k = cells.shape[3] - 1
+    cdef bint by_class = mass.shape[1] == 1
+    if mass.shape[0] != m or label.shape[0] != (m if by_class else 0) or last > cells.shape[1]:
+        raise ValueError("count_cells: arrays of different sizes")
+    if m == 0:
+        return
+    with nogil:
+        for f in range(first, last):
+            start = 0
+            for e in range(stop.shape[0]):
+                n = stop[e] - start
+                if n == 0:
+                    continue
+                if not by_class:
+                    add_moments(&codes[f, 0], &rows[start], &mass[start, 0], n, &cells[e, f, 0, 0])
+                elif k == 2:
+                    add_classes(&codes[f, 0], &rows[start], &label[start], &mass[start, 0], n, 2,
+                                &cells[e, f, 0, 0])
+                else:
+                    add_classes(&codes[f, 0], &rows[start], &label[start], &mass[start, 0], n, k,
+                                &cells[e, f, 0, 0])
+                start = stop[e]
+
+
+def sum_above(
+    const int32_t[::1] rows, const int64_t[::1] stop, const double[::1] weight, const double[::1] y,
+    const double[:, ::1] numbers, int64_t[::1] found,
+):
+    """Add up weight times target less the least one, in units.
+
+    IN rows (m,), listed node by node; stop (nodes,): where those of a node end; numbers (nodes, 2): least
+    target and scale. INOUT found (nodes,).
+    """
+    cdef Py_ssize_t e, i = 0
+    with nogil:
+        for e in range(stop.shape[0]):
+            while i < stop[e]:
+                found[e] += <int64_t>(
+                    weight[rows[i]] * (y[rows[i]] - numbers[e, 0]) * numbers[e, 1])
+                i += 1
+
+
+def sum_squares(
+    const int32_t[::1] rows, const int64_t[::1] stop, const double[::1] weight, const double[::1] y,
+    const double[:, ::1] numbers, int64_t[:, ::1] found,
+):
+    """Add up moments and squares, each with what rounding leaves over, as `measure_binned` does.
+
+    As `sum_above`; numbers (nodes, 3): mean, scale of moments, scale of squares. INOUT found (nodes, 4).
+    """
+    cdef Py_ssize_t e, i = 0
+    cdef double deviation, part
+    cdef int64_t whole
+    with nogil:
+        for e in range(stop.shape[0]):
+            while i < stop[e]:
+                deviation = y[rows[i]] - numbers[e, 0]
+                part = weight[rows[i]] * deviation * numbers[e, 1]
+                whole = <int64_t>rint(part)
+                found[e, 0] += whole
+                found[e, 1] += <int64_t>((part - <double>whole) * FINER)
+                part = weight[rows[i]] * deviation * deviation * numbers[e, 2]
+                whole = <int64_t>part
+                found[e, 2] += whole
+                found[e, 3] += <int64_t>((part - <double>whole) * FINER)
+                i += 1
+
+
+def leaves_of(
+    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int32_t[::1] feature,
+    const int32_t[::1] child, const uint8_t[:, ::1] side, int32_t[::1] leaf,
+):
+    """Find the leaf that each of some rows reaches.
+
+    IN codes (d, n); rows (m,); of nodes: feature, child (nodes,), the first of two, -1 of leaves; side
+    (nodes, 32): bits of codes. OUT leaf (m,).
+    """
+    cdef Py_ssize_t i
+    cdef int32_t e
+    cdef uint8_t code
+    with nogil:
+        for i in range(rows.shape[0]):
+            e = 0
+            while child[e] >= 0:
+                code = codes[feature[e], rows[i]]
+                e = child[e] + (side[e, code >> 3] >> (code & 7) & 1)
+            leaf[i] = e
+
+
+def coarse_shift_of(double heaviest, Py_ssize_t n):
+    """Return a shift with which sums of so many weights, the heaviest of which is given, fit 64 bits."""
+    return coarse_shift(heaviest, n)
+
+
+def full_shift_of(int64_t total, int shift):
+    """Return the shift that gives weights their most bits, given their sum with another."""
+    return full_shift(total, shift)
+
+
+def begin_moments(arrays, Py_ssize_t e, double least, double most):
+    """Choose the units of the sums of node `e`, whose targets are in a range and whose weight is in its
+    mass. Returns the scale of the squares; that of the moments is the node's."""
+    cdef Tree t = nodes_of(arrays)
+    return begin_squares(&t, e, least, most)
+
+
+def centre_moments(arrays, Py_ssize_t e, double least, double most, int64_t above):
+    """Set the mean, given the sum of weight times target less the least one in the node's units."""
+    cdef Tree t = nodes_of(arrays)
+    first_mean(&t, e, least, most, above)
+
+
+def end_moments(
+    arrays, Py_ssize_t e, double least, double most, double scale, const int64_t[::1] found
+):
+    """Set mean and squared error, given four sums: of moments, of squares, each with what is over."""
+    cdef Tree t = nodes_of(arrays)
+    cdef Sums sums
+    if found.shape[0] != 4:
+        raise ValueError("end_moments: expected four sums")
+    sums.scale, sums.v, sums.v_low = scale, found[0], found[1]
+    sums.square, sums.square_low = found[2], found[3]
+    end_squares(&t, e, least, most, &sums)

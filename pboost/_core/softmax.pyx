@@ -1,26 +1,31 @@
-"""Rounds of softmax: residuals of all classes, and the masses of the roots of their trees at once."""
+"""Rounds of softmax: a tree for each class, or one for all of them.
+"""
+from libc.math cimport fabs, floor, rint
 from libc.stdint cimport uintptr_t
+from libc.string cimport memcpy, memset
 
 from pboost._core._address cimport address
+from pboost._core._boost_count cimport word
 from pboost._core._boost_leaf cimport OF_CURVATURE, OF_GRADIENT, power_below
-from pboost._core._boost_softmax cimport Passes, pboost_choose_softmax_passes
+from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, add_to, pboost_choose_passes
+from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, pboost_choose_softmax_passes
+from pboost._core._boost_words cimport WordsPass, bend_of, pboost_choose_words_pass
+from pboost._core._rng cimport draw_from, stream
 from pboost._core._team cimport Threads, Work, close_post, load, open_post, plus, team_at
-from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t
+from pboost._core._vector_levels cimport LevelSums, add_level, order_levels, score_levels
+from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint64_t, uint8_t
+
+# ---------------------------------------------------------------------------------------------
+# Rounds of softmax: residuals of all classes, and the masses of the roots of their trees at once.
 
 cdef extern from "boost_simd.h" nogil:
     enum: ROWS_OF_BLOCK "PBOOST_BLOCK"
 
-cdef Passes passes = pboost_choose_softmax_passes(2)
+cdef SoftmaxPasses softmax_passes = pboost_choose_softmax_passes(2)
 cdef enum:
     WORDS_OF_BLOCK = 8 * ROWS_OF_BLOCK + 8
 #: Places for the words of rows while roots are counted, of so many copies of rows at once.
-BLOCK, WORK = ROWS_OF_BLOCK, WORDS_OF_BLOCK
-
-
-def use_simd_level(int level):
-    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
-    global passes
-    passes = pboost_choose_softmax_passes(level)
+ROOT_BLOCK, ROOT_WORK = ROWS_OF_BLOCK, WORDS_OF_BLOCK
 
 
 # What threads share: rows, and what each of them finds by itself, at its number.
@@ -47,7 +52,7 @@ cdef bint shares_part(void* task, int who) noexcept nogil:
         if k >= all.n_parts:
             break
         start = k * all.step
-        passes.shares(
+        softmax_passes.shares(
             all.scores + start, all.label + start, NULL if all.weight == NULL else all.weight + start,
             all.are_copies, all.n_classes, min(all.step, all.n - start), all.n, all.per_limit,
             all.residual + start, all.loss + start, all.steepest + at, all.most + at)
@@ -115,7 +120,7 @@ cdef bint roots_part(void* task, int who) noexcept nogil:
         if k >= all.n_parts:
             break
         start = all.start + k * all.block
-        passes.roots(
+        softmax_passes.roots(
             all.groups, all.n, all.bins, all.n_lanes, all.residual, all.weight, all.are_copies, start,
             min(all.stop, start + all.block), all.per_limit, all.scale, all.n_classes, words, masses,
             all.width)
@@ -132,8 +137,8 @@ def count_roots(
     """Add rows of positive weight to the masses by bin of the roots of as many classes as are given.
 
     IN groups (ceil(n_lanes / 8), n, 8): codes, bins (n_lanes,), residual (k, n), weight (n,) or None,
-    `block`: rows whose words have room together, steepest and most (k,); `start` and `stop`: which rows; WORK
-    work (n_threads, WORK); IN/OUT masses (n_threads, n_lanes, 256, 2, 2 or 4 or 8): gradients and curvatures of
+    `block`: rows whose words have room together, steepest and most (k,); `start` and `stop`: which rows; ROOT_WORK
+    work (n_threads, ROOT_WORK); IN/OUT masses (n_threads, n_lanes, 256, 2, 2 or 4 or 8): gradients and curvatures of
     classes, in the units of their words, of the rows of each thread; 0 before the
     first. team: where the threads are that share the rows, a block at a time.
     """
@@ -171,3 +176,492 @@ cdef void in_parts(Threads* team, Work part, void* task) noexcept nogil:
     part(task, 0)
     if team != NULL:
         close_post(team, 1, 0)
+
+
+# ---------------------------------------------------------------------------------------------
+# Rounds of softmax with one tree for all classes: words of rows, masses by bin, the best cuts of columns.
+#
+# A row has a word of gradient and curvature for each of J classes, as in `boost`, of a class whose sums are
+# wide two, and one that counts rows where a side has to have several. Words stand in blocks of eight columns,
+# the last of 2, 4 or 8: (n, width), block after block. Masses of a node are those of its columns one after
+# another: of a column (S, 2, stride), S being J and perhaps one for rows. The arrays of a fit (see
+# `VectorRounds` in trees/vector_rounds.py) are borrowed for one call. Masses are integers: no order of rows
+# and no threads change them.
+
+cdef extern from "boost_vector.h" nogil:
+    ctypedef struct Judge "pboost_vector_judge":
+        const double* total
+        const double* l2
+        const double* factor
+        const double* unit
+        Py_ssize_t n_classes
+        double n_rows
+        double least_rows
+        double least_weight
+    ctypedef struct VectorPasses "pboost_vector_passes":
+        void (*count)(
+            const uint8_t* first, const uint8_t* second, const int32_t* rows, const int64_t* words,
+            Py_ssize_t n, int width, int64_t* table, int64_t* other) noexcept nogil
+        void (*unpack)(
+            const int64_t* table, Py_ssize_t cells, bint is_first, double* gradient,
+            double* curvature) noexcept nogil
+        void (*scan)(
+            const double* masses, Py_ssize_t stride, int n_bins, int missing, const double* rows,
+            const Judge* at, double* found, int32_t* bin) noexcept nogil
+    VectorPasses pboost_choose_vector_passes(int level)
+    void ask "PBOOST_ASK"(const void* address)
+
+cdef enum:
+    WIDTH = 8
+    CHUNK = 256
+    COLUMNS = 32  # whose masses are added up before they are put in order
+cdef Passes passes = pboost_choose_passes(2)
+cdef WordsPass words_pass = pboost_choose_words_pass(2)
+cdef VectorPasses vector_passes = pboost_choose_vector_passes(2)
+#: Places for the words of some rows and the masses of some columns, with those in front that bring them to
+#: a line of the cache.
+VECTOR_WORK = WIDTH * (BLOCK + COLUMNS * 2 * MAX_BINS + 1)
+
+
+def use_simd_level(int level):
+    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    global softmax_passes, passes, words_pass, vector_passes
+    softmax_passes = pboost_choose_softmax_passes(level)
+    passes, words_pass = pboost_choose_passes(level), pboost_choose_words_pass(level)
+    vector_passes = pboost_choose_vector_passes(level)
+
+
+cdef inline int64_t* in_line(int64_t* work) noexcept nogil:
+    """The first place that begins a line of the cache."""
+    return <int64_t*>((<uintptr_t>work + 63) & ~<uintptr_t>63)
+
+
+# What words of rows stand for: column c of n_columns is of class `of` (J: rows), counted in `unit`.
+cdef struct Words:
+    int64_t* word
+    const int32_t* of
+    const double* unit
+    Py_ssize_t n, n_columns
+
+
+cdef Words read_words(arrays) except *:
+    cdef Words words
+    words.word = in_line(<int64_t*>address(arrays.words))
+    words.of, words.unit = <const int32_t*>address(arrays.word_of), <const double*>address(arrays.word_unit)
+    words.n, words.n_columns = arrays.codes.shape[1], len(arrays.word_of)
+    return words
+
+
+cdef inline int width_of(const Words* words, Py_ssize_t block) noexcept nogil:
+    """How many words of a row stand side by side in a block."""
+    cdef Py_ssize_t left = words.n_columns - WIDTH * block
+    return 8 if left > 4 else 4 if left > 2 else 2
+
+
+cdef inline int64_t* block_of(const Words* words, Py_ssize_t block) noexcept nogil:
+    return words.word + WIDTH * words.n * block
+
+
+def pack(arrays, const double[:, ::1] scale, Py_ssize_t start, Py_ssize_t stop):
+    """Make the words of rows start..stop-1. IN scale (J, 2): what gradients and curvatures of each class
+    are multiplied by."""
+    cdef Words words = read_words(arrays)
+    cdef const double[:, ::1] residual = arrays.residual
+    cdef const double* w = NULL
+    cdef double per_limit = arrays.per_limit
+    cdef bint are_copies = arrays.are_copies
+    cdef int64_t[CHUNK] part
+    cdef Py_ssize_t i, c, l, m
+    if scale.shape[0] != residual.shape[0] or scale.shape[1] != 2 or not 0 <= start <= stop <= words.n:
+        raise ValueError("pack: arrays of different sizes")
+    if arrays.weight is not None:
+        w = <const double*>address(arrays.weight)
+    with nogil:
+        i = start
+        while i < stop:
+            m = min(CHUNK, stop - i)
+            for c in range(words.n_columns):
+                l = words.of[c]
+                if l == residual.shape[0]:
+                    put_ones(part, m)
+                elif words.unit[c] == 1.0 and (c == 0 or words.of[c - 1] != l):
+                    words_pass(
+                        &residual[l, i], NULL if w == NULL else w + i, are_copies, NULL, m, per_limit,
+                        scale[l, 0], scale[l, 1], part)
+                else:
+                    pack_wide(
+                        &residual[l, i], NULL if w == NULL else w + i, are_copies, m, per_limit,
+                        scale[l, 0], scale[l, 1], words.unit[c] == 1.0, part)
+                put_words(&words, c, i, m, part)
+            i += CHUNK
+
+
+cdef void put_ones(int64_t* part, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        part[i] = 1
+
+
+cdef void pack_wide(
+    const double* residual, const double* weight, bint are_copies, Py_ssize_t n, double per_limit,
+    double gradient_scale, double curvature_scale, bint is_low, int64_t* part
+) noexcept nogil:
+    """The first or the second words of wide sums."""
+    cdef double w, g, h, first_g, first_h
+    cdef Py_ssize_t i
+    for i in range(n):
+        w = 1.0 if weight == NULL or are_copies else weight[i]
+        g = rint(w * residual[i] * gradient_scale)
+        h = max(rint(w * bend_of(fabs(residual[i]), per_limit) * curvature_scale), 1.0)
+        if are_copies:
+            g, h = g * weight[i], h * weight[i]
+        first_g, first_h = rint(g / LOW_UNIT), floor(h / LOW_UNIT)
+        if is_low:
+            first_g, first_h = g - first_g * LOW_UNIT, h - first_h * LOW_UNIT
+        part[i] = word(first_g, first_h)
+
+
+cdef void put_words(
+    const Words* words, Py_ssize_t c, Py_ssize_t start, Py_ssize_t n, const int64_t* part
+) noexcept nogil:
+    cdef int width = width_of(words, c // WIDTH)
+    cdef int64_t* at = block_of(words, c // WIDTH) + start * width + c % WIDTH
+    cdef Py_ssize_t i
+    for i in range(n):
+        at[i * width] = part[i]
+
+
+# Where the masses of a column stand, and its codes.
+cdef struct Columns:
+    const uint8_t* codes
+    const uint8_t* special
+    const int32_t* n_bins
+    const int64_t* place
+    Py_ssize_t n, n_sums
+
+
+cdef Columns read_columns(arrays, Py_ssize_t size, Py_ssize_t first, Py_ssize_t last) except *:
+    cdef Columns columns
+    columns.codes, columns.special = <const uint8_t*>address(arrays.codes), NULL
+    if arrays.special is not None:
+        columns.special = <const uint8_t*>address(arrays.special)
+    columns.n_bins, columns.place = <const int32_t*>address(arrays.n_bins), <const int64_t*>address(arrays.place)
+    columns.n, columns.n_sums = arrays.codes.shape[1], arrays.n_sums
+    if not 0 <= first <= last <= arrays.codes.shape[0] or size < columns.place[last]:
+        raise ValueError("read_columns: arrays of different sizes")
+    return columns
+
+
+cdef inline Py_ssize_t stride_of(const Columns* columns, Py_ssize_t f) noexcept nogil:
+    return (columns.place[f + 1] - columns.place[f]) // (2 * columns.n_sums)
+
+
+cdef inline int kind_of(const Columns* columns, Py_ssize_t f) noexcept nogil:
+    return 0 if columns.special == NULL else columns.special[f]
+
+
+def count(
+    arrays, Py_ssize_t start, Py_ssize_t stop, double[::1] masses, int64_t[::1] work, Py_ssize_t first,
+    Py_ssize_t last
+):
+    """The masses of columns first..last-1 of the rows at places start..stop-1 of the list; of all rows, as
+    they stand, where the list is that. VECTOR_WORK work."""
+    cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
+    cdef Words words = read_words(arrays)
+    cdef const int32_t* rows = <const int32_t*>address(arrays.rows)
+    cdef bint is_all = arrays.is_all
+    cdef Py_ssize_t at_once = arrays.block, block, n_blocks = (words.n_columns + WIDTH - 1) // WIDTH
+    if work.shape[0] < VECTOR_WORK or not 0 <= start <= stop <= words.n or not 1 <= at_once <= BLOCK:
+        raise ValueError("count: arrays of different sizes")
+    if is_all and start == 0 and stop == words.n:
+        rows = NULL
+    with nogil:
+        memset(&masses[columns.place[first]], 0,
+               sizeof(double) * <size_t>(columns.place[last] - columns.place[first]))
+        while first < last:
+            for block in range(n_blocks):
+                count_block(
+                    &columns, &words, block, rows, start, stop, at_once, first, min(last, first + COLUMNS),
+                    in_line(&work[0]), &masses[0])
+            first += COLUMNS
+
+
+cdef void count_block(
+    const Columns* columns, const Words* words, Py_ssize_t block, const int32_t* rows, Py_ssize_t start,
+    Py_ssize_t stop, Py_ssize_t at_once, Py_ssize_t first, Py_ssize_t last, int64_t* work, double* masses
+) noexcept nogil:
+    """Add what the words of a block are of to the masses of COLUMNS columns at most."""
+    cdef int64_t[2 * MAX_BINS * WIDTH + WIDTH] room
+    cdef int64_t* table = in_line(room)
+    cdef double* sums = <double*>(work + WIDTH * BLOCK)
+    cdef const int64_t* at
+    cdef int width = width_of(words, block)
+    cdef Py_ssize_t i = start, m, f, other, k, cells
+    while i < stop:
+        m = min(at_once, stop - i)
+        at = block_of(words, block) + i * width
+        if rows != NULL:
+            gather(block_of(words, block), rows + i, m, width, work)
+            at = work
+        for f in range(first, last, 2):
+            other = min(f + 1, last - 1)
+            memset(table, 0, 2 * sizeof(int64_t) * MAX_BINS * WIDTH)
+            vector_passes.count(
+                columns.codes + f * columns.n + (i if rows == NULL else 0),
+                columns.codes + other * columns.n + (i if rows == NULL else 0),
+                NULL if rows == NULL else rows + i, at, m, width, table, table + MAX_BINS * WIDTH)
+            for k in range(f, min(f + 2, last)):
+                cells = stride_of(columns, k) * width
+                vector_passes.unpack(
+                    table + (k - f) * MAX_BINS * WIDTH, cells, i == start,
+                    sums + (k - first) * 2 * MAX_BINS * WIDTH,
+                    sums + (2 * (k - first) + 1) * MAX_BINS * WIDTH)
+        i += at_once
+    for f in range(first, last if start < stop else first):
+        add_sums(columns, words, block, f, sums + (f - first) * 2 * MAX_BINS * WIDTH, width, masses)
+
+
+cdef void gather(
+    const int64_t* words, const int32_t* rows, Py_ssize_t n, int width, int64_t* found
+) noexcept nogil:
+    """The words of listed rows, one after another."""
+    cdef Py_ssize_t i, k
+    for i in range(n):
+        ask(words + <Py_ssize_t>rows[i + AHEAD] * width)
+        if width == WIDTH:
+            memcpy(found + WIDTH * i, words + <Py_ssize_t>rows[i] * WIDTH, WIDTH * sizeof(int64_t))
+        else:
+            for k in range(width):
+                found[i * width + k] = words[<Py_ssize_t>rows[i] * width + k]
+
+
+cdef void add_sums(
+    const Columns* columns, const Words* words, Py_ssize_t block, Py_ssize_t f, const double* sums,
+    int width, double* masses
+) noexcept nogil:
+    """Add sums by bin of what words are of to the masses of a column."""
+    cdef Py_ssize_t stride = stride_of(columns, f), b, k, c
+    cdef double* gradient
+    cdef double* curvature
+    cdef double unit
+    for k in range(min(width, words.n_columns - WIDTH * block)):
+        c = WIDTH * block + k
+        gradient, unit = masses + columns.place[f] + 2 * stride * words.of[c], words.unit[c]
+        curvature = gradient + stride
+        for b in range(stride):
+            gradient[b] += unit * sums[b * width + k]
+            curvature[b] += unit * sums[MAX_BINS * WIDTH + b * width + k]
+
+
+def subtract(arrays, double[::1] masses, const double[::1] part, Py_ssize_t first, Py_ssize_t last):
+    """Take the masses of some rows from those of columns first..last-1."""
+    cdef Columns columns = read_columns(arrays, min(masses.shape[0], part.shape[0]), first, last)
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(columns.place[first], columns.place[last]):
+            masses[i] -= part[i]
+
+
+def search(
+    arrays, const double[::1] masses, const double[:, ::1] total, double[::1] score, int32_t[:, ::1] cut,
+    Py_ssize_t first, Py_ssize_t last
+):
+    """The best cuts of columns first..last-1 but those of levels.
+
+    IN total (S, 2): the sums of the node. OUT score (d,), -1 where there is no cut; cut (2, d): the last bin
+    below, and the side of missing rows, -1 where there are none.
+    """
+    cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
+    cdef Judge at
+    cdef Py_ssize_t f, of_rows
+    cdef const double[:, ::1] judged = arrays.judged
+    at.n_classes = judged.shape[1]
+    if (total.shape[0] != columns.n_sums or total.shape[1] != 2 or score.shape[0] < last
+            or cut.shape[0] != 2 or cut.shape[1] < last or judged.shape[0] != 3):
+        raise ValueError("search: arrays of different sizes")
+    at.total, at.l2, at.factor, at.unit = &total[0, 0], &judged[0, 0], &judged[1, 0], &judged[2, 0]
+    of_rows = at.n_classes if columns.n_sums > at.n_classes else 0
+    at.n_rows, at.least_rows, at.least_weight = total[of_rows, 1], arrays.min_leaf, arrays.min_weight
+    with nogil:
+        for f in range(first, last):
+            score[f], cut[0, f], cut[1, f] = -1.0, -1, -1
+            if not kind_of(&columns, f) & LEVELS:
+                search_column(&columns, &at, &masses[columns.place[f]], of_rows, f, &score[f], &cut[0, f],
+                              &cut[1, f])
+
+
+cdef void search_column(
+    const Columns* columns, const Judge* at, const double* masses, Py_ssize_t of_rows, Py_ssize_t f,
+    double* score, int32_t* bin_, int32_t* side
+) noexcept nogil:
+    """First with missing rows above, then below."""
+    cdef Py_ssize_t stride = stride_of(columns, f)
+    cdef const double* rows = masses + (2 * of_rows + 1) * stride
+    cdef int n = columns.n_bins[f]
+    cdef bint is_missing = kind_of(columns, f) & HOLES and rows[n] > 0.0
+    cdef double before
+    vector_passes.scan(masses, stride, n if is_missing else n - 1, -1, rows, at, score, bin_)
+    if is_missing:
+        side[0], before = 1, score[0]
+        vector_passes.scan(masses, stride, n, n, rows, at, score, bin_)
+        if score[0] > before:
+            side[0] = 0
+
+
+def choose(
+    arrays, const double[::1] masses, const double[:, ::1] total, const double[::1] score,
+    const int32_t[:, ::1] cut, double[:, ::1] below
+):
+    """The column of the best cut, its score, and that of the node.
+
+    OUT below (S, 2): the sums below, where the cut is not one of levels.
+    """
+    cdef Py_ssize_t d = arrays.codes.shape[0], f, j = 0, s, b, stride
+    cdef Columns columns = read_columns(arrays, masses.shape[0], 0, d)
+    cdef const double[:, ::1] judged = arrays.judged
+    cdef const double* at
+    cdef double own = 0.0
+    if (total.shape[0] != columns.n_sums or below.shape[0] != columns.n_sums or total.shape[1] != 2
+            or below.shape[1] != 2 or score.shape[0] != d or cut.shape[1] != d or cut.shape[0] != 2
+            or judged.shape[0] != 3 or judged.shape[1] > columns.n_sums):
+        raise ValueError("choose: arrays of different sizes")
+    with nogil:
+        for f in range(1, d):
+            if score[f] > score[j]:
+                j = f
+        for s in range(judged.shape[1]):
+            own += total[s, 0] * total[s, 0] / (total[s, 1] + judged[0, s]) * judged[1, s]
+        stride = stride_of(&columns, j)
+        for s in range(0 if cut[0, j] == -1 else 2 * columns.n_sums):
+            at = &masses[columns.place[j]] + s * stride
+            below[s // 2, s % 2] = at[columns.n_bins[j]] if cut[1, j] == 0 else 0.0
+            for b in range(cut[0, j] + 1):
+                below[s // 2, s % 2] += at[b]
+    return j, score[j], own
+
+
+def best_levels(
+    const double[:, :, ::1] column, Py_ssize_t n_levels, bint has_holes, const double[:, ::1] judged,
+    const double[:, ::1] total, double n_rows, double least_rows, double least_weight, double smoothing,
+    int32_t[::1] here, int32_t[::1] above, double[:, ::1] below,
+):
+    """The best set of levels of a column, the first of equal ones.
+
+    Levels are put in order by the step of a class, and beginnings of the order tried as what is below, for one
+    class after the other; with smoothing all but each level, too. First with missing rows above, then below. IN
+    column (S, 2, stride), of the node; judged, total as of `choose`; smoothing: rows of the node whose steps
+    those of a level are mixed with. OUT here, above (n_levels,): the levels at the node, and those above; below
+    (S, 2). Returns the score, -1 where there is no cut, the lengths of `here` and `above`, and the side of
+    missing rows, -1 where there are none.
+    """
+    cdef LevelSums at
+    cdef Py_ssize_t k = judged.shape[1], n_sums = total.shape[0], stride = column.shape[2], i, j, turn, turns = 1
+    cdef Py_ssize_t best_turn = 0, best_order = 0, best_at = 0, level
+    cdef double best = -1.0, score
+    cdef double[::1] work = memoryview(bytearray(8 * (6 * n_sums + n_levels + 1))).cast("d")
+    cdef int32_t[::1] orders = memoryview(bytearray(4 * (k * n_levels + 1))).cast("i")
+    cdef double* missing = &work[0]
+    cdef double* known = missing + 2 * n_sums
+    cdef double* sums = known + 2 * n_sums
+    cdef const double* rows
+    if (column.shape[0] != n_sums or column.shape[1] != 2 or judged.shape[0] != 3 or not 0 < k <= n_sums
+            or total.shape[1] != 2 or not 0 <= n_levels <= stride - has_holes or here.shape[0] != n_levels
+            or above.shape[0] != n_levels or below.shape[0] != n_sums or below.shape[1] != 2):
+        raise ValueError("best_levels: arrays of different sizes")
+    if n_levels == 0:
+        return -1.0, 0, 0, -1
+    at.column, at.judged, at.total, at.here = &column[0, 0, 0], &judged[0, 0], &total[0, 0], &here[0]
+    at.stride, at.n_sums, at.n_classes, at.n, at.n_rows = stride, n_sums, k, 0, n_rows
+    at.least_rows, at.least_weight, at.smoothing = least_rows, least_weight, smoothing
+    rows = at.column + (2 * (k if n_sums > k else 0) + 1) * stride
+    with nogil:
+        for i in range(n_levels):
+            if rows[i] != 0.0:
+                here[at.n], at.n = <int32_t>i, at.n + 1
+                add_level(&at, i, 1.0, known, known)
+        if has_holes and rows[n_levels] > 0.0:
+            turns = 2
+        for j in range(k):
+            order_levels(&at, j, sums + 2 * n_sums, &orders[j * n_levels])
+        for turn in range(turns):
+            if turn == 1:
+                add_level(&at, n_levels, 1.0, missing, missing)
+            for j in range(k + (smoothing > 0.0)):
+                memcpy(sums, missing, 2 * n_sums * sizeof(double))
+                for i in range(at.n):
+                    level = here[orders[j * n_levels + i] if j < k else i]
+                    if j < k:
+                        add_level(&at, level, 1.0, sums, sums)
+                    else:
+                        add_level(&at, level, -1.0, known, sums)
+                        for level in range(2 * n_sums):
+                            sums[level] += missing[level]
+                    score = score_levels(&at, sums)
+                    if score != score:  # of what is no number nothing is the best
+                        with gil:
+                            return -1.0, at.n, 0, -1
+                    if score > best:
+                        best, best_turn, best_order, best_at = score, turn, j, i
+                        memcpy(&below[0, 0], sums, 2 * n_sums * sizeof(double))
+    if best < 0.0:
+        return -1.0, at.n, 0, -1
+    if best_order == k:
+        above[0] = here[best_at]
+        return best, at.n, 1, 1 - best_turn if turns == 2 else -1
+    for i in range(best_at + 1, at.n):
+        above[i - best_at - 1] = here[orders[best_order * n_levels + i]]
+    return best, at.n, at.n - best_at - 1, 1 - best_turn if turns == 2 else -1
+
+
+def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut, const uint8_t[::1] table):
+    """Part the rows at places start..stop-1 of the list, those above a cut behind: by the last code below,
+    or, where it is -1, by `table` (256,), 1 for codes above. Returns how many are below."""
+    cdef Py_ssize_t n = arrays.codes.shape[1], below
+    cdef int32_t* rows = <int32_t*>address(arrays.rows)
+    cdef int32_t* spare = <int32_t*>address(arrays.spare)
+    cdef int64_t* no_words = <int64_t*>address(arrays.one.spare_packed)
+    cdef const uint8_t* codes = <const uint8_t*>address(arrays.codes)
+    cdef const uint8_t* of_set = NULL
+    if not 0 <= start <= stop <= n or not 0 <= feature < arrays.codes.shape[0] or table.shape[0] != MAX_BINS:
+        raise ValueError("part: arrays of different sizes")
+    if cut == -1:
+        of_set = &table[0]
+    with nogil:
+        below = passes.part(
+            codes + feature * n, cut, of_set, rows + start, NULL, stop - start, spare,
+            no_words)
+        memcpy(rows + start + below, spare, sizeof(int32_t) * (stop - start - below))
+    return below
+
+
+def add(
+    arrays, const int32_t[:, ::1] leaf, const double[:, ::1] value, double[:, ::1] scores, Py_ssize_t first,
+    Py_ssize_t last
+):
+    """Add what leaves add to the scores (J, n) of classes first..last-1 of their rows.
+
+    IN leaf (k, 2): the places where the rows of each begin and end in the list; value (k, J).
+    """
+    cdef const int32_t* rows = <const int32_t*>address(arrays.rows)
+    cdef Py_ssize_t e, k
+    if (leaf.shape[1] != 2 or value.shape[0] != leaf.shape[0] or value.shape[1] != scores.shape[0]
+            or not 0 <= first <= last <= scores.shape[0]):
+        raise ValueError("add: arrays of different sizes")
+    with nogil:
+        for k in range(first, last):
+            for e in range(leaf.shape[0]):
+                add_to(&scores[k, 0], rows + leaf[e, 0], leaf[e, 1] - leaf[e, 0], value[e, k])
+
+
+def take(int32_t[::1] among, Py_ssize_t wanted, uint64_t key, uint64_t path, uint64_t number):
+    """Put so many of the columns listed in front, drawn without repetition, as `_boost_columns.pxd` does."""
+    cdef uint64_t start = stream(key, path, number)
+    cdef Py_ssize_t i, j, n = among.shape[0]
+    for i in range(wanted if wanted < n else 0):
+        j = i + <Py_ssize_t>(draw_from(start, <uint64_t>i) * <double>(n - i))
+        among[i], among[j] = among[j], among[i]
+
+
+def unit_of(double most, int bits):
+    """The power of two that brings numbers of this size below 2**bits, when they are rounded, too."""
+    return power_below(most, bits)

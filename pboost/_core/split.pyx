@@ -14,7 +14,7 @@ Splits within 1e-12 of the total mass count as equally good; the lowest feature,
 threshold, is taken, with missing rows above rather than below. All masses are 64-bit fixed-point sums, hence exact.
 
 Arrays: `order` (d, n), `bin_start` (d, b + 1), `n_bins` (d,), at most b, `codes` (d, n) as made by
-sort.pyx; `weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays, one row per feature: `edge`
+binning.pyx; `weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays, one row per feature: `edge`
 (d, 2, b + 1) int64, the class masses left of each bin edge; `bound` (d, b), the least score
 possible inside each bin; `best` (d,), the least score found. Where there are `special` columns (d,), see
 types.pxd, `bound` has two rows and `best` two places for each feature: (2 d, b), (2 d,), those with missing
@@ -27,7 +27,6 @@ from pboost._core._histogram cimport GROUP, class_histograms
 from pboost._core._levels cimport LevelCut, Levels, scan_levels
 from pboost._core._segment cimport first_cut, search_rows
 from pboost._core._team cimport lock, run_ranges, team_at, unlock
-from pboost._core.criteria cimport Masses, score_limit, score_many
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t
 
 cdef void edge_masses(

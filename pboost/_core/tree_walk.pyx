@@ -17,12 +17,19 @@ A graph without joins is laid out as such a tree. Shallow trees
 of many rows are added up on ranks in place of values, see rank_simd.h and `pboost.models.ranked`. The
 sums are the same, bit for bit.
 """
-from libc.math cimport INFINITY
+from libc.float cimport DBL_MAX
+from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
 from libc.string cimport memset
 
-from pboost._core._rows cimport Rows, rows_of
-from pboost._core._steps cimport Holes, Step, Trees, holes_of, load_values, trees_of, walk_tile
-from pboost._core._tile cimport TILE
+from pboost._core._lanes cimport (
+    Exits, Lanes, all_enter, exits_of, is_settled, leads_of, least_lead, mark_leaving, move_up,
+    stay,
+)
+from pboost._core._rows cimport Rows, read, rows_of
+from pboost._core._steps cimport (
+    Holes, Step, Trees, holes_of, load_values, read_levels, trees_of, walk_tile,
+)
+from pboost._core._tile cimport TILE, FillKernel, choose_fill, known_or
 from pboost._core.types cimport int16_t, int32_t, uint8_t
 
 cdef extern from "rank_simd.h":
@@ -272,3 +279,476 @@ def walk_sums(
                     column = 0
             i += n
     return i
+
+
+# ---------------------------------------------------------------------------------------------
+# Walks that rows leave at the joints of a sum of trees, as soon as their values are sure enough.
+#
+# When they leave: `pboost.models.exits`. high, low (T, V), and checked (T,), whether any row can leave
+# there. Outputs are score (n, V), the values with which rows leave, joint (n,) int32, after how many
+# joints, T at the end, and cost (n,) float64, the comparisons by then. Rows go in tiles of 64, in lanes that
+# those leave.
+
+# Trees that are added up in rounds, each the sums (K, TILE) of the lanes, and what becomes of these.
+cdef struct Sums:
+    const double* value
+    const double* bias
+    const int32_t* depth   # of nodes; NULL where comparisons are not counted
+    Py_ssize_t width       # values of a node
+    Py_ssize_t n_sums      # K
+    Py_ssize_t each        # trees of a round
+    bint is_mean
+
+
+cdef void values_of(
+    const Sums* sums, const double* total, Py_ssize_t t, Py_ssize_t n, double* value
+) noexcept nogil:
+    """The values (V, TILE) of lanes after t joints, from the sums of their trees."""
+    cdef Py_ssize_t j, r, k = sums.n_sums
+    cdef double number = <double>t
+    if not sums.is_mean:
+        for j in range(k):
+            for r in range(n):
+                value[j * TILE + r] = sums.bias[j] + total[j * TILE + r]
+    elif t == 0:
+        memset(value, 0, <size_t>(k * TILE) * sizeof(double))
+    elif k == 2:
+        for r in range(n):
+            value[r] = total[TILE + r] / number - total[r] / number
+    else:
+        for j in range(k):
+            for r in range(n):
+                value[j * TILE + r] = total[j * TILE + r] / number
+
+
+cdef void add_round(
+    const Sums* sums, const Trees* trees, Py_ssize_t t, const double* tile, Lanes* lanes, double* total
+) noexcept nogil:
+    """Add the values of the leaves that lanes reach in the trees of a round."""
+    cdef Py_ssize_t k, r, j, width = sums.width
+    cdef int32_t[TILE] at
+    cdef const int32_t* depth
+    cdef const double* leaf
+    for k in range(t * sums.each, (t + 1) * sums.each):
+        walk_tile(trees, k, tile, lanes.n, at)
+        for j in range(width):
+            leaf = sums.value + trees.root[k] * width + j
+            for r in range(lanes.n):
+                total[r] += leaf[at[r] * width]
+            total += TILE
+        if sums.depth != NULL:
+            depth = sums.depth + trees.root[k]
+            for r in range(lanes.n):
+                lanes.cost[r] += depth[at[r]]
+
+
+cdef Py_ssize_t find_leaving(
+    const Sums* sums, const Exits* exits, Py_ssize_t t, const double* total, const Lanes* lanes,
+    double* value, uint8_t* leaves
+) noexcept nogil:
+    """Which lanes leave after t joints; returns their number. OUT value, of these at least, and leaves."""
+    cdef Py_ssize_t j, r, n = 0
+    cdef double least, number = <double>t
+    cdef double[TILE] lead
+    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # divisions take longest
+    if not is_lazy:
+        values_of(sums, total, t, lanes.n, value)
+    if exits.n_values == 1:
+        return mark_leaving(exits, t, value, lanes, leaves)
+    leads_of(total if is_lazy else value, exits.n_values, lanes.n, lead)
+    least = least_lead(exits, t) * (number if is_lazy else 1.0)
+    for r in range(lanes.n):
+        leaves[r] = False
+        if lead[r] < least or lanes.left[r]:
+            continue
+        if is_lazy:
+            for j in range(exits.n_values):
+                value[j * TILE + r] = total[j * TILE + r] / number
+        leaves[r] = is_settled(exits, t, value + r, TILE)
+        n += leaves[r]
+    return n
+
+
+cdef void write_out(
+    const Lanes* lanes, const uint8_t* leaves, const double* value, Py_ssize_t n_values, Py_ssize_t t,
+    double* score, int32_t* joint, double* cost
+) noexcept nogil:
+    """Write what rows have that leave after t joints."""
+    cdef Py_ssize_t r, j, row
+    for r in range(lanes.n):
+        if leaves[r]:
+            row = lanes.row[r]
+            joint[row], cost[row] = <int32_t>t, <double>lanes.cost[r]
+            for j in range(n_values):
+                score[row * n_values + j] = value[j * TILE + r]
+
+
+cdef void leave_tile(
+    const Sums* sums, const Trees* trees, const Exits* exits, Py_ssize_t n_columns, Py_ssize_t n,
+    double* tile, double* work, double* score, int32_t* joint, double* cost
+) noexcept nogil:
+    """Send the n rows of a tile through the trees until they leave; WORK (2 * K * TILE)."""
+    cdef Lanes lanes
+    cdef double* total = work
+    cdef double* value = work + sums.n_sums * TILE
+    cdef uint8_t[TILE] leaves
+    cdef int32_t[TILE] source
+    cdef Py_ssize_t t, r
+    all_enter(&lanes, n)
+    memset(total, 0, <size_t>(sums.n_sums * TILE) * sizeof(double))
+    for t in range(exits.n_joints):
+        if exits.checked[t]:
+            r = find_leaving(sums, exits, t, total, &lanes, value, leaves)
+            if r:
+                write_out(&lanes, leaves, value, exits.n_values, t, score, joint, cost)
+                lanes.active -= r
+                if not lanes.active:
+                    return
+                for r in range(lanes.n):
+                    lanes.left[r] |= leaves[r]
+                if 2 * lanes.active <= lanes.n:
+                    r = stay(&lanes, source)
+                    move_up(tile, n_columns, source, r)
+                    move_up(total, sums.n_sums, source, r)
+                    if trees.levels.word != NULL:
+                        read_levels(&trees.levels, tile)
+        add_round(sums, trees, t, tile, &lanes, total)
+    values_of(sums, total, exits.n_joints, lanes.n, value)
+    for r in range(lanes.n):
+        leaves[r] = not lanes.left[r]
+    write_out(&lanes, leaves, value, exits.n_values, exits.n_joints, score, joint, cost)
+
+
+def leave_trees(
+    X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
+    const double[:, ::1] value, const int32_t[::1] node_depth, const double[::1] bias, bint is_mean,
+    high, low, checked, Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[::1] work,
+    double[:, ::1] score, int32_t[::1] joint, double[::1] cost, holes=None, sets=None,
+):
+    """Send rows start..stop-1 of X through trees until they leave.
+
+    Trees as in `pboost._core.tree_walk`; value (n_nodes, k), node_depth (n_nodes,) or None, so that cost
+    is 0, and bias (K,) with k or 1 of the K sums for each tree of a round. `is_mean`: values are the means over the trees, of two
+    by how much the second is larger; else bias and sums. WORK tile (64 * columns,), work (128 * K,).
+    Returns as `walk_leaves`.
+    """
+    cdef Rows rows = rows_of(X)
+    cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
+    cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
+    cdef Exits exits = exits_of(high, low, checked)
+    cdef Sums sums
+    cdef Py_ssize_t i = start, n, n_columns
+    cdef const Trees* used
+    cdef int kind
+    sums.value, sums.bias = &value[0, 0], &bias[0]
+    sums.depth = NULL if node_depth is None else &node_depth[0]
+    sums.width, sums.n_sums, sums.is_mean = value.shape[1], bias.shape[0], is_mean
+    sums.each = sums.n_sums // sums.width
+    n = 1 if is_mean and sums.n_sums == 2 else sums.n_sums
+    if (sums.n_sums % sums.width or exits.n_joints * sums.each != trees.n or exits.n_values != n
+            or value.shape[0] != root[trees.n]
+            or (node_depth is not None and node_depth.shape[0] != root[trees.n])
+            or tile.shape[0] < rows.d * TILE or work.shape[0] < 2 * sums.n_sums * TILE
+            or not 0 <= start <= stop <= rows.n or score.shape[0] < stop or score.shape[1] != n
+            or joint.shape[0] < stop or cost.shape[0] < stop):
+        raise ValueError("leave_trees: arrays of different sizes")
+    with nogil:
+        while i < stop:
+            n = min(TILE, stop - i)
+            kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
+            if kind < 0:
+                break
+            used = &parted.trees if kind else &trees
+            n_columns = rows.d + (parted.n_twice if kind else 0)
+            leave_tile(
+                &sums, used, &exits, n_columns, n, &tile[0], &work[0], &score[i, 0], &joint[i], &cost[i]
+            )
+            i += n
+    return i
+
+
+# ---------------------------------------------------------------------------------------------
+# Values of probit model trees: equations of leaves, see probit.pyx.
+
+cdef enum:
+    ABSENT = -2  # the value of a class that a leaf has no row of, see probit.pyx
+# Halves the exponents of products that would overflow.
+cdef enum:
+    FAR = 540
+
+cdef double far_value(
+    const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation
+) noexcept nogil:
+    """The value of an equation whose terms overflow, within the range of float64."""
+    cdef double total = ldexp(equation[0], -2 * FAR)
+    cdef Py_ssize_t j
+    for j in range(d):
+        total += ldexp(equation[1 + j], -FAR) * ldexp(x[j * stride], -FAR)
+    return fmax(-DBL_MAX, fmin(DBL_MAX, ldexp(total, 2 * FAR)))
+
+
+cdef inline void values_at(
+    const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation, const int32_t* taken,
+    Py_ssize_t k, double* out
+) noexcept nogil:
+    """The k values at one row, whose columns are `stride` apart."""
+    cdef double total, least = INFINITY
+    cdef Py_ssize_t i, j
+    cdef bint absent = False
+    for i in range(k):
+        total = equation[0]
+        if k > 1 and taken[i] == ABSENT:
+            absent = True
+        else:
+            for j in range(d):
+                total += equation[1 + j] * x[j * stride]
+            if not isfinite(total):
+                total = far_value(x, stride, d, equation)
+            least = fmin(least, total)
+        out[i] = total
+        equation += 1 + d
+    if absent:
+        least = fmax(-DBL_MAX, nextafter(least, -INFINITY))
+        for i in range(k):
+            if taken[i] == ABSENT:
+                out[i] = fmin(out[i], least)
+
+
+# Where rows are evaluated, `mean` (d,) are what missing values count as; NULL: none is missing.
+
+cdef inline void read_row(
+    const Rows* X, Py_ssize_t i, const double* mean, FillKernel fill, double* out
+) noexcept nogil:
+    """Row i without missing values."""
+    cdef const char* row = X.data + i * X.row_stride
+    cdef const double* x = out
+    cdef Py_ssize_t j
+    if mean != NULL and not X.is_float and X.column_stride == sizeof(double):
+        x = <const double*>row
+    else:
+        for j in range(X.d):
+            out[j] = read(X, row, j)
+    if mean != NULL:
+        fill(x, mean, X.d, out)
+
+
+cdef inline bint values_of_four(
+    const Rows* X, const int32_t* listed, const double* equation, double* out, const double* mean
+) noexcept nogil:
+    """The values of one equation at four rows, whose sums do not wait for each other.
+
+    Returns whether all are finite.
+    """
+    cdef const char* r0 = X.data + listed[0] * X.row_stride
+    cdef const char* r1 = X.data + listed[1] * X.row_stride
+    cdef const char* r2 = X.data + listed[2] * X.row_stride
+    cdef const char* r3 = X.data + listed[3] * X.row_stride
+    cdef double a = equation[0], b = a, c = a, e = a, slope
+    cdef Py_ssize_t j
+    if mean == NULL:
+        for j in range(X.d):
+            slope = equation[1 + j]
+            a += slope * read(X, r0, j)
+            b += slope * read(X, r1, j)
+            c += slope * read(X, r2, j)
+            e += slope * read(X, r3, j)
+    else:
+        for j in range(X.d):
+            slope = equation[1 + j]
+            a += slope * known_or(read(X, r0, j), mean[j])
+            b += slope * known_or(read(X, r1, j), mean[j])
+            c += slope * known_or(read(X, r2, j), mean[j])
+            e += slope * known_or(read(X, r3, j), mean[j])
+    out[0], out[1], out[2], out[3] = a, b, c, e
+    return isfinite(a) and isfinite(b) and isfinite(c) and isfinite(e)
+
+
+def leaf_values(
+    X, const int32_t[::1] listed, const int32_t[::1] starts, const double[:, :, ::1] equation,
+    const int32_t[:, ::1] taken, Py_ssize_t start, Py_ssize_t stop, double[::1] work,
+    double[:, ::1] out, const double[:, ::1] means=None,
+):
+    """Values at the rows of X listed at start..stop-1, leaf after leaf.
+
+    IN listed (n,), starts (leaves + 1,) as `list_rows` makes them, means (leaves, d), which stand for
+    missing values, if there are any; WORK work (d,); OUT out (n, K).
+    """
+    cdef Rows rows = rows_of(X)
+    cdef Py_ssize_t leaf = 0, i, k = equation.shape[1]
+    cdef const double* mean = NULL
+    cdef FillKernel fill = choose_fill(2)
+    if (equation.shape[2] != rows.d + 1 or work.shape[0] < rows.d or out.shape[1] != k
+            or out.shape[0] < stop or listed.shape[0] < stop or taken.shape[0] != equation.shape[0]
+            or starts.shape[0] != equation.shape[0] + 1 or starts[equation.shape[0]] < stop
+            or (means is not None and (
+                means.shape[0] != equation.shape[0] or means.shape[1] != rows.d))):
+        raise ValueError("leaf_values: arrays of different sizes")
+    with nogil:
+        i = start
+        while i < stop:
+            while starts[leaf + 1] <= i:
+                leaf += 1
+            if means is not None:
+                mean = &means[leaf, 0]
+            if (k == 1 and i + 4 <= min(stop, <Py_ssize_t>starts[leaf + 1])
+                    and values_of_four(&rows, &listed[i], &equation[leaf, 0, 0], &out[i, 0], mean)):
+                i += 4
+                continue
+            read_row(&rows, listed[i], mean, fill, &work[0])
+            values_at(&work[0], 1, rows.d, &equation[leaf, 0, 0], &taken[leaf, 0], k, &out[i, 0])
+            i += 1
+
+
+def walk_values(
+    X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
+    const int32_t[::1] leaf, const double[:, :, ::1] equation, const int32_t[:, ::1] taken,
+    Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, :, ::1] out,
+    const double[:, ::1] means=None, holes=None, sets=None, added=None, double[::1] row=None,
+):
+    """Values of the equations at rows start..stop-1 of X in each of a list of trees.
+
+    The trees are those of tree_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
+    (leaves of all trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) of all, which stand for
+    missing values, with `holes`. Where equations are of other columns than those of X, `added` are these,
+    as a matrix (n, d). WORK tile (64 * columns,); row (d,), with `holes` or `added`. OUT out
+    (stop - start, n_trees, K), from row `start` on. Returns as `walk_leaves`.
+    """
+    cdef Rows rows = rows_of(X)
+    cdef Rows wide = rows if added is None else rows_of(added)
+    cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
+    cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
+    cdef Py_ssize_t i = start, n, r, t, d = wide.d, k = equation.shape[1], of_leaf
+    cdef int32_t[TILE] at
+    cdef int32_t here
+    cdef const double* mean
+    cdef const double* x
+    cdef Py_ssize_t stride
+    cdef const Trees* used
+    cdef FillKernel fill = choose_fill(2)
+    cdef int kind
+    if (wide.n != rows.n or out.shape[0] < stop - start or out.shape[1] != trees.n
+            or out.shape[2] != k or tile.shape[0] < rows.d * TILE or equation.shape[2] != d + 1
+            or taken.shape[0] != equation.shape[0] or leaf.shape[0] != root[trees.n]
+            or (not (holes is None and added is None) and (
+                means is None or row is None or row.shape[0] < d))
+            or (means is not None and (
+                means.shape[1] != d or means.shape[0] not in (1, equation.shape[0])))):
+        raise ValueError("walk_values: arrays of different sizes")
+    of_leaf = d if means is not None and means.shape[0] > 1 else 0
+    with nogil:
+        while i < stop:
+            n = min(TILE, stop - i)
+            kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
+            if kind < 0:
+                break
+            used = &parted.trees if kind else &trees
+            for t in range(trees.n):
+                walk_tile(used, t, &tile[0], n, at)
+                for r in range(n):
+                    here = leaf[root[t] + at[r]]
+                    x, stride = &tile[r], TILE
+                    if kind or added is not None:
+                        mean = &means[0, 0] + of_leaf * here if kind else NULL
+                        read_row(&wide, i + r, mean, fill, &row[0])
+                        x, stride = &row[0], 1
+                    values_at(x, stride, d, &equation[here, 0, 0], &taken[here, 0], k,
+                              &out[i - start + r, t, 0])
+            i += n
+    return i
+
+
+# ---------------------------------------------------------------------------------------------
+# Weakest-link pruning: at which price of a leaf each node of a tree becomes one.
+#
+# Below a node that is not collapsed, the least cost as a function of the price lambda is the sum of
+# those of its children: piecewise linear, its slope the number of leaves, with a kink wherever a node
+# collapses. The kinks of a sub-tree are kept in a leftist heap, largest price first; a node's heap is that
+# of its children, merged. The node collapses where its own line, risk + lambda, meets theirs: kinks
+# beyond that do not happen and are popped. Each node is pushed and popped once, so that all costs
+# O(n log n) whatever the shape of the tree.
+
+# Prices that differ by less, as shares of themselves or of the root's risk, are equal.
+cdef enum:
+    NONE = -1
+
+cdef extern from *:
+    """
+    #define PBOOST_SAME_PRICE 1e-12
+    #define PBOOST_SAME_RISK 1e-15
+    """
+    const double SAME_PRICE "PBOOST_SAME_PRICE"
+    const double SAME_RISK "PBOOST_SAME_RISK"
+
+cdef struct Kinks:
+    int32_t* left
+    int32_t* right
+    int32_t* rank
+    double* price
+
+
+cdef int32_t merge(const Kinks* k, int32_t a, int32_t b) noexcept nogil:
+    """Merge two leftist heaps; returns the root. The right spines are logarithmic."""
+    cdef int32_t swap
+    if a == NONE:
+        return b
+    if b == NONE:
+        return a
+    if k.price[b] > k.price[a]:
+        swap = a
+        a = b
+        b = swap
+    k.right[a] = merge(k, k.right[a], b)
+    if k.left[a] == NONE or k.rank[k.left[a]] < k.rank[k.right[a]]:
+        swap = k.left[a]
+        k.left[a] = k.right[a]
+        k.right[a] = swap
+    k.rank[a] = 0 if k.right[a] == NONE else k.rank[k.right[a]] + 1
+    return a
+
+
+def weakest_links(
+    const int32_t[:, ::1] children, const double[::1] risk, double[::1] price,
+    double[::1] gain, int32_t[::1] saved, int32_t[:, ::1] work,
+):
+    """Price from which on each node is a leaf or gone; INFINITY where a leaf stays one.
+
+    IN children (n, 2), parents first, -1 of leaves; risk (n,) of each node as a leaf. OUT price
+    (n,): -INFINITY of inner nodes that vanish before they collapse (an ancestor does), INFINITY of
+    leaves; gain (n,): by how much the risk rises when the node collapses, and saved (n,): how many
+    leaves it then loses, both as the tree is at that price. WORK (4, n).
+    """
+    cdef Py_ssize_t n = children.shape[0], e
+    cdef int32_t heap, left, right, leaves
+    cdef double below, here
+    cdef Kinks k
+    cdef int32_t[:, ::1] columns = work
+    k.left, k.right, k.rank = &columns[0, 0], &columns[1, 0], &columns[2, 0]
+    k.price = &price[0]
+    cdef int32_t* top = &columns[3, 0]
+    with nogil:
+        for e in range(n - 1, -1, -1):
+            k.left[e] = k.right[e] = top[e] = NONE
+            k.rank[e] = 0
+            price[e] = INFINITY
+            gain[e] = 0.0
+            saved[e] = 0
+            if children[e, 0] < 0:
+                continue
+            left, right = children[e, 0], children[e, 1]
+            heap = merge(&k, top[left], top[right])
+            # As if all below had collapsed; then the kinks are undone from the last.
+            below = risk[left] + risk[right]
+            leaves = 2
+            here = max((risk[e] - below) / (leaves - 1), 0.0)
+            while heap != NONE and (price[heap] + SAME_RISK * risk[0]
+                                    >= here * (1.0 - SAME_PRICE)):
+                below -= gain[heap]
+                leaves += saved[heap]
+                price[heap] = -INFINITY
+                heap = merge(&k, k.left[heap], k.right[heap])
+                here = max((risk[e] - below) / (leaves - 1), 0.0)
+            price[e] = here
+            gain[e] = risk[e] - below
+            saved[e] = leaves - 1
+            k.left[e] = k.right[e] = NONE
+            top[e] = merge(&k, heap, <int32_t>e)

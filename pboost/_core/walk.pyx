@@ -17,19 +17,20 @@ Exits may have J votes: vote is then (n_nodes, 2 * J), score (n * J,), row by ro
 bias (J,) of each and, of chains, the votes vote by vote (J, n_nodes, 2). A row takes its path once; each of its J sums
 is that of a graph which has these votes only, to the last bit.
 """
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from pboost._core._graph cimport (
-    Graph, Sides, compared, has_infinity, is_bad, side_of, takes_missing
+    Graph, Sides, compared, has_infinity, is_bad, side_of, takes_missing,
 )
+from pboost._core._lanes cimport Exits, exits_of, is_settled
 from pboost._core._project cimport Projections, project_block, projections_of
 from pboost._core._rows cimport Rows, rows_of
 from pboost._core._separate cimport Separators, separators_of
 from pboost._core._side cimport goes_right
 from pboost._core._tile cimport (
-    TILE, SpreadKernel, choose_spread, load_tile, look_up_levels, tile_has_infinity
+    TILE, SpreadKernel, choose_spread, load_tile, look_up_levels, tile_has_infinity,
 )
-from pboost._core.types cimport int32_t, uint8_t, uint64_t
+from pboost._core.types cimport int32_t, uint64_t, uint8_t
 
 cdef extern from "walk_simd.h":
     ctypedef void (*ChainKernel "pboost_chain_kernel")(
@@ -413,3 +414,150 @@ def count_features(
                 if has_sides and rows[i, f] != rows[i, f]:
                     taken = missing[node] > 0.5
                 node = next_[node, taken]
+
+
+# ---------------------------------------------------------------------------------------------
+# Walks that rows leave at nodes, as soon as their values are sure enough, as those of trees (tree_walk.pyx):
+# here high, low (n_nodes, V) and checked (n_nodes,) are those of the nodes.
+
+cdef enum:
+    TOGETHER = 8  # rows that walk through a graph side by side
+
+# A row on its way through a graph.
+cdef struct Walker:
+    const char* row
+    double* out
+    Py_ssize_t number, node, steps
+
+
+cdef inline bint leaves_here(
+    const Exits* exits, Py_ssize_t n_votes, const Walker* one
+) noexcept nogil:
+    """Whether a row leaves at the node where it is."""
+    if not exits.checked[one.node]:
+        return False
+    if n_votes > 1:
+        return is_settled(exits, one.node, one.out, 1)
+    return one.out[0] >= exits.high[one.node] or one.out[0] <= exits.low[one.node]
+
+
+cdef inline void go_on(
+    const Graph* graph, const Sides* sides, const Rows* X, Walker* one
+) noexcept nogil:
+    """Let a row take an exit of the node where it is."""
+    cdef Py_ssize_t j, taken, node = one.node
+    cdef const double* vote
+    if sides != NULL:
+        taken = side_of(graph, sides, X, one.row, node)
+    else:
+        taken = goes_right(compared(graph, X, one.row, node), graph.threshold[node])
+    taken += 2 * node
+    if graph.n_votes == 1:
+        one.out[0] += graph.vote[taken]
+    else:
+        vote = graph.vote + taken * graph.n_votes
+        for j in range(graph.n_votes):
+            one.out[j] += vote[j]
+    one.node = graph.next[taken]
+    one.steps += 1
+
+
+cdef inline bint enter(
+    const Graph* graph, const Rows* X, Py_ssize_t i, bint takes, double* score, Walker* one
+) noexcept nogil:
+    """Let row i enter; False if it cannot, since a value is infinite, or missing and not taken."""
+    one.row, one.number, one.node, one.steps = X.data + i * X.row_stride, i, 0, 0
+    one.out = score + i * graph.n_votes
+    if has_infinity(X, one.row) if takes else is_bad(X, one.row):
+        return False
+    memcpy(one.out, graph.biases, <size_t>graph.n_votes * sizeof(double))
+    return True
+
+
+cdef Py_ssize_t leave_rows(
+    const Graph* graph, const Sides* sides, const Exits* exits, const int32_t* passed,
+    Py_ssize_t n_joints, const Rows* X, Py_ssize_t start, Py_ssize_t stop, double* score,
+    int32_t* joint, double* cost
+) noexcept nogil:
+    """Send rows until they leave, several side by side, which hides the time that each waits for its
+    next node; one more than the first that cannot be sent, else 0."""
+    cdef Walker[TOGETHER] every
+    cdef Walker* one
+    cdef Py_ssize_t i = start, n = 0, r, bad = 0
+    cdef bint takes = sides != NULL or takes_missing(graph)
+    while True:
+        while n < TOGETHER and i < stop:
+            if not enter(graph, X, i, takes, score, &every[n]):
+                bad, stop = i + 1, i
+                break
+            n += 1
+            i += 1
+        if not n:
+            return bad
+        r = 0
+        while r < n:
+            one = &every[r]
+            if one.node >= 0 and not leaves_here(exits, graph.n_votes, one):
+                go_on(graph, sides, X, one)
+                r += 1
+                continue
+            joint[one.number] = passed[one.node] if one.node >= 0 else <int32_t>n_joints
+            cost[one.number] = <double>one.steps
+            n -= 1
+            every[r] = every[n]
+
+
+def leave_graph(
+    X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
+    const double[:, ::1] vote, const double[::1] bias, high, low, checked, const int32_t[::1] passed,
+    Py_ssize_t n_joints, Py_ssize_t start, Py_ssize_t stop, double[:, ::1] score,
+    int32_t[::1] joint, double[::1] cost, const double[::1] missing=None, sets=None, projections=None,
+    separators=None,
+):
+    """Send rows start..stop-1 of X through a graph until they leave.
+
+    Graphs as in `pboost._core.walk`, with vote (n_nodes, 2 * V) and bias (V,). passed (n_nodes,): the
+    joints before each node. Returns as `walk`.
+    """
+    cdef Rows rows = rows_of(X)
+    cdef Graph graph
+    cdef Sides sides
+    cdef Exits exits = exits_of(high, low, checked)
+    cdef Projections p
+    cdef Separators s
+    cdef const int32_t[::1] column
+    cdef const uint64_t[:, ::1] member
+    cdef Py_ssize_t bad, n_nodes = feature.shape[0], n_votes = bias.shape[0]
+    memset(&graph, 0, sizeof(graph))
+    memset(&sides, 0, sizeof(sides))
+    if (exits.n_joints != n_nodes or exits.n_values != n_votes or vote.shape[1] != 2 * n_votes
+            or threshold.shape[0] != n_nodes or next_.shape[0] != n_nodes or vote.shape[0] != n_nodes
+            or passed.shape[0] != n_nodes or not 0 <= start <= stop <= rows.n
+            or score.shape[0] < stop or score.shape[1] != n_votes or joint.shape[0] < stop
+            or cost.shape[0] < stop or (missing is not None and missing.shape[0] != n_nodes)):
+        raise ValueError("leave_graph: arrays of different sizes")
+    if stop <= start:
+        return 0
+    graph.n_nodes, graph.n_votes, graph.biases = n_nodes, n_votes, &bias[0]
+    graph.feature, graph.threshold = &feature[0], &threshold[0]
+    graph.next, graph.vote = &next_[0, 0], &vote[0, 0]
+    if separators is not None:
+        step_of, first_column, first_edge, edge, value, of_missing = separators
+        s = separators_of(step_of, first_column, first_edge, edge, value, of_missing)
+        graph.separators = &s
+    if projections is not None:
+        first_term, index, coefficient, fill = projections
+        p = projections_of(first_term, index, coefficient, fill, rows.d)
+        graph.projections = &p
+    if missing is not None:
+        sides.missing, sides.n_columns = &missing[0], rows.d
+    if sets is not None:
+        column, member = sets
+        sides.column = &column[0] if column.shape[0] else NULL
+        sides.member = &member[0, 0] if column.shape[0] else NULL
+    with nogil:
+        bad = leave_rows(
+            &graph, NULL if missing is None else &sides, &exits, &passed[0], n_joints, &rows, start,
+            stop, &score[0, 0], &joint[0], &cost[0],
+        )
+    return bad

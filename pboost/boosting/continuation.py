@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.data.convert import is_frame
 from pboost.data.functions import Oracles
 from pboost.data.labels import SoftLabels

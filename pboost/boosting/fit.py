@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.boosting.watch import Watch, values_read
 from pboost.data.binned_values import lacks_values
 from pboost.data.prices import PRICE_OPTIONS

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight
+from pboost._core import voting
 from pboost.data.batches import Batch, Batches
 from pboost.data.check_xy import as_numbers, features_as_trained, plain_labels, weights_of_some
 from pboost.data.columns import BinnedColumns
@@ -50,7 +50,7 @@ class Survey:
     def masses(self, weights: FloatArray) -> NDArray[np.int64]:
         """Return weights in fixed point, as `to_fixed_point` does."""
         mass = np.empty(len(weights), dtype=np.int64)
-        reweight.to_fixed(weights, math.ldexp(1.0, 61 - math.frexp(self.total)[1]), mass)
+        voting.to_fixed(weights, math.ldexp(1.0, 61 - math.frexp(self.total)[1]), mass)
         return mass
 
 

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight, sort
-from pboost._core.codes import select_codes
+from pboost._core import binning, voting
+from pboost._core.binning import select_codes
 from pboost.data.blocks import blocks
 from pboost.data.prebuilt_columns import (
     check_bins,
@@ -190,7 +190,7 @@ class SortedColumns(_Columns):
             raise ValueError(
                 f"source: expected {self.n_features} columns, got {self.source.shape[1]}"
             )
-        self._check_orders(partial(sort.gather_columns, self.source, self.rows))
+        self._check_orders(partial(binning.gather_columns, self.source, self.rows))
 
     def _check_arrays(self) -> None:
         """Make sure that arrays made elsewhere fit together and cannot change."""
@@ -294,7 +294,7 @@ class SortedColumns(_Columns):
         order = np.empty((self.n_features, len(rows)), dtype=np.int32)
 
         def work(first: int, last: int) -> None:
-            sort.select_rows(self.packed_order[first:last], renumber, order[first:last])
+            binning.select_rows(self.packed_order[first:last], renumber, order[first:last])
 
         workers.run(work, self.n_features, cells=2 * self.n_rows)
         return order
@@ -466,7 +466,7 @@ def with_bins(
     def work(first: int, last: int) -> None:
         here = slice(first, last)
         missing = None if n_missing is None else n_missing[here]
-        sort.bin_columns(
+        binning.bin_columns(
             order[here], max_bins, NO_WEIGHT, bin_start[here], n_bins[here], codes[here], missing
         )
         for j in levels_among(special, first, last):
@@ -492,5 +492,5 @@ def to_fixed_point(weights: FloatArray, times: int = 1) -> tuple[float, NDArray[
     _, exponent = math.frexp(float(weights.sum()) * times)
     scale = float(np.ldexp(1.0, 61 - exponent))
     fixed = np.empty(len(weights), dtype=np.int64)
-    reweight.to_fixed(weights, scale, fixed)
+    voting.to_fixed(weights, scale, fixed)
     return scale, fixed

@@ -1,4 +1,4 @@
-"""Split criteria by name, and impurities of nodes; those of splits are in `_core/criteria.pxd`."""
+"""Split criteria by name, and impurities of nodes; those of splits are in `_core/split.pxd`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pboost._core.criteria import Criterion
+from pboost._core.split import Criterion
 from pboost.values import FloatArray
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import sort
+from pboost._core import binning
 from pboost._version import __version__
 from pboost.data.batch_reader import Reader, Rows
 from pboost.data.blocks import codes_among
@@ -230,7 +230,7 @@ class Encoding:
         files: Mapping[str, RowsFile],
         workers: Workers,
     ) -> None:
-        gather = partial(sort.gather_columns, rows.values)
+        gather = partial(binning.gather_columns, rows.values)
         found, own = code_rows(gather, _numbered(rows), self.bins, workers)
         self._ends = joined_ends([self._ends, own], self.bins.n_features)
         for first, listed in zip(at.tolist(), by_class, strict=True):

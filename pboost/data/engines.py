@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight
+from pboost._core import voting
 from pboost._version import __version__
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 
 #: The release that all must have who answer for rows.
 RELEASE = __version__
-#: As in `_core/reweight.pyx`: the sum of fixed-point weights stays below this power of two, and so
+#: As in `_core/voting.pyx`: the sum of fixed-point weights stays below this power of two, and so
 #: many bits of a sum of weights are free of rounding.
 SUM_BITS, SURE_BITS = 61, 40
 #: Bits of the mantissa of a float64 and of its lower half, and the exponents of `frexp`.
@@ -133,7 +133,7 @@ def scaled_sum(
     """
     weight = np.ldexp(weights, -exponent)
     fixed = np.empty(len(weight), dtype=np.int64)
-    total = int(reweight.to_fixed(weight, 2.0**shift, fixed))
+    total = int(voting.to_fixed(weight, 2.0**shift, fixed))
     return total, bool((weight[rows] > 0).all())
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import sort
+from pboost._core import binning
 from pboost.data.columns import MAX_BINS, BinnedColumns, made
 from pboost.data.special_columns import MOST_KNOWN, ROW_MASK
 from pboost.data.table import Table
@@ -88,7 +88,7 @@ def _order(values: FloatArray) -> IntArray:
     n = len(values)
     order, missing = np.empty((1, n), dtype=np.int32), np.zeros(1, dtype=np.int32)
     items, spare = np.empty((2, n), dtype=np.uint64)
-    if sort.sort_columns(values[None], order, items, spare, missing) >= 0:
+    if binning.sort_columns(values[None], order, items, spare, missing) >= 0:
         raise ValueError("X: expected finite numbers, or missing ones, got an infinite one")
     found: IntArray = order[0, : n - int(missing[0])] & ROW_MASK
     return found

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import moments
+from pboost._core import derived
 from pboost.data.table import Table, column_label
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
@@ -112,7 +112,7 @@ def column_ends(X: NDArray[Any], rows: IntArray) -> FloatArray:
     rows = np.ascontiguousarray(rows, dtype=np.int32)
 
     def work(first: int, last: int) -> None:
-        moments.column_ends(X, rows, first, found[first:last])
+        derived.column_ends(X, rows, first, found[first:last])
 
     Workers(1).run(work, len(found), cells=len(rows))
     return np.where(found[:, 0] <= found[:, 1], found.T, 0.0)
@@ -136,7 +136,7 @@ def column_moments(
 
     def work(first: int, last: int) -> None:
         here = slice(first, last)
-        moments.column_moments(X, rows, weights, origin[here], unit[here], first, found[here])
+        derived.column_moments(X, rows, weights, origin[here], unit[here], first, found[here])
 
     Workers(1).run(work, len(found), cells=2 * len(rows))
     return found.T

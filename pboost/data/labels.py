@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.boost import exact_sum
-from pboost._core.reweight import scale_weights
+from pboost._core.voting import scale_weights
 from pboost.data.blocks import as_codes
 from pboost.data.check_xy import (
     ONE_OF_EACH,

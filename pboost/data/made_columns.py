@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import sort
+from pboost._core import binning
 from pboost.data.binned_values import by_column, valued
 from pboost.data.blocks import copied
 from pboost.data.check_xy import as_features, as_weights, check_has_rows, training_features
@@ -218,7 +218,7 @@ def column_ranks(
         ranks = np.empty(order.shape, dtype=np.int32)
 
         def rank(first: int, last: int) -> None:
-            sort.rank_rows(order[first:last], ranks[first:last])
+            binning.rank_rows(order[first:last], ranks[first:last])
 
         workers.run(rank, len(order))
     return ranks
@@ -271,7 +271,7 @@ def codes_between(
 ) -> NDArray[np.uint8]:
     """Return the codes (d, m) of the listed rows of a matrix between the edges of bins."""
     with Workers(n_threads, columns.n_features * len(rows)) as workers:
-        return code_rows(partial(sort.gather_columns, values), rows, columns, workers)[0]
+        return code_rows(partial(binning.gather_columns, values), rows, columns, workers)[0]
 
 
 def all_binned(
@@ -297,7 +297,7 @@ def all_binned(
     def keep(first: int, order: IntArray, columns: FloatArray) -> None:
         here = slice(first, first + len(order))
         missing = None if n_missing is None else n_missing[here]
-        sort.bin_columns(
+        binning.bin_columns(
             order, max_bins, fixed, bin_start[here], n_bins[here], codes[here], missing
         )
         special = flags(missing, None if n_levels is None else n_levels[here])
@@ -348,7 +348,7 @@ def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, 
     """Return what writes columns of `values`, or of projections of them, and their number."""
     if projections is not None:
         return partial(projections.gather, values), projections.n_inputs
-    return partial(sort.gather_columns, values), values.shape[1]
+    return partial(binning.gather_columns, values), values.shape[1]
 
 
 def _sort_blocks(
@@ -382,7 +382,7 @@ def _sort_blocks(
             gather(rows, start, block)
             check_stop()
             missing = None if n_missing is None else n_missing[start : start + len(block)]
-            wrong = sort.sort_columns(block, order, items, spare, missing)
+            wrong = binning.sort_columns(block, order, items, spare, missing)
             if wrong >= 0:  # of a table in memory it is found before
                 raise ValueError(
                     f"X: expected finite numbers{'' if missing is None else ', or missing ones'}, "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from pboost._core import sort
+from pboost._core import binning
 from pboost.data.check_xy import check_finite
 from pboost.data.convert import Features, check_size
 from pboost.data.special_columns import HOLES, LEVELS
@@ -141,7 +141,7 @@ def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int,
         here = slice(start, min(start + _TOGETHER, last))
         block = values[: here.stop - start]
         gather(start, block)
-        wrong = sort.check_sorted(
+        wrong = binning.check_sorted(
             columns.packed_order[here],
             block,
             columns.bin_start[here],

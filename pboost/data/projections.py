@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import project
+from pboost._core import derived
 from pboost.data.fill import column_ends, column_moments
 from pboost.data.node_inputs import StoredInputs
 from pboost.threads import Workers, run_ranges
@@ -99,7 +99,7 @@ class Projections(StoredInputs):
 
         def work(first: int, last: int) -> None:
             rows = np.arange(first, last, dtype=np.int32)
-            project.project_rows(X, rows, *self.tables(), 0, out[first:last])
+            derived.project_rows(X, rows, *self.tables(), 0, out[first:last])
 
         run_ranges(work, len(X), cells=len(self.index) + self.n_inputs, total=out.size)
         return out
@@ -109,7 +109,7 @@ class Projections(StoredInputs):
         terms = int(self.start[first + len(columns)] - self.start[first])
 
         def work(start: int, stop: int) -> None:
-            project.project_rows(
+            derived.project_rows(
                 X, rows[start:stop], *self.tables(), first, columns[:, start:stop].T
             )
 
@@ -126,13 +126,13 @@ class Projections(StoredInputs):
     def pairs(self, X: NDArray[Any], rows: IntArray, which: IntArray) -> FloatArray:
         """Return one projection of each listed row, elementwise."""
         out = np.empty(len(rows))
-        project.project_pairs(X, rows, which, *self.tables(), out)
+        derived.project_pairs(X, rows, which, *self.tables(), out)
         return out
 
     def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:
         """Return the projections of the listed rows, (rows, n_inputs)."""
         out = np.empty((len(rows), self.n_inputs))
-        project.project_rows(X, rows, *self.tables(), 0, out)
+        derived.project_rows(X, rows, *self.tables(), 0, out)
         return out
 
     def projected(self, sigma: FloatArray) -> FloatArray:

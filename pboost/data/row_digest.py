@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import bins
+from pboost._core import binning
 from pboost.data.columns import SortedColumns
 from pboost.data.convert import Features
 from pboost.threads import run_ranges
@@ -113,7 +113,7 @@ def _hashed(values: NDArray[Any], rows: IntArray) -> Digest:
 
     def work(first: int, last: int) -> None:
         key = np.empty(d, dtype=np.uint64)
-        bins.hash_rows(values, rows[first:last], key, hashed[first:last])
+        binning.hash_rows(values, rows[first:last], key, hashed[first:last])
 
     run_ranges(work, len(rows), cells=d)
     return hashed

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import bins
+from pboost._core import binning
 from pboost.data.columns import MAX_BINS, BinnedColumns, made, midpoint
 from pboost.data.special_columns import flags, levels_among, most_bins
 from pboost.threads import Workers, check_stop
@@ -52,7 +52,7 @@ def hashed_rows(values: Array, rows: IntArray, workers: Workers) -> tuple[NDArra
 
     def work(first: int, last: int) -> bool:
         key = np.empty(values.shape[1], dtype=np.uint64)
-        return bins.hash_rows(values, rows[first:last], key, hashed[first:last])
+        return binning.hash_rows(values, rows[first:last], key, hashed[first:last])
 
     return hashed, any(workers.run(work, len(rows), cells=values.shape[1]))
 
@@ -127,7 +127,7 @@ def code_rows(
                 k, m = here.stop - start, len(listed)
                 columns = scratch[: k * m].reshape(k, m)
                 gather(listed, start, columns)
-                bins.code_columns(columns, row, *arrays)
+                binning.code_columns(columns, row, *arrays)
         return found
 
     # A thread has rows of its own: of few columns each would read what stands between its own.

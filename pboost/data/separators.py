@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import separate
+from pboost._core import derived
 from pboost.data.node_inputs import StoredInputs
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, freeze
@@ -143,7 +143,7 @@ class Separators(StoredInputs):
         tables = self.tables()
 
         def work(first: int, last: int) -> None:
-            separate.separate_rows(X, rows[first:last], *tables, out[first:last])
+            derived.separate_rows(X, rows[first:last], *tables, out[first:last])
 
         (workers or Workers(1)).run(work, len(rows), cells=10 * len(tables[1]))
         return out

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import sort
+from pboost._core import binning
 from pboost.data.convert import Features
 from pboost.values import Array, IntArray
 
@@ -112,7 +112,9 @@ def bin_levels(
     known, n_here = n - int(n_missing[feature]), int(n_levels[feature])
     starts = np.zeros((1, min(MOST_KNOWN, max(n, 1)) + 2), dtype=np.int32)
     nothing = np.empty(0, dtype=np.int64)
-    sort.bin_columns(order, MOST_KNOWN, nothing, starts, n_bins[here], codes[here], n_missing[here])
+    binning.bin_columns(
+        order, MOST_KNOWN, nothing, starts, n_bins[here], codes[here], n_missing[here]
+    )
     n_found = int(n_bins[feature]) if known else 0
     first = starts[0, :n_found]
     level = level_of(order[0, first] & ROW_MASK).astype(np.intp)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.codes import list_rows
+from pboost._core.binning import list_rows
 from pboost.data.binned_values import BinnedValues, check_summed, values_in_bins
 from pboost.data.check_xy import (
     AbsentClassError,

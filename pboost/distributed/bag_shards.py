@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import node_sums
+from pboost._core import grow
 from pboost.data.bags import times_drawn
 from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.engines import Engine, check_size, first_shift, scale_of, scaled_sum
@@ -115,7 +115,7 @@ class BagShard(TreeShard):
         for weight, tests in zip(self._of_bags, trees, strict=True):
             rows = np.flatnonzero(weight == 0).astype(np.int32)
             leaf = np.empty_like(rows)
-            node_sums.leaves_of(self._codes, rows, *tests, leaf)
+            grow.leaves_of(self._codes, rows, *tests, leaf)
             found.append((rows.astype(np.int64) + self._start, leaf))
         return found
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import to_fixed_point
 from pboost.data.engines import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.data.engines import Engine, exact_sum, merge, sum_of_weights
 from pboost.data.training import TrainingData
 from pboost.distributed.graph_shards import PathSearch, PathWeights, ShardedSearch

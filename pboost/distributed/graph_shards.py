@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight, split
+from pboost._core import split, voting
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
@@ -157,7 +157,7 @@ class Shard:
         self._start = np.ones(self._n) if given is None else np.ldexp(given, -exponent)
         self._weight, self._scale, self._seen = self._start.copy(), scale, 0
         self._fixed = np.empty(self._n, dtype=np.int64)
-        reweight.to_fixed(self._weight, scale, self._fixed)
+        voting.to_fixed(self._weight, scale, self._fixed)
         self._mass = self._by_class(self._fixed)
         return self._mass
 
@@ -211,7 +211,7 @@ class Shard:
         """Return the weights at the end of a path, and their fixed-point images."""
         assert self._start is not None
         weight, fixed = self._start / total, np.empty(self._n, dtype=np.int64)
-        reweight.to_fixed(weight, scale if not path else 1.0, fixed)
+        voting.to_fixed(weight, scale if not path else 1.0, fixed)
         for k, cut in enumerate(path, 1):
             self._sent(cut, weight, weight, scale if k == len(path) else 1.0, fixed)
         return weight, fixed
@@ -271,7 +271,7 @@ class Shard:
         """Write what a cut makes of weights; return the masses of the classes."""
 
         def send(first: int, last: int) -> tuple[int, int]:
-            return reweight.reweight(
+            return voting.reweight(
                 self._codes[cut.feature],
                 0,
                 False,

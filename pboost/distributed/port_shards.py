@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight
+from pboost._core import voting
 from pboost.data.engines import Engine, merge
 from pboost.distributed.graph_shards import PathSearch, Shard, ShardedStump
 from pboost.growth.ports import rest_of, share_of
@@ -105,7 +105,7 @@ class PortShard(Shard):
             assert asked.cut is not None
             assert asked.unit is not None
             return self._sides_of(real, asked.cut, asked.unit)
-        reweight.to_fixed(real, asked.scale, fixed)
+        voting.to_fixed(real, asked.scale, fixed)
         masses = int(fixed[:middle].sum()), int(fixed[middle:].sum())
         if asked.what == "sums":
             return np.array(masses, dtype=np.int64)

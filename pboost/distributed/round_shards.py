@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import boost, softmax
-from pboost._core import round_shard as kernel
 from pboost.data.binned_values import values_in_bins
 from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.labels import least_rest
@@ -452,7 +451,7 @@ class RoundShard:
         self._residual: FloatArray | None = np.empty(self._f.shape) if of_classes else None
         self._losses = np.empty(n if of_classes else 0)
         #: Of margins the least counts, of residuals the largest.
-        self._sign = -1.0 if loss.name in kernel.OF_MARGIN and not of_classes else 1.0
+        self._sign = -1.0 if loss.name in boost.OF_MARGIN and not of_classes else 1.0
         # All that is known of rows is in these arrays now.
         self._given = self._weights = None
 
@@ -490,20 +489,20 @@ class RoundShard:
     def _farthest(self, _: Farthest, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        u, y, size = kernel.farthest(self._rounds)
+        u, y, size = boost.farthest(self._rounds)
         return Answer(_NOTHING, np.array([self._sign * u, y, size]))
 
     def _slopes(self, told: Slopes, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        steepest, most, total = kernel.slopes(self._rounds, told.scale)
+        steepest, most, total = boost.place_slopes(self._rounds, told.scale)
         self._has_slopes = True
         return Answer(np.array([total]), np.array([steepest, most]))
 
     def _sizes(self, told: Sizes, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        return Answer(np.array(kernel.sizes(self._rounds, told.steepest), dtype=float), _NO_NUMBERS)
+        return Answer(np.array(boost.sizes(self._rounds, told.steepest), dtype=float), _NO_NUMBERS)
 
     def _packed(self, told: Packed, is_asked: bool) -> Answer | None:
         arrays, n = self._rounds, len(self._listed)
@@ -515,19 +514,19 @@ class RoundShard:
                 own = arrays.residual = self._residual[told.of_class]
                 arrays.y, arrays.f, arrays.loss_code = own, own, boost.OF_SHARES
             elif not self._has_slopes:
-                kernel.slopes(arrays, 1.0)
+                boost.place_slopes(arrays, 1.0)
             arrays.is_wide = told.is_wide
             if told.is_wide and not len(arrays.low):
                 arrays.low = np.empty(len(arrays.packed), dtype=np.int64)
-            kernel.pack(arrays, told.gradient, told.curvature)
+            boost.pack(arrays, told.gradient, told.curvature)
         self._has_slopes = False
         if not is_asked:
             return None
         found, (squares, masses) = self._room(1, 1)
         spans = self._spans_of([0])
-        kernel.count(arrays, spans, masses)
+        boost.count(arrays, spans, masses)
         if told.wants_squares:
-            kernel.look_at(arrays, spans, np.ones((1, 2)), np.empty(1), squares)
+            boost.look_at(arrays, spans, np.ones((1, 2)), np.empty(1), squares)
         return Answer(found, _NO_NUMBERS)
 
     def _room(self, n_numbers: int, n_nodes: int) -> tuple[FloatArray, tuple[FloatArray, ...]]:
@@ -546,11 +545,11 @@ class RoundShard:
         spans, is_counted = self._spans_of(told.node), told.counted >= 0
         mixed = np.ones((k, 3))
         if is_asked and told.node[0] == 0:
-            kernel.look_at(arrays, spans[:1], told.sums[:1, 0].copy(), mixed[0, :1], _NO_NUMBERS)
+            boost.look_at(arrays, spans[:1], told.sums[:1, 0].copy(), mixed[0, :1], _NO_NUMBERS)
         n_counted = int(is_counted.sum())
         found, (numbers, masses) = self._room(3 * k, n_counted if is_asked else 0)
         what = told.feature, told.above, told.counted, self._has_words
-        kernel.split(arrays, spans, *what, numbers[:k])
+        boost.split(arrays, spans, *what, numbers[:k])
         first = len(self._spans)
         for (start, stop), n_below in zip(spans.tolist(), numbers[:k].tolist(), strict=True):
             middle = start + int(n_below)
@@ -561,12 +560,12 @@ class RoundShard:
         children = np.array(self._spans[first:], dtype=np.int64).reshape(k, 2, 2)[is_counted]
         each = children.reshape(-1, 2), told.sums[is_counted, 1:].reshape(-1, 2)
         are_mixed, squares = np.empty((2, 2 * n_counted))
-        kernel.look_at(arrays, *each, are_mixed, squares if told.wants_squares else _NO_NUMBERS)
+        boost.look_at(arrays, *each, are_mixed, squares if told.wants_squares else _NO_NUMBERS)
         mixed[is_counted, 1:] = are_mixed.reshape(-1, 2)
         if told.wants_squares:
             numbers[k:].reshape(k, 2)[is_counted] = squares.reshape(-1, 2)
         of_side = children[np.arange(n_counted), told.counted[is_counted]]
-        kernel.count(arrays, np.ascontiguousarray(of_side), masses)
+        boost.count(arrays, np.ascontiguousarray(of_side), masses)
         if ends is None:
             return Answer(found, mixed.ravel())
         most = np.concatenate([mixed.ravel(), ends.most.ravel()])
@@ -576,14 +575,14 @@ class RoundShard:
         if not is_asked:
             return None
         found, (_, masses) = self._room(0, len(told.node))
-        kernel.count(self._rounds, self._spans_of(told.node), masses)
+        boost.count(self._rounds, self._spans_of(told.node), masses)
         return Answer(found, _NO_NUMBERS)
 
     def _tallied(self, told: Tallied, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         found = np.zeros((len(told.node), len(self._rounds.codes), MAX_BINS))
-        kernel.count_rows(self._rounds, self._spans_of(told.node), found)
+        boost.count_rows(self._rounds, self._spans_of(told.node), found)
         return Answer(found, _NO_NUMBERS)
 
     def _gathered(self, told: Gathered, is_asked: bool) -> Answer | None:
@@ -596,7 +595,7 @@ class RoundShard:
         if self._is_past:
             return None
         found = np.empty((len(leaves), 5))
-        kernel.gather(self._rounds, self._leaves, found)
+        boost.gather(self._rounds, self._leaves, found)
         found[:, 0] *= self._sign
         return Answer(found[:, 4], found[:, :4])
 
@@ -605,7 +604,7 @@ class RoundShard:
             return None
         sums = np.empty((len(told.leaf), 2))
         look = told.step, told.is_raised, told.scale
-        kernel.sums(self._rounds, self._leaves[told.leaf], *look, sums)
+        boost.sums(self._rounds, self._leaves[told.leaf], *look, sums)
         return Answer(sums, _NO_NUMBERS)
 
     def _fitted(self, told: Fitted, _: bool) -> None:
@@ -614,7 +613,7 @@ class RoundShard:
         self._f[told.of_class][rows] += tree.value[nodes_of_rows(tree, rounds.problem, rows)]
 
     def _added(self, told: Added, _: bool) -> None:
-        kernel.add(self._rounds, self._f[self._class], self._leaves, told.value)
+        boost.add(self._rounds, self._f[self._class], self._leaves, told.value)
 
     _DO: Mapping[type, Any] = {
         Held: _held,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pboost import threads
 from pboost._core import boost
-from pboost._core import round_shard as kernel
 from pboost.data.columns import MAX_BINS
 from pboost.data.engines import Engine
 from pboost.data.training import Problem
@@ -47,7 +46,7 @@ from pboost.trees.weights import Weights
 from pboost.values import FloatArray, IntArray
 
 #: What is known of the step of a leaf.
-STEP = np.asarray(kernel.STEP).dtype
+STEP = np.asarray(boost.STEP).dtype
 
 
 class Talk:
@@ -135,7 +134,7 @@ class ShardedRounds(Rounds):
         steps: Steps,
         restraints: Restraints,
     ) -> None:
-        self.talk, self._sign = talk, -1.0 if loss.name in kernel.OF_MARGIN else 1.0
+        self.talk, self._sign = talk, -1.0 if loss.name in boost.OF_MARGIN else 1.0
         case = problem, problem.y, loss, weight, np.empty(0), limits, steps
         super().__init__(*case, restraints, Workers(1))
 
@@ -157,7 +156,7 @@ class ShardedRounds(Rounds):
     def look(self) -> None:
         """Have the derivatives of the decision values made, and find the mean loss."""
         u, y, size = self.talk.ask(Farthest()).most.tolist()
-        scale, most = kernel.loss_scale(self, self._sign * u, y, size)
+        scale, most = boost.loss_scale(self, self._sign * u, y, size)
         found = self.talk.ask(Slopes(scale))
         self.steepest, self.most_curved = found.most.tolist()
         total = float(found.total[0]) / scale if np.isfinite(most) else most
@@ -394,7 +393,7 @@ class ShardedRounds(Rounds):
         step["n_copies"] = found.total
         guess = -unit * nodes["gradient"][leaf] / (nodes["curvature"][leaf] + self.node_l2)
         most = min(steps.most, self.loss.limit)
-        kernel.begin_steps(self, step, guess, steps.l2, most, steps.solved)
+        boost.begin_steps(self, step, guess, steps.l2, most, steps.solved)
         is_open, sums = np.ones(len(leaf), dtype=np.uint8), np.zeros((len(leaf), 2))
         if self.loss_code == boost.OF_SHARES and not steps.solved:  # words have enough bits
             is_fine = nodes["curvature"][leaf] >= boost.FINE * found.total
@@ -404,7 +403,7 @@ class ShardedRounds(Rounds):
             scale = np.column_stack([step["slope_scale"][some], step["bend_scale"][some]])
             raised = (step["is_raised"][some] > 0).astype(np.uint8)
             sums[some] = self.talk.ask(Looked(some, step["at"][some], raised, scale)).total
-            kernel.take_looks(self, step, sums, is_open)
+            boost.take_looks(self, step, sums, is_open)
         nodes["mean"][leaf] = steps.rate * step["at"]
         self._leaf = leaf
 

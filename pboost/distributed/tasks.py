@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight, sort
+from pboost._core import binning, voting
 from pboost.data.binned_values import BinnedValues, by_column, valued, values_in_bins
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
@@ -176,7 +176,7 @@ def about(part: ReadPart, number: int) -> About:
 def fixed_of_part(weights: FloatArray, most: int, bits: int) -> tuple[NDArray[np.int64], int]:
     """Return the weights of a partition times ``2**-most`` with so many bits, and their sum."""
     fixed = np.empty(len(weights), dtype=np.int64)
-    total = reweight.to_fixed(np.ldexp(weights, -most), math.ldexp(1.0, bits), fixed)
+    total = voting.to_fixed(np.ldexp(weights, -most), math.ldexp(1.0, bits), fixed)
     return fixed, int(total)
 
 
@@ -272,7 +272,7 @@ def count_keys(keys: list[Keys], number: int, asked: Mapping[int, Question]) -> 
 
 def code_part(part: ReadPart, number: int, bins: BinnedColumns, keeps_values: bool) -> Coded:
     """Return a partition as codes of the bins between the edges of some rows, and its values."""
-    gather = partial(sort.gather_columns, part.features.values)
+    gather = partial(binning.gather_columns, part.features.values)
     with _workers(part.features.values) as workers:
         codes, ends = code_rows(gather, _all_rows(part), bins, workers)
     values = by_column(part.features.values) if keeps_values else None

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import grow, node_sums
-from pboost._core.votes import VoteRule
+from pboost._core import grow
+from pboost._core.voting import VoteRule
 from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
 from pboost.data.engines import (
@@ -115,7 +115,7 @@ class TreeRows:
             more = np.zeros((2 * n_nodes - len(self.bounds), 2), dtype=np.int32)
             self.bounds = np.concatenate([self.bounds, more])
         spare = np.empty_like(self.rows)
-        node_sums.part_rows(codes, self.rows, self.bounds, spare, *told[1:])
+        grow.part_rows(codes, self.rows, self.bounds, spare, *told[1:])
 
     def at(self, nodes: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
         """Return the rows at nodes, one after another, and how many there are at each."""
@@ -245,7 +245,7 @@ class TreeShard(LogShard):
         cells = np.zeros((len(stop), d, self._bins, (self._n_classes or 2) + 1), dtype=np.int64)
 
         def add(first: int, last: int) -> None:
-            node_sums.count_cells(self._codes, rows, stop, label, mass, first, last, cells)
+            grow.count_cells(self._codes, rows, stop, label, mass, first, last, cells)
 
         self.workers.run(add, d, GROUP, len(rows))
         return Answer(cells.ravel(), _NO_NUMBERS)
@@ -292,7 +292,7 @@ class TreeShard(LogShard):
         rows, count = tree.at(query.node)
         found = np.zeros(len(count), dtype=np.int64)
         of_rows = rows, np.cumsum(count), tree.weight, self._y
-        node_sums.sum_above(*of_rows, query.numbers, found)
+        grow.sum_above(*of_rows, query.numbers, found)
         return Answer(found, _NO_NUMBERS)
 
     def _squares(self, tree: TreeRows, query: Query) -> Answer:
@@ -300,7 +300,7 @@ class TreeShard(LogShard):
         rows, count = tree.at(query.node)
         found = np.zeros((len(count), 4), dtype=np.int64)
         of_rows = rows, np.cumsum(count), tree.weight, self._y
-        node_sums.sum_squares(*of_rows, query.numbers, found)
+        grow.sum_squares(*of_rows, query.numbers, found)
         return Answer(found.ravel(), _NO_NUMBERS)
 
     def _weight_sums(self, tree: TreeRows, query: Query) -> Answer:
@@ -658,14 +658,14 @@ class ShardedArrays(TreeArrays):
         ends = answered.most(2 * len(large)).reshape(-1, 2)[:, ::-1] * (-1.0, 1.0)
         node = ahead.node
         of_squares = [
-            node_sums.begin_moments(ahead, *one)
+            grow.begin_moments(ahead, *one)
             for one in zip(large.tolist(), *ends.T.tolist(), strict=True)
         ]
         scale = node["scale"][large]
         answered = yield [self._query("above", large, np.column_stack([ends[:, 0], scale]))]
         above = answered.totals(len(large)).tolist()
         for one in zip(large.tolist(), *ends.T.tolist(), above, strict=True):
-            node_sums.centre_moments(ahead, *one)
+            grow.centre_moments(ahead, *one)
         ahead.centre[large] = node["mean"][large]
         numbers = np.column_stack([node["mean"][large], scale, of_squares])
         wanted = large[ahead.may_split(large)]
@@ -673,7 +673,7 @@ class ShardedArrays(TreeArrays):
         answered = yield self._told([squares, self._query_cells(wanted)])
         found = answered.totals(len(large), 4)
         for k, (least, most) in enumerate(ends.tolist()):
-            node_sums.end_moments(ahead, int(large[k]), least, most, of_squares[k], found[k])
+            grow.end_moments(ahead, int(large[k]), least, most, of_squares[k], found[k])
         self._kept.update(self._cells_of(wanted, answered))
 
     def _cells_of(self, nodes: IntArray, answered: Answered) -> dict[int, NDArray[np.int64]]:
@@ -686,12 +686,12 @@ class ShardedArrays(TreeArrays):
         ahead, shift = self.ahead, self.ahead.node["shift"]
         answered = yield self._told([self._query("heaviest", nodes)])
         heaviest, size = answered.most(len(nodes)).tolist(), ahead.sizes(nodes).tolist()
-        shift[nodes] = [node_sums.coarse_shift_of(*one) for one in zip(heaviest, size, strict=True)]
+        shift[nodes] = [grow.coarse_shift_of(*one) for one in zip(heaviest, size, strict=True)]
         width = ahead.mass.shape[1]
         answered = yield [self._query("masses", nodes)]
         total = answered.totals(len(nodes), width).sum(axis=1).tolist()
         shift[nodes] = [
-            node_sums.full_shift_of(*one) for one in zip(total, shift[nodes].tolist(), strict=True)
+            grow.full_shift_of(*one) for one in zip(total, shift[nodes].tolist(), strict=True)
         ]
         answered = yield [self._query("masses", nodes)]
         ahead.mass[nodes] = answered.totals(len(nodes), width)
@@ -724,7 +724,7 @@ class ShardedArrays(TreeArrays):
         to, cells = slice(start, start + size), np.zeros((1, *self._shape), dtype=np.int64)
         rows, stop = np.arange(start, start + size, dtype=np.int32), np.array([size])
         mass, d = self.fixed[to][:, None], len(self.codes)
-        node_sums.count_cells(self.codes, rows, stop, self.label[to], mass, 0, d, cells)
+        grow.count_cells(self.codes, rows, stop, self.label[to], mass, 0, d, cells)
         return cells[0]
 
 

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Container
 from typing import Any
 
-from pboost._core.keys import decrease, rounded
+from pboost._core.voting import decrease, rounded_key
 from pboost.growth.step import STOPPED, Callback, StepRecord, TreeLimits
 from pboost.threads import check_stop
 
@@ -50,9 +50,9 @@ class BestFirst:
         """Put an exit in its place; False if it was looked ahead at, and cannot be split."""
         growth, key = self.limits.growth, 0.0
         if growth == "largest-bound":
-            key = rounded(exit_.bound)
+            key = rounded_key(exit_.bound)
         elif growth == "largest-error":
-            key = rounded(exit_.error)
+            key = rounded_key(exit_.error)
         elif growth == "look-ahead":
             exit_.split = self.find(exit_)
             if exit_.split is None:

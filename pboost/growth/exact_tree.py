@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import grow
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.data.columns import ROW_MASK, SortedColumns, midpoint
 from pboost.data.special_columns import LEVELS, has, is_heavier
 from pboost.data.subsets import Subsets

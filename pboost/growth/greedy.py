@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.bounds import rate_matryoshka
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst

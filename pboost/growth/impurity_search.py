@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import grow
-from pboost._core.votes import TIE, VoteRule, half_log_odds
+from pboost._core.voting import TIE, VoteRule, half_log_odds
 from pboost.data.columns import ROW_MASK
 from pboost.data.special_columns import LEVELS
 from pboost.data.training import TrainingData

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import labels as kernels
-from pboost._core.votes import NO_VOTE, VOTE_LIMIT, VoteRule, half_log_odds
+from pboost._core.voting import NO_VOTE, VOTE_LIMIT, VoteRule, half_log_odds
 from pboost.data.special_columns import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from pboost._core.keys import rounded
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule, rounded_key
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import ALL_OPENED, NO_EXIT
 from pboost.growth.ports import Matryoshka, Port, joined
@@ -118,7 +117,7 @@ class NestedGrowth(Matryoshka):
             able = [port for port in ports if port.edges not in stuck]
             if not able:
                 break
-            chosen = max(able, key=lambda port: rounded(port.bound))  # the first among equals
+            chosen = max(able, key=lambda port: rounded_key(port.bound))  # the first among equals
             others = [port for port in ports if port is not chosen]
             rest = outside + math.fsum(port.bound for port in others)
             parts = self.classifier(level - 1, chosen, rest)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pboost._core.votes import NO_VOTE, TIE, VoteRule, half_log_odds
+from pboost._core.voting import NO_VOTE, TIE, VoteRule, half_log_odds
 from pboost.data.blocks import copied
 from pboost.data.check_xy import check_answers
 from pboost.data.convert import Features

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import labels as kernels
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.data.training import TrainingData
 from pboost.growth.label_trees import LabelExit, LabelSplit, LabelTrees
 from pboost.growth.step import TreeLimits, fixed_scale

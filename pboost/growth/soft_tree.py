@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.data.special_columns import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst

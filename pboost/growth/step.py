@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
+from pboost._core.voting import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph

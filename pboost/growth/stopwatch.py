@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.observation.answers import Observer, Reach, RowAnswers, chain_reach
 from pboost.observation.sampling import Sample, SampledObserver
 from pboost.values import FloatArray

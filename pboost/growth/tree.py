@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from pboost import threads
 from pboost._core import grow
-from pboost._core.reweight import scale_weights
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule, scale_weights
 from pboost.data.columns import MOST_FLOAT
 from pboost.data.criteria import CODES, IMPURITIES
 from pboost.data.prices import Prices

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.votes import half_log_odds
+from pboost._core.voting import half_log_odds
 from pboost.losses.row_sums import RowSums
 from pboost.losses.search import Counts, line_search, newton_steps
 from pboost.values import FloatArray

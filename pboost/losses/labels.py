@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import probit as kernel
-from pboost._core.votes import half_log_odds
+from pboost._core.voting import half_log_odds
 from pboost.losses.base import HALF_LIMIT, LOG_LOSS, Loss, named
 from pboost.losses.row_sums import RowSums, TableSums
 from pboost.losses.search import kink_search, line_search

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core import link
+from pboost._core import voting
 from pboost.data.indicators import indicators_of
 from pboost.data.node_inputs import Inputs
 from pboost.data.prices import GroupOption, PriceOption
@@ -891,7 +891,7 @@ def two_probabilities(score: FloatArray) -> FloatArray:
     The same bits on all processors; the smaller one is not below exp(-707).
     """
     shares = np.empty((len(score), 2))
-    link.two_shares(np.ascontiguousarray(score), shares)
+    voting.two_shares(np.ascontiguousarray(score), shares)
     return shares
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost._core import exit_walk
+from pboost._core import tree_walk, walk
 from pboost.data.check_xy import check_finite
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
@@ -79,12 +79,12 @@ def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
         bad = (
             start + 1
             if sets is not None
-            else exit_walk.leave_graph(
+            else walk.leave_graph(
                 values, *nodes, start, stop, *out, None, None, projections, separators
             )
         )
         if bad and model.sides is not None:
-            return exit_walk.leave_graph(values, *nodes, bad - 1, stop, *out, model.sides, sets)
+            return walk.leave_graph(values, *nodes, bad - 1, stop, *out, model.sides, sets)
         return bad
 
     if n * model.n_nodes < FEW_CELLS:
@@ -120,9 +120,9 @@ def leave_trees(
     def work(start: int, stop: int, tile: FloatArray) -> bool:
         sets = None if trees.sets is None else with_room(trees.sets, tile)
         out = tile, np.empty(LANES * len(bias)), score, joint, cost
-        at = exit_walk.leave_trees(values, *nodes, *how, start, stop, *out, None, sets)
+        at = tree_walk.leave_trees(values, *nodes, *how, start, stop, *out, None, sets)
         if at < stop and trees.missing is not None:
-            at = exit_walk.leave_trees(values, *nodes, *how, at, stop, *out, trees.holes, sets)
+            at = tree_walk.leave_trees(values, *nodes, *how, at, stop, *out, trees.holes, sets)
         return at < stop
 
     cells = n * max(d, len(trees.depths))

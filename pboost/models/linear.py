@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import derived
 from pboost._core import probit as kernel
-from pboost._core import project
 from pboost.data.check_xy import check_answers
 from pboost.data.fill import filled
 from pboost.data.indicators import indicators_of, names_in_sums
@@ -568,7 +568,7 @@ def sums_of(
     units = [] if center is None or scale is None else [center[index], scale[index]]
 
     def work(first: int, last: int) -> None:
-        project.sum_rows(values, index, factor, known, constant, first, out[first:last], *units)
+        derived.sum_rows(values, index, factor, known, constant, first, out[first:last], *units)
 
     run_ranges(work, len(values), cells=1 + len(index))
     return out

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost._core.probit_tree import walk_values
+from pboost._core.tree_walk import walk_values
 from pboost.data.fill import filled
 from pboost.data.indicators import in_sums, indicators_of, names_in_sums
 from pboost.data.table import Table

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core import soft_walk
+from pboost._core import uncertain
 from pboost.models.hard_walk import MOST_STEPS
 from pboost.models.new_rows import as_graph, classes_of_labels, input_values, match_sigma
 from pboost.models.node_walk import (
@@ -127,7 +127,7 @@ def _propagate(
 
     def work(start: int, stop: int) -> None:
         here = slice(start, stop)
-        soft_walk.propagate(
+        uncertain.propagate(
             values[here],
             model.feature,
             model.threshold,
@@ -164,7 +164,7 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
     def work(start: int, stop: int) -> None:
         for first in range(0, draws, at_once):
             check_stop()
-            soft_walk.sample(
+            uncertain.sample(
                 values,
                 model.feature,
                 model.threshold,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight
+from pboost._core import voting
 from pboost.data.training import TrainingData
 from pboost.models.nodes import CERTAIN
 from pboost.threads import Workers
@@ -28,7 +28,7 @@ from pboost.weak.real import RealLearner
 
 #: Tables of the nodes of a model, None where answers are no table.
 Tables: TypeAlias = Sequence[FloatArray | None]
-#: As in `_core/reweight.pyx`.
+#: As in `_core/voting.pyx`.
 FINER = 2.0**30
 #: Returns reach masses (side, class), for those observation models that need them.
 Reach = Callable[[], FloatArray]
@@ -126,7 +126,7 @@ class RowAnswers(Answers):
         """Multiply weights by factors of each row."""
         above = self.above()
         work = partial(
-            reweight.reweight_rows,
+            voting.reweight_rows,
             above,
             self._search.data.n_negative,
             coefficients,
@@ -226,7 +226,7 @@ def exit_sums(
 
     def add(start: int, stop: int) -> NDArray[np.int64]:
         sums = np.empty((2, 2, 2), dtype=np.int64)
-        reweight.exit_sums(above, weight, n_negative, scale, start, stop, sums)
+        voting.exit_sums(above, weight, n_negative, scale, start, stop, sums)
         return sums
 
     found: NDArray[np.int64] = np.sum(workers.run(add, len(weight)), axis=0)

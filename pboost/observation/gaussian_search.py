@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core import noisy_split, split
+from pboost._core import split, uncertain
 from pboost.data.columns import GROUP, MAX_BINS, midpoint
 from pboost.data.fill import known_sigma
 from pboost.data.indicators import indicators_of
@@ -39,7 +39,7 @@ from pboost.values import FloatArray, freeze
 from pboost.weak.base import Weak, Weights
 from pboost.weak.stump_search import ColumnLearner, StumpCut, StumpSearch
 
-MAX_LEVELS, QUAD = noisy_split.SIZES
+MAX_LEVELS, QUAD = uncertain.SIZES
 QUADS = MAX_BINS // QUAD
 #: Levels into which the errors of a column are put, where each row has its own.
 LEVELS_OF_ERROR = 2
@@ -182,7 +182,7 @@ class NoisyStumpSearch(StumpSearch):
             for feature in range(first, last):
                 for k, sigma in enumerate(sigmas[feature]):
                     at = self._slice_start[feature] + k
-                    noisy_split.fill_crossing(
+                    uncertain.fill_crossing(
                         *places[feature],
                         float(sigma),
                         self._span[at],
@@ -249,7 +249,7 @@ class NoisyStumpSearch(StumpSearch):
         columns, special = self.data.columns, self._special
         self._judge(weights, limits)
         of_levels = self._best_of_levels(weights, limits)
-        found = noisy_split.locate(
+        found = uncertain.locate(
             columns.n_bins,
             limits,
             self._score,
@@ -273,7 +273,7 @@ class NoisyStumpSearch(StumpSearch):
         columns = self.data.columns
 
         def work(first: int, last: int) -> None:
-            noisy_split.search(
+            uncertain.search(
                 columns.codes,
                 self._cell,
                 self._bin_start,
@@ -321,7 +321,7 @@ def probabilities(
     above = np.empty(len(value))
 
     def work(start: int, stop: int) -> None:
-        noisy_split.probabilities(value, threshold, sigma, start, stop, above)
+        uncertain.probabilities(value, threshold, sigma, start, stop, above)
 
     workers.run(work, len(value), cells=10)
     if side > 0:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import sampling
+from pboost._core import uncertain
 from pboost.data.training import TrainingData
 from pboost.observation.answers import (
     Observation,
@@ -184,7 +184,7 @@ def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> I
     ) -> NDArray[np.int64]:
         def work(start: int, stop: int) -> NDArray[np.int64]:
             mass = np.empty((last - first, 2), dtype=np.int64)
-            sampling.draw(
+            uncertain.draw(
                 above,
                 rows,
                 data.n_negative,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost._core.probit_boost import boost_leaves
+from pboost._core.probit import boost_leaves
 from pboost.data.binned_values import values_of
 from pboost.data.check_xy import AbsentClassError, as_features, training_features
 from pboost.data.indicators import in_sums

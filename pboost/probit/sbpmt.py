@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core import probit_round as kernel
-from pboost._core.votes import NO_VOTE, half_log_odds
+from pboost._core import probit as kernel
+from pboost._core.voting import NO_VOTE, half_log_odds
 from pboost.data.bags import Bags, check_bag, make_bags, rows_of_bag
 from pboost.data.fill import column_spread
 from pboost.data.row_source import rows_here

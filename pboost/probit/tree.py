@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core import probit_tree as kernel
-from pboost._core.probit import losses
-from pboost._core.probit_boost import boost_leaves
-from pboost._core.probit_round import margins, mean_losses
+from pboost._core import probit as kernel
+from pboost._core import tree_walk
+from pboost._core.probit import boost_leaves, losses, margins, mean_losses
 from pboost.data.binned_values import values_of
 from pboost.data.columns import MAX_BINS, SortedColumns, listed_values
 from pboost.data.fill import column_means, column_spread
@@ -185,7 +184,7 @@ class ProbitGrower:
         out = np.empty((n, tree.coefficient.shape[1]))
 
         def work(first: int, last: int) -> None:
-            kernel.leaf_values(
+            tree_walk.leaf_values(
                 self.X,
                 tree.rows,
                 tree.starts,

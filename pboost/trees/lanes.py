@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import lanes
+from pboost._core import derived
 from pboost.data.columns import BinnedColumns
 from pboost.data.special_columns import HOLES
 from pboost.threads import Workers
@@ -15,7 +15,7 @@ from pboost.values import IntArray
 
 
 class Lanes(NamedTuple):
-    """Where the codes of columns stand in the rounds of a fit; see ``pboost/_core/lanes.pyx``.
+    """Where the codes of columns stand in the rounds of a fit; see ``pboost/_core/derived.pyx``.
 
     Attributes
     ----------
@@ -56,17 +56,17 @@ def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True
     first = np.arange(d, dtype=np.int32)
     code, side = np.zeros((2, d), dtype=np.uint8)
     if are_shared and np.count_nonzero(wanted) > 1:
-        work = np.empty((lanes.WORK_SETS, -(-n // 64)), dtype=np.uint64)
-        lanes.bundle(codes, wanted.view(np.uint8), first, code, side, work)
+        work = np.empty((derived.WORK_SETS, -(-n // 64)), dtype=np.uint64)
+        derived.bundle(codes, wanted.view(np.uint8), first, code, side, work)
     column, place = np.unique(first, return_inverse=True)
     lane = place.astype(np.int32)
     n_codes = bins[column]
     bundled = np.flatnonzero(code).astype(np.int32)
     np.maximum.at(n_codes, lane[bundled], code[bundled].astype(np.int32) + 1)
-    groups = np.empty((-(-len(column) // lanes.GROUP_LANES), n, lanes.GROUP_LANES), np.uint8)
+    groups = np.empty((-(-len(column) // derived.GROUP_LANES), n, derived.GROUP_LANES), np.uint8)
 
     def put(start: int, stop: int) -> None:
-        lanes.interleave(codes, lane, code, side, groups, start, stop)
+        derived.interleave(codes, lane, code, side, groups, start, stop)
 
     with Workers(n_threads) as workers:  # no other is needed afterwards
         workers.run(put, n, cells=d)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core.prune import weakest_links
+from pboost._core.tree_walk import weakest_links
 from pboost.data.binned_values import values_of
 from pboost.data.check_xy import (
     as_targets,
@@ -212,7 +212,7 @@ def levels(tree: Tree) -> list[NDArray[np.intp]]:
 
 
 def _links(tree: Tree, risk: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return where nodes collapse, and what that does; see `pboost._core.prune`."""
+    """Return where nodes collapse, and what that does; see `pboost._core.grow`."""
     n = tree.n_nodes
     price, gain, saved = np.empty(n), np.empty(n), np.empty(n, dtype=np.int32)
     work = np.empty((4, n), dtype=np.int32)

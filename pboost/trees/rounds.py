@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pboost import threads
 from pboost._core import boost, softmax
-from pboost._core.lanes import GROUP_LANES
+from pboost._core.derived import GROUP_LANES
 from pboost.data.columns import BinnedColumns
 from pboost.data.special_columns import LEVELS
 from pboost.data.training import Problem
@@ -96,7 +96,7 @@ class Rounds:
         self.bounds, self.per_round, self.comparisons = limits.comparisons, 1, 0.0
         self.row_mass = weight.in_units() if self.bounds else None
         #: Rows whose words have room together.
-        self.block = softmax.BLOCK >> (weight.most_copies - 1).bit_length()
+        self.block = softmax.ROOT_BLOCK >> (weight.most_copies - 1).bit_length()
         self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
         self.used = np.empty(0, dtype=np.intp)
         if self.loss_code < 0:

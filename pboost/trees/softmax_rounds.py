@@ -14,7 +14,7 @@ import numpy as np
 
 from pboost import threads
 from pboost._core import boost, softmax
-from pboost._core.lanes import GROUP_LANES
+from pboost._core.derived import GROUP_LANES
 from pboost.losses import LOSSES, Loss
 from pboost.models.forest import Forest
 from pboost.models.trees import Tree
@@ -218,7 +218,7 @@ class Roots:
             self.most = 1
         at_once = min(one.n_threads, len(one.y) // one.block)
         n_threads = one.n_threads if at_once > 1 else 1
-        self.work = np.empty((n_threads, softmax.WORK if self.most > 1 else 0), dtype=np.int64)
+        self.work = np.empty((n_threads, softmax.ROOT_WORK if self.most > 1 else 0), dtype=np.int64)
 
     def of(self, k: int, fit: SoftmaxRounds, n_listed: int) -> FloatArray | None:
         """Return those of class `k`, classes in their turn; None where each counts its own."""

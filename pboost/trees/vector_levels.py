@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pboost._core import vector_boost
+from pboost._core import softmax
 from pboost.values import FloatArray, IntArray
 
 
@@ -73,7 +73,7 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
     """
     here, above = np.empty((2, n_levels), dtype=np.int32)
     below = np.empty(judge.total.shape)
-    score, n_here, n_above, side = vector_boost.best_levels(
+    score, n_here, n_above, side = softmax.best_levels(
         column, n_levels, has_holes, *judge, here, above, below
     )
     if score < 0:

@@ -1,7 +1,7 @@
 """Rounds of boosting several classes: one tree for all of them, whose leaves add a step to each.
 
 A cut is judged by the sum over classes of what its sides bring. Nodes are split here, one after
-another; their sums and cuts are found in `pboost._core.vector_boost`.
+another; their sums and cuts are found in `pboost._core.softmax`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost import threads
-from pboost._core import boost, vector_boost
+from pboost._core import boost, softmax
 from pboost.data.special_columns import HOLES, has, is_heavier, levels_among
 from pboost.growth.tree import Grown
 from pboost.models.forest import Forest, join_trees
@@ -91,7 +91,7 @@ class Node:
 class VectorRounds(SoftmaxRounds):
     """A fit of one tree a round for J classes; parameters as of `SoftmaxRounds`.
 
-    The arrays that `pboost._core.vector_boost` reads are those of the rounds of one tree, `one`,
+    The arrays that `pboost._core.softmax` reads are those of the rounds of one tree, `one`,
     the words of rows, and what cuts are judged by: `judged` (3, J), see `Judge`.
     """
 
@@ -142,7 +142,7 @@ class VectorRounds(SoftmaxRounds):
             value = grown.value[leaves]
 
             def work(first: int, last: int) -> None:
-                vector_boost.add(self, places, value, self.f, first, last)
+                softmax.add(self, places, value, self.f, first, last)
 
             self._share(work, len(self.f), len(rows))
         else:
@@ -167,8 +167,8 @@ class VectorRounds(SoftmaxRounds):
         wide = min(boost.WIDE_BITS, 52 - (one.n_copies - 1).bit_length())
         found = [
             [
-                vector_boost.unit_of(self.steepest[k], wide if is_wide[k] else boost.GRADIENT_BITS),
-                vector_boost.unit_of(self.most[k], wide if is_wide[k] else boost.CURVATURE_BITS),
+                softmax.unit_of(self.steepest[k], wide if is_wide[k] else boost.GRADIENT_BITS),
+                softmax.unit_of(self.most[k], wide if is_wide[k] else boost.CURVATURE_BITS),
             ]
             for k in range(n_labels)
         ]
@@ -189,7 +189,7 @@ class VectorRounds(SoftmaxRounds):
             self.words = np.empty(width * len(one.y) + WIDTH, dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
-            vector_boost.pack(self, units, start, stop)
+            softmax.pack(self, units, start, stop)
 
         one.workers.run(work, len(one.y), 8, 2 * len(self.word_of))
         if one.restraints.per_tree is not None:
@@ -298,19 +298,19 @@ class VectorRounds(SoftmaxRounds):
             self.one.workers.run(work, n, 1, cells)
 
     def _count(self, node: Node, masses: FloatArray, first: int, last: int) -> None:
-        room = self.room.pop() if self.room else np.empty(vector_boost.WORK, dtype=np.int64)
-        vector_boost.count(self, node.start, node.stop, masses, room, first, last)
+        room = self.room.pop() if self.room else np.empty(softmax.VECTOR_WORK, dtype=np.int64)
+        softmax.count(self, node.start, node.stop, masses, room, first, last)
         self.room.append(room)
 
     def _search(self, node: Node, k: int, masses: FloatArray, first: int, last: int) -> None:
-        vector_boost.search(self, masses, node.total, self.score[k], self.cut[k], first, last)
+        softmax.search(self, masses, node.total, self.score[k], self.cut[k], first, last)
 
     def _split(self, node: Node) -> tuple[Node, Node]:
         """Part the rows of a node; returns its children."""
         table = self._table(node)
         cut = -1 if table is not None else node.low
         none = np.empty(256, dtype=np.uint8) if table is None else table
-        n_below = vector_boost.part(self, node.start, node.stop, node.feature, cut, none)
+        n_below = softmax.part(self, node.start, node.stop, node.feature, cut, none)
         alive, middle = node.alive, node.start + n_below
         if alive is not None:
             alive = alive & self.one.restraints.together[node.feature]
@@ -352,7 +352,7 @@ class VectorRounds(SoftmaxRounds):
         def work(first: int, last: int) -> None:
             self._count(small, part, first, last)
             if is_kept:
-                vector_boost.subtract(self, masses, part, first, last)
+                softmax.subtract(self, masses, part, first, last)
             else:
                 self._count(large, masses, first, last)
             if self._may_split(small):
@@ -386,7 +386,7 @@ class VectorRounds(SoftmaxRounds):
         if taken is not None:
             score[~taken] = -1.0
         below = np.empty((self.n_sums, 2))
-        j, best, own = vector_boost.choose(self, masses, node.total, score, cut, below)
+        j, best, own = softmax.choose(self, masses, node.total, score, cut, below)
         node.gain = best - own
         if not (best >= 0 and node.gain > TIE * own and node.gain >= self.min_gain):
             self.free.append(masses)
@@ -445,7 +445,7 @@ class VectorRounds(SoftmaxRounds):
 
     def _drawn(self, among: IntArray, wanted: int, path: int) -> IntArray:
         listed = among.copy()
-        vector_boost.take(listed, wanted, self.one.restraints.key, path, self.one.number)
+        softmax.take(listed, wanted, self.one.restraints.key, path, self.one.number)
         return np.sort(listed[:wanted])
 
     # ------------------------------------------------------------------ the tree

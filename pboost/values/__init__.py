@@ -13,9 +13,9 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from pboost._core.votes import NO_VOTE as NO_VOTE
-from pboost._core.votes import VOTES, VoteRule
-from pboost._core.votes import half_log_odds as half_log_odds
+from pboost._core.voting import NO_VOTE as NO_VOTE
+from pboost._core.voting import VOTES, VoteRule
+from pboost._core.voting import half_log_odds as half_log_odds
 from pboost.values.peers import value_here
 
 C = TypeVar("C", bound="Choice")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight
+from pboost._core import voting
 from pboost.data.binned_values import values_of
 from pboost.data.held_rows import HoldOut
 from pboost.data.node_inputs import GrownInputs
@@ -268,7 +268,7 @@ class WeakSearch:
 
     def fill_fixed(self, weights: Weights) -> None:
         """Write the fixed-point images of weights, and their masses."""
-        reweight.to_fixed(weights.real, weights.scale, weights.fixed)
+        voting.to_fixed(weights.real, weights.scale, weights.fixed)
         weights.masses = self.data.by_class(weights.fixed)
 
     def side_masses(
@@ -322,7 +322,7 @@ class SideSearch(WeakSearch):
     ) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side."""
         work = partial(
-            reweight.reweight,
+            voting.reweight,
             cut.codes,
             0,
             False,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import direction
+from pboost._core import derived
 from pboost.threads import Workers
 from pboost.values import FloatArray
 
@@ -47,7 +47,7 @@ class Rows:
 
         def value(point: FloatArray) -> tuple[float, FloatArray]:
             gradient = np.empty(len(point))
-            found = direction.loss(
+            found = derived.loss(
                 self.Z, self.weight, self.n_negative, point, sigma, slope, gradient
             )
             return found, gradient
@@ -195,7 +195,7 @@ def _screened(
 
     def work(first: int, last: int) -> None:
         here = slice(first, last)
-        direction.screen(
+        derived.screen(
             rows.Z,
             rows.weight,
             rows.n_negative,

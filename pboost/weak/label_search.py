@@ -19,7 +19,7 @@ from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 from pboost.weak.stump_search import Affine, ColumnLearner, Stump, StumpCut, StumpSearch
 
-#: Share of the mass within which two cuts are equally good, as in `criteria.pxd`.
+#: Share of the mass within which two cuts are equally good, as in `split.pxd`.
 TIE = 1e-12
 Sums = NDArray[np.int64]
 #: Bytes of a cache line.

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.votes import NO_VOTE, VoteRule
+from pboost._core.voting import NO_VOTE, VoteRule
 from pboost.data.columns import SortedColumns
 from pboost.data.separators import Separators
 from pboost.data.table import Takes

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight, split
+from pboost._core import split, voting
 from pboost.data.binned_values import check_summed
 from pboost.data.columns import (
     AUTO_BINNED_CELLS,
@@ -180,7 +180,7 @@ class StumpSearch(WeakSearch):
         n, starts, middle = self._n_rows, self._bin_start[cut.feature], self.data.n_negative
         inside = cut.levels is None and cut.position < int(starts[cut.cut_bin + 1])
         work = partial(
-            reweight.reweight,
+            voting.reweight,
             self._columns.codes[cut.feature],
             cut.cut_bin,
             inside,
@@ -195,7 +195,7 @@ class StumpSearch(WeakSearch):
             work = partial(work, side=self.side_of_codes(cut))
         parts = [work(0, n)] if self._at_once else self.workers.run_shared(work, n)
         if inside:
-            mass = reweight.reweight_bin(
+            mass = voting.reweight_bin(
                 self._order[cut.feature],
                 starts[cut.cut_bin],
                 cut.position,

@@ -31,7 +31,7 @@ def project():
         "from pboost import fit_cart",
         "import pboost; pboost.fit_cart",
         "import pboost.models.graph",
-        "import pboost._core.votes",
+        "import pboost._core.voting",
     ],
 )
 def test_source_that_is_not_compiled_says_what_to_do(tmp_path, code):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pboost._core import probit
-from pboost._core.probit_boost import boost_leaves
+from pboost._core.probit import boost_leaves
 
 STEPS = 60
 

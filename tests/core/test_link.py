@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pboost._core import link
+from pboost._core import voting
 from pboost.models.base import two_probabilities
 
 CASES = np.concatenate(
@@ -39,10 +39,10 @@ def test_levels_of_simd_give_the_same_bits():
     found = each()
     try:
         for level in range(2):
-            link.choose_level(level)
+            voting.use_simd_level(level)
             assert np.array_equal(each(), found)
     finally:
-        link.choose_level(2)
+        voting.use_simd_level(2)
 
 
 def test_no_rows():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pboost._core import moments
+from pboost._core import derived
 
 
 def some_columns(n, dtype, order):
@@ -24,14 +24,14 @@ def test_against_numpy(n, dtype, order):
     X, rows, weight = some_columns(n, dtype, order)
     ends, sums = np.full((3, 2), np.nan), np.full((3, 3), np.nan)
     origin, unit = np.array([1.0, -2.0, 3.0]), np.array([10.0, 1e3, 1e4])
-    moments.column_ends(X, rows, 2, ends)
+    derived.column_ends(X, rows, 2, ends)
     Z = X[rows, 2:].astype(np.float64)
     known = ~np.isnan(Z)
     least = np.where(known, Z, np.inf).min(axis=0, initial=np.inf)
     most = np.where(known, Z, -np.inf).max(axis=0, initial=-np.inf)
     np.testing.assert_array_equal(ends.T, [least, most])
     for of_rows in (weight, None):
-        moments.column_moments(X, rows, of_rows, origin, unit, 2, sums)
+        derived.column_moments(X, rows, of_rows, origin, unit, 2, sums)
         w = np.where(known, np.ones((n, 1)) if of_rows is None else of_rows[:, None], 0.0)
         z = np.where(known, (Z - origin) / unit, 0.0)
         expected = [(w * z**k).sum(axis=0) for k in range(3)]
@@ -42,7 +42,7 @@ def test_sizes():
     X, rows, weight = some_columns(20, np.float64, "C")
     one = np.ones(3)
     with pytest.raises(ValueError, match="column_ends"):
-        moments.column_ends(X, rows, 3, np.empty((3, 2)))
+        derived.column_ends(X, rows, 3, np.empty((3, 2)))
     for given in ((weight[1:], one, one, 0), (weight, one[1:], one, 0), (weight, one, one, 3)):
         with pytest.raises(ValueError, match="column_moments"):
-            moments.column_moments(X, rows, *given, np.empty((3, 3)))
+            derived.column_moments(X, rows, *given, np.empty((3, 3)))

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pboost._core import probit_round as kernel
-from pboost._core.reweight import scale_weights
+from pboost._core import probit as kernel
+from pboost._core.voting import scale_weights
 
 
 @pytest.fixture(params=[1, 7, 8, 100, 129, 1000])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost._core import reweight, soft_walk, walk
+from pboost._core import uncertain, voting, walk
 from pboost.models.node_walk import goes_right
 from pboost.models.nodes import CERTAIN
 
@@ -106,7 +106,7 @@ def test_all_walks_of_finite_values_agree(cut):
     np.testing.assert_array_equal(last, votes[right].sum())
     assert [test.answer for test in pb.explain(chain, FINITE).tests] == right.tolist()
     total = np.zeros((70, 1))
-    soft_walk.sample(
+    uncertain.sample(
         rows,
         chain.feature,
         chain.threshold,
@@ -172,7 +172,7 @@ def test_trees_compare_as_graphs_do(cut):
 def test_rows_known_by_their_bins(cut):
     codes, weight = np.arange(256, dtype=np.uint8), np.empty(256)
     factor = np.array([[2.0, 2.0], [3.0, 3.0]])
-    reweight.reweight(
+    voting.reweight(
         codes, cut, False, 0, factor, 1.0, np.ones(256), weight, np.empty(256, np.int64), 0, 256
     )
     np.testing.assert_array_equal(weight, np.where(np.arange(256) > cut, 3.0, 2.0))

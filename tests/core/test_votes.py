@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pboost._core.votes import TIE, VOTES, VoteRule, half_log_odds, step_of
+from pboost._core.voting import TIE, VOTES, VoteRule, half_log_odds, step_of
 
 RNG = np.random.default_rng(3)
 MASSES = [

@@ -6,7 +6,7 @@ from reference.problems import SIZES, random_matrix, random_weight
 from reference.sort import rank_bins, select_codes, sort_columns
 
 import pboost as pb
-from pboost._core.codes import list_rows
+from pboost._core.binning import list_rows
 
 
 def check_order(X):

@@ -6,7 +6,7 @@ from reference.problems import random_matrix, random_weight
 from reference.sampled_bins import rows_of_edges, sampled_bins
 
 import pboost as pb
-from pboost._core import bins
+from pboost._core import binning
 from pboost.data import sampled_bins as module
 
 
@@ -181,10 +181,10 @@ def test_variants_of_simd_and_kinds_of_numbers():
     columns = pb.bin_columns(X)
     assert_same_columns(columns, pb.bin_columns(X.astype(np.float64)))
     try:
-        bins.use_simd_level(0)
+        binning.use_simd_level(0)
         assert_same_columns(columns, pb.bin_columns(X))
     finally:
-        bins.use_simd_level(2)
+        binning.use_simd_level(2)
 
 
 @pytest.mark.usefixtures("few")
@@ -211,7 +211,7 @@ def test_the_kernels_refuse_arrays_that_do_not_fit():
     X, rows = np.zeros((3, 2)), np.arange(3, dtype=np.int32)
     key, hashed = np.empty(2, dtype=np.uint64), np.empty(3, dtype=np.uint64)
     with pytest.raises(ValueError, match="hash_rows: arrays of different sizes"):
-        bins.hash_rows(X, rows, key[:1], hashed)
+        binning.hash_rows(X, rows, key[:1], hashed)
     arrays = [
         np.zeros((2, 255)),
         np.ones(2, dtype=np.int32),
@@ -220,6 +220,6 @@ def test_the_kernels_refuse_arrays_that_do_not_fit():
         np.zeros((2, 256)),
         np.zeros((2, 256), dtype=np.int32),
     ]
-    bins.code_columns(X.T.copy(), 0, *arrays)
+    binning.code_columns(X.T.copy(), 0, *arrays)
     with pytest.raises(ValueError, match="code_columns: arrays of different sizes"):
-        bins.code_columns(X.T.copy(), 1, *arrays)
+        binning.code_columns(X.T.copy(), 1, *arrays)

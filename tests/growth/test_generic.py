@@ -7,7 +7,7 @@ import pytest
 from reference.generic import generic_greedy
 
 import pboost as pb
-from pboost._core.votes import VoteRule
+from pboost._core.voting import VoteRule
 from pboost.growth.generic_greedy import GenericGreedy, leverage
 
 

@@ -20,7 +20,7 @@ from soft_models import (
 
 import pboost as pb
 from pboost import threads
-from pboost._core import gauss, noisy_split
+from pboost._core import uncertain
 
 KINDS = ("scalar", "per feature", "per cell", "two per column")
 
@@ -67,7 +67,7 @@ def tame_problem(rng):
 def test_tails():
     z = np.concatenate([np.linspace(-8.3, 8.3, 50_001), [8.3 + 1e-9, -9.0, np.inf, -np.inf]])
     found = np.empty_like(z)
-    gauss.tails(z, found)
+    uncertain.tails(z, found)
     np.testing.assert_allclose(found[:-4], ndtr(-np.abs(z[:-4])), rtol=1e-13)
     assert (found[-4:] == 0).all()
 
@@ -225,11 +225,11 @@ def test_models_depend_neither_on_threads_nor_on_simd(kind, monkeypatch):
         ):
             first = library(fit, problem, n_threads=1, **size, **options)
             for n_threads in (2, 3, 7):
-                noisy_split.use_simd_level(n_threads % 3)
+                uncertain.use_simd_level(n_threads % 3)
                 other = library(fit, problem, n_threads=n_threads, **size, **options)
                 assert_identical(first, other)
     finally:
-        noisy_split.use_simd_level(2)
+        uncertain.use_simd_level(2)
 
 
 @pytest.mark.parametrize("kind", KINDS)

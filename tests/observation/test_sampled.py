@@ -10,7 +10,7 @@ from reference.soft import fit_soft_chain, fit_soft_tree
 from soft_models import assert_equals_soft_twin, draw_options, library, noisy, observation
 
 import pboost as pb
-from pboost._core import sampling, soft_walk
+from pboost._core import uncertain
 from pboost.observation.sampling import Sample, drawing, until_increase
 from pboost.threads import Workers
 
@@ -121,11 +121,11 @@ def test_kernel_draws_the_public_streams():
     above, rows = rng.random(n), rng.permutation(n).astype(np.int32)
     fixed = rng.integers(1, 2**40, n)
     count, mass = np.zeros(n, np.uint16), np.empty((7, 2), np.int64)
-    sampling.draw(above, rows, 15, key, 4, 3, 10, 0, n, fixed, count, mass)
+    uncertain.draw(above, rows, 15, key, 4, 3, 10, 0, n, fixed, count, mass)
     answers = np.empty((n, 7), dtype=int)
     for i, row in enumerate(rows):
         numbers = np.empty(10)
-        soft_walk.uniforms(key, 4, int(row), numbers)
+        uncertain.uniforms(key, 4, int(row), numbers)
         twin = [sampled.uniform(key, 4, int(row), draw) for draw in range(10)]
         np.testing.assert_array_equal(numbers, twin)
         answers[i] = numbers[3:] < above[i]
@@ -150,17 +150,17 @@ def test_kernel_checks_sizes():
         np.zeros(n, np.uint16),
         np.empty((3, 2), np.int64),
     ]
-    sampling.draw(*good)
+    uncertain.draw(*good)
     for place, wrong in ((0, np.ones(4)), (8, 6), (9, np.ones(4, np.int64)), (6, 4), (5, -1)):
         with pytest.raises(ValueError, match="sizes"):
-            sampling.draw(*good[:place], wrong, *good[place + 1 :])
+            uncertain.draw(*good[:place], wrong, *good[place + 1 :])
 
 
 def test_certain_answers():
     n = 6
     above = np.array([0.0, 1, 0, 1, 1, 0])
     count, mass = np.zeros(n, np.uint16), np.empty((500, 2), np.int64)
-    sampling.draw(
+    uncertain.draw(
         above,
         np.arange(n, dtype=np.int32),
         3,

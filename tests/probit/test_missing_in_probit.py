@@ -9,7 +9,7 @@ import pytest
 from reference.probitboost import boost, boost_leaf, filled
 
 import pboost as pb
-from pboost._core import probit_boost, probit_tree
+from pboost._core import probit, tree_walk
 
 
 def problem(seed, n=90, d=4, share=0.2, dtype=np.float64):
@@ -55,7 +55,7 @@ def test_leaves_equal_the_twin(n_classes):
     models = 1 if n_classes == 2 else n_classes
     coefficient = np.full((3, models, 1 + d), np.nan)
     taken, means = np.zeros((3, models), dtype=np.int32), np.full((3, d), np.nan)
-    probit_boost.boost_leaves(
+    probit.boost_leaves(
         X,
         rows,
         starts,
@@ -70,7 +70,7 @@ def test_leaves_equal_the_twin(n_classes):
         means=means,
     )
     values = np.empty((n, models))
-    probit_tree.leaf_values(X, rows, starts, coefficient, taken, 0, n, np.empty(d), values, means)
+    tree_walk.leaf_values(X, rows, starts, coefficient, taken, 0, n, np.empty(d), values, means)
     for leaf, here in enumerate(groups):
         Z, expected_means = filled(X[here], weight[here])
         expected, steps = boost_leaf(Z, label[here], weight[here], n_classes, 9, safeguard=True)

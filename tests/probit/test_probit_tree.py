@@ -12,8 +12,8 @@ from probit_problems import problem
 from reference.probit_tree import fit_probit_tree, in_preorder, undone, values
 
 import pboost as pb
-from pboost._core import probit_tree as kernel
-from pboost._core.probit_boost import boost_leaves
+from pboost._core import probit as kernel
+from pboost._core.probit import boost_leaves
 from pboost.growth.tree import NODE
 
 SHARED = Path(__file__).parents[2] / ".." / "shared"

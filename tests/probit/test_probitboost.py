@@ -16,7 +16,7 @@ from reference.probitboost import boost, boost_leaf, ratio_and_excess, risk
 from scipy.special import ndtr, ndtri
 
 import pboost as pb
-from pboost._core import probit, probit_boost
+from pboost._core import probit
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(os.environ.get("PBOOST_GOLDEN", ROOT / ".." / "shared" / "golden"))
@@ -37,7 +37,7 @@ def leaves(X, groups, label, weight, n_classes, steps, tol=0.0, safeguard=False)
     models = 1 if n_classes == 2 else n_classes
     coefficient = np.full((len(groups), models, 1 + X.shape[1]), np.nan)
     taken = np.full((len(groups), models), -9, dtype=np.int32)
-    probit_boost.boost_leaves(
+    probit.boost_leaves(
         X,
         np.concatenate(groups).astype(np.int32),
         np.cumsum([0, *map(len, groups)]).astype(np.int32),
@@ -99,7 +99,7 @@ def test_ranges_of_leaves():
     whole, _ = leaves(X, [np.arange(50), np.arange(50, 120), np.arange(120, 200)], y, weight, 2, 9)
     found, taken = np.zeros((3, 1, 5)), np.zeros((3, 1), dtype=np.int32)
     for first, last in [(2, 3), (0, 2)]:
-        probit_boost.boost_leaves(
+        probit.boost_leaves(
             X,
             rows,
             starts,
@@ -117,7 +117,7 @@ def test_ranges_of_leaves():
         )
     np.testing.assert_array_equal(found, whole)
     with pytest.raises(ValueError, match="different sizes"):
-        probit_boost.boost_leaves(
+        probit.boost_leaves(
             X, rows, starts, y.astype(np.int32), weight, 3, 9, 0.0, False, found, taken
         )
 
@@ -128,13 +128,13 @@ def test_processors_agree():
     found = []
     try:
         for level in (0, 1, 2):
-            probit.choose_level(level)
-            probit_boost.choose_level(level)
+            probit.use_simd_level(level)
+            probit.use_simd_level(level)
             model = pb.fit_probitboost(X, y, sample_weight=weight)
             found.append((model.slopes.tobytes(), model.risk.tobytes(), pb.predict_proba(model, X)))
     finally:
-        probit.choose_level(2)
-        probit_boost.choose_level(2)
+        probit.use_simd_level(2)
+        probit.use_simd_level(2)
     for slopes, risks, share in found[1:]:
         assert (slopes, risks) == found[0][:2]
         np.testing.assert_array_equal(share, found[0][2])

@@ -11,7 +11,7 @@ import pytest
 from reference import keys
 
 import pboost as pb
-from pboost._core.keys import decrease, rounded
+from pboost._core.voting import decrease, rounded_key
 from pboost.growth import best_first
 from pboost.growth import nested as nested_growth
 
@@ -33,15 +33,15 @@ def around_ties():
 
 def test_rounding_around_ties():
     for key in around_ties():
-        assert rounded(key) == keys.rounded(key), key.hex()
-        assert rounded(rounded(key)) == rounded(key)
+        assert rounded_key(key) == keys.rounded(key), key.hex()
+        assert rounded_key(rounded_key(key)) == rounded_key(key)
 
 
 def test_ties_are_rounded_away_from_zero():
-    assert rounded(1 + LAST / 2) == 1 + LAST
-    assert rounded(1 + 3 * LAST / 2) == 1 + 2 * LAST
-    assert rounded(-1 - LAST / 2) == -1 - LAST
-    assert rounded(math.nextafter(1 + LAST / 2, 0)) == 1
+    assert rounded_key(1 + LAST / 2) == 1 + LAST
+    assert rounded_key(1 + 3 * LAST / 2) == 1 + 2 * LAST
+    assert rounded_key(-1 - LAST / 2) == -1 - LAST
+    assert rounded_key(math.nextafter(1 + LAST / 2, 0)) == 1
 
 
 def test_decreases_around_ties():
@@ -63,7 +63,7 @@ def test_a_decrease_within_rounding_is_none():
 
 def test_one_function_for_all_growths_in_python():
     for module in (best_first, nested_growth):
-        assert module.rounded is rounded
+        assert module.rounded is rounded_key
     assert best_first.decrease is decrease
 
 

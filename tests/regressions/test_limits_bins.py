@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost._core import sort
+from pboost._core import binning
 
 ROWS, COLUMNS = 50, 4000
 
@@ -81,7 +81,7 @@ def test_the_kernel_refuses_fewer_places(n, max_bins, least):
     order, none = np.arange(n, dtype=np.int32)[None], np.empty(0, dtype=np.int64)
     n_bins, codes = np.empty(1, dtype=np.int32), np.empty((1, n), dtype=np.uint8)
     starts = np.empty((1, least + 1), dtype=np.int32)
-    sort.bin_columns(order, max_bins, none, starts, n_bins, codes)
+    binning.bin_columns(order, max_bins, none, starts, n_bins, codes)
     assert starts[0, n_bins[0]] == n
     with pytest.raises(ValueError, match="arrays of different sizes"):
-        sort.bin_columns(order, max_bins, none, starts[:, :-1].copy(), n_bins, codes)
+        binning.bin_columns(order, max_bins, none, starts[:, :-1].copy(), n_bins, codes)

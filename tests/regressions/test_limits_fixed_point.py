@@ -11,21 +11,21 @@ import pytest
 from soft_models import graphs, noisy
 
 import pboost as pb
-from pboost._core import reweight
+from pboost._core import voting
 
 
 @pytest.fixture
 def written(monkeypatch):
     """Sums written in fixed point, in units of 2**63."""
     found = []
-    plain = reweight.reweight
+    plain = voting.reweight
 
     def spied(codes, cut, leave, middle, factor, scale, source, weight, fixed, start, stop):
         masses = plain(codes, cut, leave, middle, factor, scale, source, weight, fixed, start, stop)
         found.append(weight[start:stop].sum() * scale / 2.0**63)
         return masses
 
-    monkeypatch.setattr(reweight, "reweight", spied)
+    monkeypatch.setattr(voting, "reweight", spied)
     return found
 
 

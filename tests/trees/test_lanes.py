@@ -131,7 +131,7 @@ def test_columns_with_holes_or_levels_are_alone():
 def fit_plainly(monkeypatch, *data, **options):
     """Fit while every column is alone."""
     with monkeypatch.context() as patched:
-        patched.setattr("pboost._core.lanes.bundle", lambda *arrays: None)
+        patched.setattr("pboost._core.derived.bundle", lambda *arrays: None)
         return pb.fit_stagewise(*data, **options)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pboost._core import vector_boost
+from pboost._core import softmax
 from pboost.trees.vector_levels import Judge, best_set
 
 
@@ -107,7 +107,7 @@ def test_arrays_of_other_sizes_are_refused():
     column, n, _, judge = problem(1)
     here, above = np.empty((2, n), dtype=np.int32)
     given = [column, n, False, *judge, here, above, np.empty(judge.total.shape)]
-    vector_boost.best_levels(*given)
+    softmax.best_levels(*given)
     for place, wrong in {
         0: column[:, :1].copy(),
         1: n + 2,
@@ -118,4 +118,4 @@ def test_arrays_of_other_sizes_are_refused():
         11: given[11][:, :1].copy(),
     }.items():
         with pytest.raises(ValueError, match="best_levels: arrays of different sizes"):
-            vector_boost.best_levels(*given[:place], wrong, *given[place + 1 :])
+            softmax.best_levels(*given[:place], wrong, *given[place + 1 :])

@@ -19,7 +19,7 @@ from softmax_cases import (
 )
 
 from pboost import threads
-from pboost._core import boost, vector_boost
+from pboost._core import boost, softmax
 from pboost._core import softmax as softmax_core
 from pboost.trees import vector_rounds as fitted
 from pboost.trees.vector_rounds import VectorRounds
@@ -54,7 +54,7 @@ def assert_twin(case, seed, weighted=None, of_rows=slice(None)):
 @pytest.fixture
 def restored():
     yield
-    for module in (boost, softmax_core, vector_boost):
+    for module in (boost, softmax_core, softmax):
         module.use_simd_level(2)
 
 
@@ -62,7 +62,7 @@ def restored():
 def test_without_simd_the_bits_are_the_same(level, restored):
     cases = [wide_case(), *(special_case(seed) for seed in range(8))]
     fast = [compiled(*case) for case in cases]
-    for module in (boost, softmax_core, vector_boost):
+    for module in (boost, softmax_core, softmax):
         module.use_simd_level(level)
     for case, found in zip(cases, fast, strict=True):
         assert_same(compiled(*case), found)

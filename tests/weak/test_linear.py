@@ -16,7 +16,7 @@ from soft_models import noisy
 
 import pboost as pb
 from pboost import threads
-from pboost._core import direction
+from pboost._core import derived
 from pboost.weak.directions import Rows, all_columns, descend, minimise, pairs
 from pboost.weak.linear_search import in_units, listed_pairs
 
@@ -88,7 +88,7 @@ def test_screened_pairs():
     turns = np.array([0.3, 1.1, 2.9])
     angle = np.column_stack([np.cos(turns), np.sin(turns)])
     best, at, which = np.empty(6), np.empty(6), np.empty(6, dtype=np.int32)
-    direction.screen(rows.Z, rows.weight, rows.n_negative, listed, angle, best, at, which)
+    derived.screen(rows.Z, rows.weight, rows.n_negative, listed, angle, best, at, which)
     for p, (i, j) in enumerate(listed):
         values = [cell_criterion(c * rows.Z[i] + s * rows.Z[j], y, rows.weight) for c, s in angle]
         score, threshold = min(values)
@@ -107,7 +107,7 @@ def test_kernels_refuse_arrays_of_other_sizes():
         (Z, w, 2, np.ones(3), 1.0, np.empty(3), g),
     ):
         with pytest.raises(ValueError, match="arrays of different sizes"):
-            direction.loss(*bad)
+            derived.loss(*bad)
 
 
 def test_minimise_finds_the_bottom_of_a_bowl():

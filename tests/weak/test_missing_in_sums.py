@@ -10,7 +10,7 @@ import pytest
 from reference.holes import best_stump
 
 import pboost as pb
-from pboost._core import project, walk
+from pboost._core import derived, walk
 from pboost.data.fill import column_means, filled
 from pboost.data.projections import Projections, standard_deviations
 from pboost.data.separators import Separators
@@ -112,11 +112,11 @@ def test_one_sum_adds_up_its_terms_in_order(dtype, order):
         index, given = read.astype(np.int32), [of[read] for of in (slopes, fill)]
         part = np.full(67, np.nan)
         units = [of[read] for of in units]
-        project.sum_rows(X, index, *given, 0.75, 131, part[:66], *units)
+        derived.sum_rows(X, index, *given, 0.75, 131, part[:66], *units)
         np.testing.assert_array_equal(part[:66], total[131:197])
         assert np.isnan(part[66])
     with pytest.raises(ValueError, match="sum_rows"):
-        project.sum_rows(X, index, *given, 0.75, 131, np.empty(70))
+        derived.sum_rows(X, index, *given, 0.75, 131, np.empty(70))
 
 
 def walked(inputs, X, feature, threshold, next_, vote):

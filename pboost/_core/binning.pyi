@@ -28,3 +28,19 @@ def check_sorted(
     seen: Array,
     special: Array | None = None,
 ) -> int: ...
+def use_simd_level(level: int) -> None: ...
+def hash_rows(X: Array, rows: Array, key: Array, hashed: Array) -> bool: ...
+def code_columns(
+    columns: Array,
+    first: int,
+    edge: Array,
+    n_bins: Array,
+    codes: Array,
+    lower: Array,
+    upper: Array,
+    count: Array,
+) -> None: ...
+def list_rows(kind: Array, wanted: int, rows: Array) -> None: ...
+def select_codes(
+    codes: Array, rows: Array, selected: Array, bin_start: Array | None = None
+) -> None: ...

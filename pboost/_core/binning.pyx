@@ -1,24 +1,30 @@
-"""Sorted orders and rank-bin codes of columns.
-
-A column is sorted once, by a least-significant-digit radix sort of the upper 32 bits of its values'
-order-preserving integer image, which is stable, so that ties stand in row order; runs whose upper
-halves agree are then sorted by the lower 32 bits. Cost: O(n) per column, three passes for most data, and
-one where there are no more than two values.
-
-Arrays: `columns` (k, n) one sorted key column per row; `order` (k, n) int32 row indices, sign bit
-set where the value equals the one before; `bin_start` (k, b + 1) first position of each bin in the
-sorted order, closed by n, b the most bins that there may be. Missing values, which are NaN, stand last,
-in the order of their rows and tied to one another; their code is the number of bins.
+"""Sorted orders and rank bins of columns; bins of all rows by edges that were found on some; rows and
+codes by class.
 """
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memchr, memcpy, memset
 
 from pboost._core._few cimport FEW, insertion_sort
+from pboost._core._histogram cimport GROUP, load8
+from pboost._core._rng cimport GOLDEN, mix
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core.types cimport (
-    HOLES, LEVELS, MAX_BINS, ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint8_t, uint32_t,
-    uint64_t,
+    HOLES, LEVELS, MAX_BINS, ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint32_t,
+    uint64_t, uint8_t,
 )
+
+# ---------------------------------------------------------------------------------------------
+# Sorted orders and rank-bin codes of columns.
+#
+# A column is sorted once, by a least-significant-digit radix sort of the upper 32 bits of its values'
+# order-preserving integer image, which is stable, so that ties stand in row order; runs whose upper
+# halves agree are then sorted by the lower 32 bits. Cost: O(n) per column, three passes for most data, and
+# one where there are no more than two values.
+#
+# Arrays: `columns` (k, n) one sorted key column per row; `order` (k, n) int32 row indices, sign bit
+# set where the value equals the one before; `bin_start` (k, b + 1) first position of each bin in the
+# sorted order, closed by n, b the most bins that there may be. Missing values, which are NaN, stand last,
+# in the order of their rows and tied to one another; their code is the number of bins.
 
 cdef enum:
     DIGIT_BITS = 11
@@ -461,3 +467,210 @@ def check_sorted(
             if wrong:
                 break
     return wrong
+
+
+# ---------------------------------------------------------------------------------------------
+# Bins of all rows by edges that were found on some; and which rows these are, by their contents.
+#
+# Arrays: `columns` (k, m) hold columns of m rows, one column per row; `codes` (k, n) the bins of all rows.
+
+cdef extern from "bin_simd.h":
+    ctypedef void (*BinKernel "pboost_bin_kernel")(
+        const double* x, Py_ssize_t n, const double* edge, int levels, int missing, uint8_t* code
+    ) noexcept nogil
+    BinKernel choose_bin "pboost_choose_bin"(int level) noexcept nogil
+
+cdef BinKernel bin_kernel = choose_bin(2)
+
+
+def use_simd_level(int level):
+    """0: baseline, 1: AVX2, where supported; the bins are the same. For tests."""
+    global bin_kernel
+    bin_kernel = choose_bin(level)
+
+
+cdef inline uint64_t content_bits(double value) noexcept nogil:
+    """The bits of a value, folded so that all count in the lower half; zeros are one, and so are NaNs."""
+    cdef uint64_t bits
+    value = value + 0.0
+    memcpy(&bits, &value, 8)
+    if value != value:
+        bits = <uint64_t>0x7FF8 << 48
+    return bits ^ (bits >> 32)
+
+
+def hash_rows(X, const int32_t[::1] rows, uint64_t[::1] key, uint64_t[::1] hashed):
+    """Numbers that depend on the contents of rows only, and are spread evenly.
+
+    IN X (n, d), rows (m,); WORK key (d,); OUT hashed (m,). Returns whether a value is missing.
+    """
+    cdef Rows all = rows_of(X)
+    cdef Py_ssize_t m = rows.shape[0], i, j
+    cdef const char* row
+    cdef uint64_t total
+    cdef double value
+    cdef bint has_missing = False
+    if key.shape[0] != all.d or hashed.shape[0] != m:
+        raise ValueError("hash_rows: arrays of different sizes")
+    with nogil:
+        for j in range(all.d):
+            key[j] = mix(GOLDEN * <uint64_t>(j + 1)) | 1
+        for i in range(m):
+            row = all.data + rows[i] * all.row_stride
+            total = 0
+            for j in range(all.d):
+                value = read(&all, row, j)
+                has_missing |= value != value
+                total += content_bits(value) * key[j]
+            hashed[i] = mix(total)
+    return has_missing
+
+
+cdef void extend_one(
+    const double* x, const uint8_t* code, Py_ssize_t m, double* least, double* most, int32_t* count
+) noexcept nogil:
+    """Count the values of each bin, and move its ends; values seen before are no news, and most are not."""
+    cdef Py_ssize_t i, b
+    cdef double here
+    for i in range(m):
+        b = code[i]
+        here = x[i] + 0.0  # one zero
+        if here < least[b]:
+            least[b] = here
+        if here > most[b]:
+            most[b] = here
+        count[b] += 1
+
+
+def code_columns(
+    const double[:, ::1] columns, Py_ssize_t first, const double[:, ::1] edge,
+    const int32_t[::1] n_bins, uint8_t[:, ::1] codes, double[:, ::1] lower, double[:, ::1] upper,
+    int32_t[:, ::1] count,
+):
+    """Write the bins of rows first, first + 1, ... to `codes`, and the ends and counts of the bins so far.
+
+    IN columns (k, m), edge (k, 255) with infinity after the last, n_bins (k,): the code of missing values;
+    IN OUT lower, upper, count (k, 256).
+    """
+    cdef Py_ssize_t k = columns.shape[0], m = columns.shape[1], j
+    cdef int levels
+    if (codes.shape[0] != k or n_bins.shape[0] != k or not 0 <= first <= codes.shape[1] - m
+            or edge.shape[0] != k or edge.shape[1] != MAX_BINS - 1
+            or lower.shape[0] != k or lower.shape[1] != MAX_BINS
+            or upper.shape[0] != k or upper.shape[1] != MAX_BINS
+            or count.shape[0] != k or count.shape[1] != MAX_BINS):
+        raise ValueError("code_columns: arrays of different sizes")
+    if m == 0:
+        return
+    with nogil:
+        for j in range(k):
+            levels = 0
+            while 1 << levels < n_bins[j]:
+                levels += 1
+            bin_kernel(
+                &columns[j, 0], m, &edge[j, 0], levels, n_bins[j], &codes[j, first]
+            )
+            extend_one(
+                &columns[j, 0], &codes[j, first], m, &lower[j, 0], &upper[j, 0], &count[j, 0]
+            )
+
+
+# ---------------------------------------------------------------------------------------------
+# Rows by class; their bin codes in that order, and how many rows lie below each bin.
+#
+# Arrays: `codes` (k, n), one column per row, as made by `bin_columns`.
+
+cdef extern from *:
+    """
+    /* Eight codes in one store: a plain one, once compiled for a little-endian machine. */
+    static inline void pboost_store8(uint8_t *p, uint64_t eight) {
+        for (int k = 0; k < 8; k++)
+            p[k] = (uint8_t)(eight >> (8 * k));
+    }
+    """
+    void store8 "pboost_store8"(uint8_t* p, uint64_t eight) noexcept nogil
+
+
+cdef inline void select_group(
+    const uint8_t* codes, Py_ssize_t n, const int32_t* rows, Py_ssize_t m, Py_ssize_t width,
+    uint8_t* selected,
+) noexcept nogil:
+    """Copy the codes of the listed rows of `width` columns."""
+    cdef Py_ssize_t i = 0, j
+    cdef uint64_t eight
+    cdef int k
+    while i + 8 <= m:
+        for j in range(width):
+            eight = 0
+            for k in range(8):
+                eight |= <uint64_t>codes[j * n + rows[i + k]] << (8 * k)
+            store8(selected + j * m + i, eight)
+        i += 8
+    while i < m:
+        for j in range(width):
+            selected[j * m + i] = codes[j * n + rows[i]]
+        i += 1
+
+
+cdef inline void count_codes(
+    const uint8_t* codes, Py_ssize_t n, Py_ssize_t bins, int32_t* below
+) noexcept nogil:
+    """Number of codes below 0, 1, ..., bins."""
+    cdef int32_t[2][MAX_BINS] count  # of even and odd places, that one need not wait for the other
+    cdef Py_ssize_t i = 0, b
+    cdef uint64_t eight
+    cdef int k
+    memset(count, 0, sizeof(count))
+    while i + 8 <= n:
+        eight = load8(codes + i)
+        for k in range(8):
+            count[k & 1][(eight >> (8 * k)) & 255] += 1
+        i += 8
+    while i < n:
+        count[0][codes[i]] += 1
+        i += 1
+    below[0] = 0
+    for b in range(bins):
+        below[b + 1] = below[b] + count[0][b] + count[1][b]
+
+
+def list_rows(const uint8_t[::1] kind, int wanted, int32_t[::1] rows):
+    """List the rows of one kind, in their order. IN kind (n,); OUT rows (m,): as many as there are."""
+    cdef Py_ssize_t n = kind.shape[0], m = rows.shape[0], i = 0, found = 0
+    with nogil:
+        while i < n and found < m:  # stored in any case, and kept if it is one: no branch
+            rows[found] = <int32_t>i
+            found += kind[i] == wanted
+            i += 1
+    if found < m:
+        raise ValueError("list_rows: fewer rows than there are places")
+
+
+def select_codes(
+    const uint8_t[:, ::1] codes, const int32_t[::1] rows, uint8_t[:, ::1] selected,
+    int32_t[:, ::1] bin_start=None,
+):
+    """Keep the codes of the listed rows; if it is wanted, count the rows below each bin.
+
+    IN codes (k, n), rows (m,); OUT selected (k, m), bin_start (k, b + 1), as if
+    sorted, for codes below b.
+    """
+    cdef Py_ssize_t k = codes.shape[0], n = codes.shape[1], m = rows.shape[0], i, j = 0
+    cdef bint counts = bin_start is not None, outside = False
+    if (selected.shape[0] != k or selected.shape[1] != m
+            or (counts and (bin_start.shape[0] != k or not 2 <= bin_start.shape[1] <= MAX_BINS + 1))):
+        raise ValueError("select_codes: arrays of different sizes")
+    with nogil:
+        for i in range(m):
+            outside |= not 0 <= rows[i] < n
+        while j < k and m and not outside:
+            if j + GROUP <= k:  # a number that the compiler knows
+                select_group(&codes[j, 0], n, &rows[0], m, GROUP, &selected[j, 0])
+            else:
+                select_group(&codes[j, 0], n, &rows[0], m, k - j, &selected[j, 0])
+            for i in range(j, min(j + GROUP, k)):
+                if counts:
+                    count_codes(&selected[i, 0], m, bin_start.shape[1] - 1, &bin_start[i, 0])
+            j += GROUP
+    if outside:
+        raise IndexError(f"select_codes: a row is not in 0..{n - 1}")

@@ -2,6 +2,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+def tails(z: NDArray[Any], out: NDArray[Any]) -> None: ...
+
 Array = NDArray[Any]
 Limits = tuple[int, int, int, int, int, int, int]
 SIZES: tuple[int, int]
@@ -61,3 +63,53 @@ def probabilities(
     stop: int,
     above: Array,
 ) -> None: ...
+
+Array = NDArray[Any]
+
+def draw(
+    above: Array,
+    rows: Array,
+    n_negative: int,
+    key: int,
+    question: int,
+    first: int,
+    last: int,
+    start: int,
+    stop: int,
+    fixed: Array,
+    count: Array,
+    mass: Array,
+) -> None: ...
+def propagate(
+    X: Array,
+    feature: Array,
+    threshold: Array,
+    next_: Array,
+    vote: Array,
+    answer: Array,
+    sigma: Array,
+    label: Array,
+    bias: Array,
+    reach: Array,
+    work: Array,
+    score: Array,
+    loss: Array,
+    missing: Array | None = None,
+) -> None: ...
+def sample(
+    X: Array,
+    feature: Array,
+    threshold: Array,
+    next_: Array,
+    vote: Array,
+    answer: Array,
+    sigma: Array,
+    key: int,
+    first: int,
+    last: int,
+    start: int,
+    stop: int,
+    total: Array,
+    missing: Array | None = None,
+) -> None: ...
+def uniforms(key: int, node: int, row: int, out: Array) -> None: ...

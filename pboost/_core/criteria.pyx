@@ -1,1 +1,0 @@
-"""Split criteria, for Python: their codes. Kernels use the inline functions of criteria.pxd."""

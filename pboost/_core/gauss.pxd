@@ -1,1 +1,0 @@
-cdef double tail(double z) noexcept nogil

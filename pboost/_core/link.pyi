@@ -1,6 +1,0 @@
-from typing import Any
-
-from numpy.typing import NDArray
-
-def two_shares(score: NDArray[Any], shares: NDArray[Any]) -> None: ...
-def choose_level(most: int) -> None: ...

@@ -1,0 +1,645 @@
+"""Answers that are uncertain: the search for cuts of features with errors, answers drawn at random, and
+walks through graphs.
+"""
+from libc.math cimport INFINITY, erfc, exp, fabs
+from libc.stdint cimport uint16_t
+from libc.string cimport memset
+
+from pboost._core cimport _rng
+from pboost._core._cut cimport Limits, read_limits
+from pboost._core._histogram cimport GROUP, class_histograms
+from pboost._core._side cimport goes_right
+from pboost._core.split cimport Masses, score_limit, score_many
+from pboost._core.types cimport (
+    HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint16_t, uint64_t, uint8_t,
+)
+
+# ---------------------------------------------------------------------------------------------
+# The tail of the normal distribution, where features are measured with error.
+#
+# A Taylor polynomial about the nearest of a grid of points gives it to a relative error of 1e-13 in a
+# fraction of the time of the C library's erfc.
+
+cdef extern from *:
+    """
+    /* Beyond so many standard deviations an answer is certain: the other one has a probability of
+       less than 2**-54, which does not change 1. */
+    #define PBOOST_CERTAIN 8.3
+    #define PBOOST_SQRT_HALF 0.70710678118654752440
+    #define PBOOST_DENSITY_AT_0 0.39894228040143267794
+    """
+    const double CERTAIN "PBOOST_CERTAIN"
+    const double SQRT_HALF "PBOOST_SQRT_HALF"
+    const double DENSITY_AT_0 "PBOOST_DENSITY_AT_0"
+
+cdef enum:
+    STEPS = 64  # grid points per standard deviation
+    POINTS = 533  # from 0 to beyond CERTAIN
+    TERMS = 9
+
+cdef double[POINTS][TERMS] coefficient
+
+
+cdef void fill_table() noexcept:
+    cdef double centre, density, before, here, factorial
+    cdef int point, n
+    for point in range(POINTS):
+        centre = <double>point / STEPS
+        density = DENSITY_AT_0 * exp(-0.5 * centre * centre)
+        coefficient[point][0] = 0.5 * erfc(centre * SQRT_HALF)
+        # Derivatives of the density are Hermite polynomials times the density.
+        before, here, factorial = 0.0, 1.0, 1.0
+        for n in range(1, TERMS):
+            factorial *= n
+            coefficient[point][n] = density * (-here if n % 2 else here) / factorial
+            before, here = here, centre * here - (n - 1) * before
+
+
+fill_table()
+
+
+cdef double tail(double z) noexcept nogil:
+    """Probability that a standard normal number exceeds abs(z); 0 from CERTAIN on."""
+    cdef const double* c
+    cdef double x
+    cdef int point
+    z = fabs(z)
+    if not z <= CERTAIN:
+        return 0.0
+    point = <int>(z * STEPS + 0.5)
+    x = z - <double>point / STEPS
+    c = coefficient[point]
+    return ((((((((c[8] * x + c[7]) * x + c[6]) * x + c[5]) * x + c[4]) * x + c[3]) * x + c[2]) * x
+             + c[1]) * x + c[0])
+
+
+def tails(const double[::1] z, double[::1] out):
+    """out = tail(z): for tests."""
+    cdef Py_ssize_t i
+    for i in range(z.shape[0]):
+        out[i] = tail(z[i])
+
+
+# ---------------------------------------------------------------------------------------------
+# Search for the stump of least expected criterion, where features are measured with error.
+#
+# Rows stand at the value of their bin. At a cut t between two bins the mass below is
+#
+#     sum over bins b of mass[b] * P(value[b] + error <= t)
+#
+# that is, the mass of the bins below, less what crosses the cut from there, plus what crosses it
+# from above. What crosses is less than half of a bin's mass, so that each side is a sum without
+# cancellation: `crossing` holds the share that crosses, for bins above the cut with a minus sign, and
+#
+#     below = left - sum mass * crossing,   above = right + sum mass * crossing.
+#
+# Rows without a value have the code after the last bin and lie above each cut with certainty, also above that
+# after the last bin. That they lie below is a second look, with their masses added to the left. Columns
+# of levels are left out.
+#
+# Shares of less than 2**-54 are 0 and not stored; the others are float32, which moves a mass by less
+# than 1e-7 of what crosses. Rows of one feature may have several levels of error, at most
+# MAX_LEVELS, each with a histogram and crossings of its own.
+#
+# Arrays, for features f: `codes` (d, n) and `n_bins` (d,) as made by binning.pyx; `cell` (d, n) the code
+# of each row plus 256 times its level, or (d, 0) where there is one level; `slice_start` (d + 1,): levels of feature f are the
+# slices from slice_start[f] on. For each slice and group of four bins: `span` (slices, 64, 2) the
+# first and the last cut + 1 that are stored, `offset` (slices, 64) where they start in `crossing`,
+# which holds four such ranges after another. Where there are `special` columns (d,), see types.pxd, scores
+# and masses of the second look stand in rows d, d + 1, ...; the last place of the masses of the first
+# look is the mass of the missing rows of either class.
+
+cdef extern from "crossing_simd.h":
+    ctypedef void (*crossing_kernel "pboost_crossing_kernel")(
+        const float*, Py_ssize_t, const double*, const double*, double*, double*
+    ) noexcept nogil
+    crossing_kernel choose_crossing "pboost_choose_crossing"(int level)
+
+cdef crossing_kernel cross = choose_crossing(2)
+
+cdef enum:
+    MAX_LEVELS = 4
+    TABLE = MAX_LEVELS * MAX_BINS
+    QUAD = 4  # bins whose crossings are added up in one pass over the cuts
+
+#: For the module that makes the arrays.
+SIZES = (MAX_LEVELS, QUAD)
+
+
+def use_simd_level(int level):
+    """Choose the variant of the crossing kernel: 0 baseline, 1 AVX2, 2 AVX-512 if supported."""
+    global cross
+    cross = choose_crossing(level)
+
+
+def fill_crossing(
+    const double[::1] value, const double[::1] threshold, double sigma,
+    const int32_t[:, ::1] span, const int64_t[::1] offset, float[::1] crossing,
+):
+    """Crossings of one slice: bins at `value` (n_bins,), cuts at `threshold` (n_bins - 1,).
+
+    IN span (64, 2), offset (64,) of the slice; OUT its part of `crossing`.
+    """
+    cdef Py_ssize_t quad, j, b, e, n_bins = value.shape[0], length
+    cdef double share
+    cdef float* out
+    with nogil:
+        for quad in range((n_bins + QUAD - 1) // QUAD):
+            length = span[quad, 1] - span[quad, 0]
+            for j in range(QUAD):
+                b = quad * QUAD + j
+                out = &crossing[0] + offset[quad] + j * length
+                for e in range(span[quad, 0], span[quad, 1]):
+                    share = 0.0
+                    if b < n_bins:
+                        share = tail((value[b] - threshold[e]) / sigma)
+                    out[e - span[quad, 0]] = <float>(share if b <= e else -share)
+
+
+cdef inline void add_level_histograms(
+    const uint16_t* cell, Py_ssize_t stride, int n_features, const int64_t* weight,
+    Py_ssize_t start, Py_ssize_t stop, int64_t* mass,
+) noexcept nogil:
+    """Masses of the rows start..stop-1 by level and bin of up to GROUP features, a TABLE for each."""
+    cdef Py_ssize_t i, f
+    cdef int64_t w
+    memset(mass, 0, <size_t>n_features * TABLE * sizeof(int64_t))
+    if n_features == GROUP:
+        # One feature after the other in each row hides the latency of adding to a cell.
+        for i in range(start, stop):
+            w = weight[i]
+            mass[cell[i]] += w
+            mass[TABLE + cell[stride + i]] += w
+            mass[2 * TABLE + cell[2 * stride + i]] += w
+            mass[3 * TABLE + cell[3 * stride + i]] += w
+        return
+    for f in range(n_features):
+        for i in range(start, stop):
+            mass[f * TABLE + cell[f * stride + i]] += weight[i]
+
+
+cdef inline void add_crossing(
+    const int64_t* negative, const int64_t* positive, int n_bins, const int32_t* span,
+    const int64_t* offset, const float* crossing, double* from_negative, double* from_positive,
+) noexcept nogil:
+    """Add what crosses each cut, from bins of these masses, by class."""
+    cdef double[QUAD] n
+    cdef double[QUAD] p
+    cdef Py_ssize_t first, quad, j
+    cdef int64_t any_
+    for quad in range((n_bins + QUAD - 1) // QUAD):
+        any_ = 0
+        for j in range(QUAD):
+            n[j] = <double>negative[quad * QUAD + j]
+            p[j] = <double>positive[quad * QUAD + j]
+            any_ |= negative[quad * QUAD + j] | positive[quad * QUAD + j]
+        if any_:
+            first = span[2 * quad]
+            cross(crossing + offset[quad], span[2 * quad + 1] - first, n, p,
+                  from_negative + first, from_positive + first)
+
+
+cdef inline int64_t sides(
+    const int64_t* mass, int n_levels, int n_cuts, int64_t left, int64_t total,
+    const double* crossed, double* below, double* above,
+) noexcept nogil:
+    """Expected mass of one class on either side of each cut; `left` lies below all bins.
+
+    Returns the mass below the last cut, but for what crosses.
+    """
+    cdef Py_ssize_t b, k
+    for b in range(n_cuts):
+        for k in range(n_levels):
+            left += mass[k * MAX_BINS + b]
+        below[b] = max(<double>left - crossed[b], 0.0)
+        above[b] = max(<double>(total - left) + crossed[b], 0.0)
+    return left
+
+
+cdef void judge(
+    const Limits* at, int n_cuts, const int32_t* starts, int n_below, double* mass, double* score
+) noexcept nogil:
+    """Scores of the cuts of one feature, infinite where they are not legal.
+
+    mass (4, 256): below and above of class -1, below and above of class +1; n_below: rows below all
+    bins.
+    """
+    cdef Masses m
+    cdef double below, above
+    cdef int e, rows
+    m.ln, m.rn, m.lp, m.rp = mass, mass + MAX_BINS, mass + 2 * MAX_BINS, mass + 3 * MAX_BINS
+    score_many(at.criterion, &m, 0, 0, n_cuts, score)
+    for e in range(n_cuts):
+        below = m.ln[e] + m.lp[e]
+        above = m.rn[e] + m.rp[e]
+        rows = n_below + starts[e + 1]
+        if not (below > 0 and above > 0 and below >= at.min_weight and above >= at.min_weight
+                and rows >= at.min_count and at.n - rows >= at.min_count):
+            score[e] = INFINITY
+
+
+cdef inline int count_cuts(
+    const uint8_t* special, Py_ssize_t f, int n_bins, int look
+) noexcept nogil:
+    """Number of cuts of a feature, with missing rows above or, in the second look, below.
+
+    There are none of one of levels.
+    """
+    cdef bint has_holes = special != NULL and special[f] & HOLES
+    if special != NULL and special[f] & LEVELS:
+        return 0
+    if look and not has_holes:
+        return 0
+    return max(n_bins - 1, 0) if look or not has_holes else n_bins
+
+
+cdef void judge_feature(
+    const Limits* at, const uint8_t* special, Py_ssize_t f, Py_ssize_t again, int n_bins,
+    int n_levels, const int32_t* starts, const int64_t* negative, const int64_t* positive,
+    const double* crossed, double* masses, double* scores,
+) noexcept nogil:
+    """Judge the cuts of one feature, those with missing rows below as those of feature `again`.
+
+    masses (., 4, 256), scores (., 256): of all features; crossed (2, 256).
+    """
+    cdef int n_cuts = count_cuts(special, f, n_bins, 0)
+    cdef double* mass = masses + 4 * MAX_BINS * f
+    cdef int64_t n, p
+    n = sides(negative, n_levels, n_cuts, 0, at.negative, crossed, mass, mass + MAX_BINS)
+    p = sides(positive, n_levels, n_cuts, 0, at.positive, crossed + MAX_BINS, mass + 2 * MAX_BINS,
+              mass + 3 * MAX_BINS)
+    judge(at, n_cuts, starts, 0, mass, scores + MAX_BINS * f)
+    if special == NULL or not special[f] & HOLES or special[f] & LEVELS:
+        return
+    n, p = at.negative - n, at.positive - p
+    mass[MAX_BINS - 1], mass[3 * MAX_BINS - 1] = <double>n, <double>p
+    if n + p == 0:  # it does not matter where they lie
+        n_cuts = 1
+    mass = masses + 4 * MAX_BINS * again
+    sides(negative, n_levels, n_cuts - 1, n, at.negative, crossed, mass, mass + MAX_BINS)
+    sides(positive, n_levels, n_cuts - 1, p, at.positive, crossed + MAX_BINS, mass + 2 * MAX_BINS,
+          mass + 3 * MAX_BINS)
+    judge(at, max(n_cuts - 1, 0), starts, <int>(at.n - starts[n_bins]), mass,
+          scores + MAX_BINS * again)
+    for n in range(max(n_cuts - 1, 0), MAX_BINS):
+        scores[MAX_BINS * again + n] = INFINITY
+
+
+def search(
+    const uint8_t[:, ::1] codes, const uint16_t[:, ::1] cell, const int32_t[:, ::1] bin_start,
+    const int32_t[::1] n_bins, const int64_t[::1] weight, limits, const int32_t[::1] slice_start,
+    const int32_t[:, :, ::1] span, const int64_t[:, ::1] offset, const float[::1] crossing,
+    Py_ssize_t first, Py_ssize_t last, double[:, :, ::1] mass, double[:, ::1] score,
+    const uint8_t[::1] special=None,
+):
+    """Judge all cuts of the features first..last-1.
+
+    IN see the module and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`; of special
+    columns twice as many.
+    """
+    cdef Limits at = read_limits(limits)
+    cdef Py_ssize_t f, j, k, s, table
+    cdef int n_levels, size
+    cdef bint plain = cell.shape[1] == 0
+    cdef int64_t[GROUP * TABLE] negative
+    cdef int64_t[GROUP * TABLE] positive
+    cdef double[2][MAX_BINS] crossed
+    cdef int64_t* n
+    cdef int64_t* p
+    cdef const uint8_t* kind = NULL if special is None else &special[0]
+    cdef Py_ssize_t looks = codes.shape[0] * (1 if special is None else 2)
+    if (not (0 <= first <= last <= codes.shape[0]) or codes.shape[1] != weight.shape[0]
+            or not (plain or cell.shape[1] == codes.shape[1])
+            or slice_start.shape[0] != codes.shape[0] + 1 or mass.shape[0] != looks
+            or score.shape[0] != looks):
+        raise ValueError("search: arrays of different sizes")
+    table = MAX_BINS if plain else TABLE
+    with nogil:
+        for f in range(first, last):
+            j = (f - first) % GROUP
+            size = <int>min(GROUP, last - f)
+            if j == 0 and plain:
+                class_histograms(&codes[f, 0], at.n, size, &weight[0], at.n_negative, at.n,
+                                 negative, positive)
+            elif j == 0:
+                add_level_histograms(&cell[f, 0], at.n, size, &weight[0], 0, at.n_negative,
+                                     negative)
+                add_level_histograms(&cell[f, 0], at.n, size, &weight[0], at.n_negative, at.n,
+                                     positive)
+            n = negative + j * table
+            p = positive + j * table
+            n_levels = slice_start[f + 1] - slice_start[f]
+            memset(crossed, 0, sizeof(crossed))
+            for k in range(n_levels):
+                s = slice_start[f] + k
+                add_crossing(n + k * MAX_BINS, p + k * MAX_BINS, n_bins[f], &span[s, 0, 0],
+                             &offset[s, 0], &crossing[0], crossed[0], crossed[1])
+            judge_feature(&at, kind, f, codes.shape[0] + f, n_bins[f], n_levels, &bin_start[f, 0], n,
+                          p, &crossed[0][0], &mass[0, 0, 0], &score[0, 0])
+
+
+def search_edges(
+    const int64_t[:, :, ::1] edge, const int32_t[:, ::1] bin_start, const int32_t[::1] n_bins, limits,
+    const int32_t[::1] slice_start, const int32_t[:, :, ::1] span, const int64_t[:, ::1] offset,
+    const float[::1] crossing, double[:, :, ::1] mass, double[:, ::1] score,
+    const uint8_t[::1] special=None,
+):
+    """Judge all cuts as `search` does, of rows elsewhere, of which one level of errors is known.
+
+    IN edge (d, 2, b + 1): mass of each class below each edge of bins.
+    """
+    cdef Limits at = read_limits(limits)
+    cdef Py_ssize_t f, d = edge.shape[0]
+    cdef int b, bins = <int>edge.shape[2] - 1
+    cdef int64_t[MAX_BINS] negative
+    cdef int64_t[MAX_BINS] positive
+    cdef double[2][MAX_BINS] crossed
+    cdef const uint8_t* kind = NULL if special is None else &special[0]
+    cdef Py_ssize_t looks = d * (1 if special is None else 2)
+    if (edge.shape[1] != 2 or bins > MAX_BINS or n_bins.shape[0] != d or bin_start.shape[0] != d
+            or slice_start.shape[0] != d + 1 or slice_start[d] != d or mass.shape[0] != looks
+            or score.shape[0] != looks):
+        raise ValueError("search_edges: arrays of different sizes")
+    with nogil:
+        for f in range(d):
+            memset(negative, 0, sizeof(negative))
+            memset(positive, 0, sizeof(positive))
+            for b in range(bins):
+                negative[b] = edge[f, 0, b + 1] - edge[f, 0, b]
+                positive[b] = edge[f, 1, b + 1] - edge[f, 1, b]
+            memset(crossed, 0, sizeof(crossed))
+            add_crossing(negative, positive, n_bins[f], &span[f, 0, 0], &offset[f, 0],
+                         &crossing[0], crossed[0], crossed[1])
+            judge_feature(&at, kind, f, d + f, n_bins[f], 1, &bin_start[f, 0], negative, positive,
+                          &crossed[0][0], &mass[0, 0, 0], &score[0, 0])
+
+
+def locate(
+    const int32_t[::1] n_bins, limits, const double[:, ::1] score, const uint8_t[::1] special=None,
+    Py_ssize_t other=-1, double other_score=INFINITY,
+):
+    """The first cut, by feature, missing rows above before below, and threshold, as good as the best
+    that `search` judged, or as one cut of another feature of levels.
+
+    Returns (row, bin), the row of the scores: the cut lies at the upper end of `bin`; that of the other
+    feature has the bin -1. None where no cut is legal.
+    """
+    cdef Limits at = read_limits(limits)
+    cdef const uint8_t* kind = NULL if special is None else &special[0]
+    cdef Py_ssize_t f, row, d = n_bins.shape[0]
+    cdef double found = other_score, limit
+    cdef int e, look, looks = 1 if special is None else 2
+    for f in range(d):
+        for look in range(looks):
+            for e in range(count_cuts(kind, f, n_bins[f], look)):
+                found = min(found, score[f + look * d, e])
+    if found == INFINITY:
+        return None
+    limit = score_limit(at.criterion, found, <double>at.negative + <double>at.positive)
+    for f in range(d):
+        if f == other and other_score <= limit:
+            return f, -1
+        for look in range(looks):
+            row = f + look * d
+            for e in range(count_cuts(kind, f, n_bins[f], look)):
+                if score[row, e] <= limit:
+                    return row, e
+    raise RuntimeError("locate: the best cut was not found again")
+
+
+def probabilities(
+    const double[::1] value, double threshold, const double[::1] sigma, Py_ssize_t start,
+    Py_ssize_t stop, double[::1] above,
+):
+    """How likely the rows start..stop-1 answer that they lie above a threshold; 0 of missing ones.
+
+    IN value (n,), sigma (n,) or (1,), 0: certain. OUT above (n,); where the answer is likely it is the
+    probability of the other answer with a minus sign, as `reweight_rows` takes it.
+    """
+    cdef Py_ssize_t i, step = sigma.shape[0] > 1, n = value.shape[0]
+    cdef double share
+    cdef bint right
+    if (not (0 <= start <= stop <= n) or above.shape[0] != n
+            or sigma.shape[0] != (n if step else 1)):
+        raise ValueError("probabilities: arrays of different sizes")
+    with nogil:
+        for i in range(start, stop):
+            right = goes_right(value[i], threshold)
+            share = tail((value[i] - threshold) / sigma[i * step])
+            if share > 0.0:
+                above[i] = -share if right else share
+            else:
+                above[i] = right
+
+
+# ---------------------------------------------------------------------------------------------
+# Answers drawn at random, invocation by invocation, and how often each row answered 1.
+#
+# A draw depends on (key, question, row, draw) alone and masses are integers, so that neither the
+# number of threads nor the order of the rows changes anything.
+
+def draw(
+    const double[::1] above, const int32_t[::1] rows, Py_ssize_t n_negative, uint64_t key,
+    uint64_t question, Py_ssize_t first, Py_ssize_t last, Py_ssize_t start, Py_ssize_t stop,
+    const int64_t[::1] fixed, uint16_t[::1] count, int64_t[:, ::1] mass,
+):
+    """Invoke rows start..stop-1 for the draws first..last-1.
+
+    IN above (n,), the probability of answer 1, rows (n,), the names of the rows in the streams,
+    fixed (n,); INOUT count (n,), raised by the answers 1; OUT mass (last - first, 2), the sum of
+    `fixed` over the rows of either class that answered 1, by draw.
+    """
+    cdef Py_ssize_t i, r, n = above.shape[0]
+    cdef uint64_t at
+    cdef int k, answer, taken
+    if (not (0 <= start <= stop <= n) or not (0 <= first <= last) or rows.shape[0] != n
+            or fixed.shape[0] != n or count.shape[0] != n or mass.shape[0] != last - first
+            or mass.shape[1] != 2):
+        raise ValueError("draw: arrays of different sizes")
+    with nogil:
+        for r in range(last - first):
+            mass[r, 0] = mass[r, 1] = 0
+        for i in range(start, stop):
+            k = i >= n_negative
+            at = _rng.stream(key, question, <uint64_t>rows[i])
+            taken = 0
+            for r in range(last - first):
+                answer = _rng.draw_from(at, <uint64_t>(first + r)) < above[i]
+                taken += answer
+                mass[r, k] += -<int64_t>answer & fixed[i]
+            count[i] += <uint16_t>taken
+
+
+# ---------------------------------------------------------------------------------------------
+# Evaluation of a decision graph whose answers are uncertain: reach, expectations, random walks.
+#
+# Arrays: X (n, d) float64; feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote
+# (n_nodes, 2, V) as in `DecisionGraph`, V = 1 or J; label (n,) from 0 on, the class whose answers a row
+# gets. Answers are those of tables, answer (n_nodes, 2, J), the probability of exit 1 by side of the
+# threshold and class; or gaussian, sigma (n, d) or (1, d), the standard deviations of X. The other array
+# has no rows. Where neither has, X holds the probabilities of exit 1 themselves.
+#
+# NaN in X is missing: it lies above with the probability that its node has in `missing` (n_nodes,), 0
+# and 1 among them, and no sigma of it is read. Sigma is 0 of a number that is known exactly.
+
+cdef struct Answers:
+    const double* table
+    Py_ssize_t width     # J, labels of a table
+    const double* sigma
+    Py_ssize_t stride    # from the sigma of one row to the next
+    const double* missing
+
+
+cdef Answers read_answers(
+    const double[:, :, ::1] answer, const double[:, ::1] sigma, const double[::1] missing,
+    Py_ssize_t n_nodes, Py_ssize_t n, Py_ssize_t d,
+):
+    """Answers of any kind, as kernels ask for them."""
+    cdef Answers answers
+    cdef bint gaussian = sigma.shape[0] > 0
+    answers.table = answers.sigma = answers.missing = NULL
+    if missing is not None and n_nodes:
+        if missing.shape[0] != n_nodes:
+            raise ValueError("missing: expected one number per node")
+        answers.missing = &missing[0]
+    answers.width = answer.shape[2]
+    answers.stride = d if sigma.shape[0] > 1 else 0
+    if gaussian:
+        if sigma.shape[1] != d or (sigma.shape[0] > 1 and sigma.shape[0] != n):
+            raise ValueError("sigma: another shape than X")
+        answers.sigma = &sigma[0, 0]
+    elif answer.shape[0] == n_nodes and n_nodes and answer.shape[1] == 2:
+        answers.table = &answer[0, 0, 0]
+    elif answer.shape[0]:
+        raise ValueError("answer: expected one table per node")
+    return answers
+
+
+cdef inline void ask(
+    const Answers* answers, Py_ssize_t row, Py_ssize_t node, Py_ssize_t feature, double value,
+    double threshold, int label, double* q,
+) noexcept nogil:
+    """Probability q of either exit for a row of which a node compares `value`."""
+    cdef double distance, sigma, above
+    cdef const double* table
+    if answers.missing and value != value:
+        above = answers.missing[node]
+        if answers.table:
+            table = answers.table + 2 * answers.width * node + label
+            above = (1.0 - above) * table[0] + above * table[answers.width]
+        q[0], q[1] = 1.0 - above, above
+    elif answers.table:
+        table = answers.table + answers.width * (2 * node + <Py_ssize_t>goes_right(value, threshold))
+        q[1] = table[label]
+        q[0] = 1.0 - q[1]
+    elif answers.sigma:
+        sigma = answers.sigma[row * answers.stride + feature]
+        distance = (value - threshold) / sigma if sigma > 0.0 else INFINITY
+        if goes_right(value, threshold):
+            q[0] = tail(distance)
+            q[1] = 1.0 - q[0]
+        else:
+            q[1] = tail(distance)
+            q[0] = 1.0 - q[1]
+    else:
+        q[0], q[1] = 1.0 - value, value
+
+
+def propagate(
+    const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
+    const int32_t[:, ::1] next_, const double[:, :, ::1] vote, const double[:, :, ::1] answer,
+    const double[:, ::1] sigma, const int32_t[::1] label, const double[::1] bias, double[:, ::1] reach,
+    double[:, ::1] work, double[:, ::1] score, double[:, ::1] loss, const double[::1] missing=None,
+):
+    """Probability that each row arrives at each node, summed over paths, and what follows of it.
+
+    OUT reach (n, n_nodes), or (1, n_nodes) of the last row; score (n, V) expected decision values; loss
+    (n, V) expected exponential loss, E[exp(-F y)], y = +1 for label 1, of several votes for the vote of
+    the row's label. WORK work (n_nodes, V). Where `loss` has no places, neither score nor loss is computed.
+    """
+    cdef Py_ssize_t i, l, node, n = X.shape[0], n_nodes = feature.shape[0], V = bias.shape[0]
+    cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, n, X.shape[1])
+    cdef bint wants_loss = loss.shape[0] > 0
+    cdef double[2] q
+    cdef int exit_, to
+    cdef double sign, p, w
+    cdef double* arrives
+    if (not n_nodes or reach.shape[1] != n_nodes or reach.shape[0] < min(n, <Py_ssize_t>1)
+            or (1 < reach.shape[0] < n) or vote.shape[0] != n_nodes or vote.shape[1] != 2
+            or vote.shape[2] != V or label.shape[0] != n or (wants_loss and (
+                work.shape[0] < n_nodes or work.shape[1] != V or loss.shape[0] != n
+                or loss.shape[1] != V or score.shape[0] != n or score.shape[1] != V))):
+        raise ValueError("propagate: arrays of different sizes, or no nodes")
+    with nogil:
+        for i in range(n):
+            arrives = &reach[i if reach.shape[0] > 1 else 0, 0]
+            memset(arrives, 0, <size_t>n_nodes * sizeof(double))
+            arrives[0] = 1.0
+            if wants_loss:
+                memset(&work[0, 0], 0, <size_t>(n_nodes * V) * sizeof(double))
+                for l in range(V):
+                    work[0, l] = exp(-bias[l] * side_of(label[i], l, V))
+                    score[i, l], loss[i, l] = bias[l], 0.0
+            # Parents stand before children: a node's reach is complete when its turn comes.
+            for node in range(n_nodes):
+                p = arrives[node]
+                if p == 0.0:
+                    continue
+                ask(&answers, i, node, feature[node], X[i, feature[node]], threshold[node], label[i],
+                    q)
+                for exit_ in range(2):
+                    to = next_[node, exit_]
+                    if to >= 0:
+                        arrives[to] += p * q[exit_]
+                    if not wants_loss or q[exit_] == 0.0:
+                        continue  # a loss can be infinite, and no part of it is none
+                    for l in range(V):
+                        sign = side_of(label[i], l, V)
+                        w = work[node, l] * q[exit_] * exp(-vote[node, exit_, l] * sign)
+                        score[i, l] += p * q[exit_] * vote[node, exit_, l]
+                        if to >= 0:
+                            work[to, l] += w
+                        else:
+                            loss[i, l] += w
+
+
+cdef inline double side_of(int32_t label, Py_ssize_t vote, Py_ssize_t n_votes) noexcept nogil:
+    """Whether a vote is for the label of a row, +1, or against it, -1."""
+    return 1.0 if label == (vote if n_votes > 1 else 1) else -1.0
+
+
+def sample(
+    const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
+    const int32_t[:, ::1] next_, const double[:, :, ::1] vote, const double[:, :, ::1] answer,
+    const double[:, ::1] sigma, uint64_t key, Py_ssize_t first, Py_ssize_t last, Py_ssize_t start,
+    Py_ssize_t stop, double[:, ::1] total, const double[::1] missing=None,
+):
+    """Add up the votes of the random walks first..last-1 of each of the rows start..stop-1.
+
+    The answer of a node to a row depends on (key, node, row, walk) alone; the tables' first class
+    is used. INOUT total (n, V), to which the walks are added one vote at a time.
+    """
+    cdef Py_ssize_t i, k, l, node, n_nodes = feature.shape[0], V = total.shape[1]
+    cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])
+    cdef double[2] q
+    cdef int taken
+    if (not (0 <= start <= stop <= X.shape[0]) or total.shape[0] != X.shape[0]
+            or vote.shape[0] != n_nodes or vote.shape[1] != 2 or vote.shape[2] != V):
+        raise ValueError("sample: arrays of different sizes")
+    with nogil:
+        for i in range(start, stop):
+            for k in range(first, last):
+                node = 0 if n_nodes else -1
+                while node >= 0:
+                    ask(&answers, i, node, feature[node], X[i, feature[node]], threshold[node], 0, q)
+                    taken = _rng.uniform(key, <uint64_t>node, <uint64_t>i, <uint64_t>k) < q[1]
+                    for l in range(V):
+                        total[i, l] += vote[node, taken, l]
+                    node = next_[node, taken]
+
+
+def uniforms(uint64_t key, uint64_t node, uint64_t row, double[::1] out):
+    """The first draws of the stream (key, node, row): for tests."""
+    cdef Py_ssize_t k
+    for k in range(out.shape[0]):
+        out[k] = _rng.uniform(key, node, row, <uint64_t>k)
