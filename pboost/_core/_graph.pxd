@@ -1,9 +1,10 @@
 # The nodes of a graph, what each compares of a row and on which side that lies, see walk.pyx.
 from libc.math cimport isinf
+from libc.string cimport memset
 
-from pboost._core._project cimport Projections, project
+from pboost._core._project cimport Projections, project, projections_of
 from pboost._core._rows cimport Rows, read
-from pboost._core._separate cimport Separators, separate
+from pboost._core._separate cimport Separators, separate, separators_of
 from pboost._core._side cimport NO_LEVEL, goes_right, in_set, level_of
 from pboost._core.types cimport int32_t, uint8_t, uint64_t
 
@@ -62,6 +63,65 @@ cdef inline Py_ssize_t side_of(
         is_missing = level == NO_LEVEL
         taken = in_set(sides.member + 4 * number, level)
     return sides.missing[node] > 0.5 if is_missing else taken
+
+
+cdef inline Py_ssize_t taken_by(
+    const Graph* graph, const Sides* sides, const Rows* X, const char* row, Py_ssize_t node
+) noexcept nogil:
+    """The exit that a row takes; `sides` NULL: no value is missing, but in sums, and no node asks for sets."""
+    if sides != NULL:
+        return side_of(graph, sides, X, row, node)
+    return goes_right(compared(graph, X, row, node), graph.threshold[node])
+
+
+cdef inline void add_votes(const Graph* graph, Py_ssize_t taken, double* out) noexcept nogil:
+    """Add the several votes of an exit, exit 1 of node e being 2 e + 1."""
+    cdef Py_ssize_t j
+    cdef const double* vote = graph.vote + taken * graph.n_votes
+    for j in range(graph.n_votes):
+        out[j] += vote[j]
+
+
+# What a call lends of a graph, in arrays that must outlive it.
+cdef struct Lent:
+    Graph graph
+    Sides sides
+    Projections projections
+    Separators separators
+
+
+cdef inline int read_graph(
+    Lent* lent, Py_ssize_t d, const int32_t[::1] feature, const double[::1] threshold,
+    const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[::1] missing, sets, projections,
+    separators,
+) except -1:
+    """Read the nodes of a graph, for rows with d columns, and what they compare; its sides, if there are any."""
+    cdef Graph* graph = &lent.graph
+    cdef const int32_t[::1] column
+    cdef const uint64_t[:, ::1] member
+    cdef Py_ssize_t n = feature.shape[0]
+    memset(lent, 0, sizeof(Lent))
+    if (threshold.shape[0] != n or next_.shape[0] != n or vote.shape[0] != n
+            or (missing is not None and missing.shape[0] != n)):
+        raise ValueError("read_graph: arrays of different sizes")
+    graph.n_nodes, graph.n_votes, lent.sides.n_columns = n, 1, d
+    if n:
+        graph.feature, graph.threshold = &feature[0], &threshold[0]
+        graph.next, graph.vote = &next_[0, 0], &vote[0, 0]
+        lent.sides.missing = NULL if missing is None else &missing[0]
+    if sets is not None:
+        column, member = sets
+        lent.sides.column = &column[0] if column.shape[0] else NULL
+        lent.sides.member = &member[0, 0] if column.shape[0] else NULL
+    if separators is not None:
+        start, of, first, edge, value, if_missing = separators
+        lent.separators = separators_of(start, of, first, edge, value, if_missing)
+        graph.separators = &lent.separators
+    if projections is not None:
+        start, index, coefficient, fill = projections
+        lent.projections = projections_of(start, index, coefficient, fill, d)
+        graph.projections = &lent.projections
+    return 0
 
 
 cdef inline bint takes_missing(const Graph* graph) noexcept nogil:

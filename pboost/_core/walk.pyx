@@ -17,20 +17,19 @@ Exits may have J votes: vote is then (n_nodes, 2 * J), score (n * J,), row by ro
 bias (J,) of each and, of chains, the votes vote by vote (J, n_nodes, 2). A row takes its path once; each of its J sums
 is that of a graph which has these votes only, to the last bit.
 """
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from pboost._core._graph cimport (
-    Graph, Sides, compared, has_infinity, is_bad, side_of, takes_missing,
+    Graph, Lent, Sides, add_votes, has_infinity, is_bad, read_graph, taken_by, takes_missing,
 )
 from pboost._core._lanes cimport Exits, exits_of, is_settled
-from pboost._core._project cimport Projections, project_block, projections_of
+from pboost._core._project cimport project_block
 from pboost._core._rows cimport Rows, rows_of
-from pboost._core._separate cimport Separators, separators_of
 from pboost._core._side cimport goes_right
 from pboost._core._tile cimport (
     TILE, SpreadKernel, choose_spread, load_tile, look_up_levels, tile_has_infinity,
 )
-from pboost._core.types cimport int32_t, uint64_t, uint8_t
+from pboost._core.types cimport int32_t, uint8_t
 
 cdef extern from "walk_simd.h":
     ctypedef void (*ChainKernel "pboost_chain_kernel")(
@@ -87,44 +86,24 @@ def unreached(const int32_t[:, ::1] next_):
 
 
 cdef inline Py_ssize_t walk_row(
-    const Graph* graph, const Rows* X, const char* row, double* out
-) noexcept nogil:
-    """Score of a row; returns the number of nodes that it meets."""
-    cdef double score = graph.bias
-    cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
-    while node >= 0:
-        taken = goes_right(compared(graph, X, row, node), graph.threshold[node])
-        score += graph.vote[2 * node + taken]
-        node = graph.next[2 * node + taken]
-        steps += 1
-    out[0] = score
-    return steps
-
-
-cdef inline void add_votes(
-    const Graph* graph, Py_ssize_t node, Py_ssize_t taken, double* out
-) noexcept nogil:
-    """Add the several votes of an exit."""
-    cdef Py_ssize_t j, n_votes = graph.n_votes
-    cdef const double* vote = graph.vote + (2 * node + taken) * n_votes
-    for j in range(n_votes):
-        out[j] += vote[j]
-
-
-cdef Py_ssize_t walk_votes(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, double* out
 ) noexcept nogil:
-    """`walk_row`, or `walk_row_sides` where there are sides, of exits with several votes."""
+    """Score of a row, or several; returns the number of nodes that it meets. `sides` as in `taken_by`."""
+    cdef double score = graph.bias
     cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
-    memcpy(out, graph.biases, graph.n_votes * sizeof(double))
+    cdef bint is_single = graph.biases == NULL
+    if not is_single:
+        memcpy(out, graph.biases, graph.n_votes * sizeof(double))
     while node >= 0:
-        if sides != NULL:
-            taken = side_of(graph, sides, X, row, node)
+        taken = 2 * node + taken_by(graph, sides, X, row, node)
+        if is_single:
+            score += graph.vote[taken]
         else:
-            taken = goes_right(compared(graph, X, row, node), graph.threshold[node])
-        add_votes(graph, node, taken, out)
-        node = graph.next[2 * node + taken]
+            add_votes(graph, taken, out)
+        node = graph.next[taken]
         steps += 1
+    if is_single:
+        out[0] = score
     return steps
 
 
@@ -190,10 +169,7 @@ cdef Py_ssize_t walk_rows(
             row = X.data + i * X.row_stride
             if is_bad(X, row) and (not takes_missing(graph) or has_infinity(X, row)):
                 return i + 1
-            if graph.biases != NULL:
-                walk_votes(graph, NULL, X, row, score + i * graph.n_votes)
-            else:
-                walk_row(graph, X, row, score + i)
+            walk_row(graph, NULL, X, row, score + i * graph.n_votes)
         return 0
     while i < stop:
         rows = min(TILE, stop - i)
@@ -208,14 +184,10 @@ cdef Py_ssize_t walk_rows(
                 return i + 1
         if graph.is_chain and graph.separators == NULL and count == NULL:
             walk_chain(graph, tile, X.d, rows, score + i * graph.n_votes)
-        elif graph.biases != NULL:
-            for r in range(rows):
-                row = transposed.data + r * transposed.row_stride
-                walk_votes(graph, NULL, &transposed, row, score + (i + r) * graph.n_votes)
         else:
             for r in range(rows):
                 row = transposed.data + r * transposed.row_stride
-                steps = walk_row(graph, &transposed, row, score + i + r)
+                steps = walk_row(graph, NULL, &transposed, row, score + (i + r) * graph.n_votes)
                 if count != NULL:
                     count[i + r] = <double>steps
         i += rows
@@ -238,59 +210,25 @@ def walk(
     whose outputs are finished.
     """
     cdef Rows rows = rows_of(X)
-    cdef Projections p
-    cdef Separators s
-    cdef Graph graph
-    cdef Py_ssize_t n = rows.n, width = rows.d
-    cdef double* work
-    cdef double* counts
-    cdef Py_ssize_t bad
-    graph.projections, graph.separators = NULL, NULL
-    if separators is not None:
-        step_of, column, first_edge, edge, value, sides = separators
-        s = separators_of(step_of, column, first_edge, edge, value, sides)
-        graph.separators = &s
-    if projections is not None:
-        first_term, index, coefficient, fill = projections
-        p = projections_of(first_term, index, coefficient, fill, rows.d)
-        graph.projections = &p
-        width += p.n
-    graph.n_nodes = feature.shape[0]
-    read_votes(&graph, several, vote, n, score.shape[0])
+    cdef Lent lent
+    cdef Py_ssize_t n = rows.n, width, bad
+    cdef double* work = NULL if tile is None or stop <= start else &tile[0]
+    cdef double* counts = NULL if count is None or stop <= start else &count[0]
+    read_graph(&lent, rows.d, feature, threshold, next_, vote, None, None, projections, separators)
+    read_votes(&lent.graph, several, vote, n, score.shape[0])
+    width = rows.d + lent.projections.n
     if (rows.d != n_features or not 0 <= start <= stop <= n
             or (several is not None and count is not None)
             or (count is not None and count.shape[0] != n)
             or (tile is None and (count is not None or stop - start >= MANY_ROWS))
             or (tile is not None and tile.shape[0] < width * TILE)):
         raise ValueError("walk: arrays of different sizes")
-    graph.feature = &feature[0] if graph.n_nodes else NULL
-    graph.threshold = &threshold[0] if graph.n_nodes else NULL
-    graph.next = &next_[0, 0] if graph.n_nodes else NULL
-    graph.vote = &vote[0, 0] if graph.n_nodes else NULL
-    graph.is_chain = is_chain
-    graph.bias = bias
+    lent.graph.is_chain, lent.graph.bias = is_chain, bias
     if stop <= start:
         return 0
-    work = NULL if tile is None else &tile[0]
-    counts = NULL if count is None else &count[0]
     with nogil:
-        bad = walk_rows(&graph, &rows, start, stop, work, &score[0], counts)
+        bad = walk_rows(&lent.graph, &rows, start, stop, work, &score[0], counts)
     return bad
-
-
-cdef inline Py_ssize_t walk_row_sides(
-    const Graph* graph, const Sides* sides, const Rows* X, const char* row, double* out
-) noexcept nogil:
-    """`walk_row` where values may be missing and nodes may ask for sets."""
-    cdef double score = graph.bias
-    cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
-    while node >= 0:
-        taken = side_of(graph, sides, X, row, node)
-        score += graph.vote[2 * node + taken]
-        node = graph.next[2 * node + taken]
-        steps += 1
-    out[0] = score
-    return steps
 
 
 cdef Py_ssize_t walk_rows_sides(
@@ -305,10 +243,7 @@ cdef Py_ssize_t walk_rows_sides(
             row = X.data + i * X.row_stride
             if has_infinity(X, row):
                 return i + 1
-            if graph.biases != NULL:
-                steps = walk_votes(graph, sides, X, row, score + i * graph.n_votes)
-            else:
-                steps = walk_row_sides(graph, sides, X, row, score + i)
+            steps = walk_row(graph, sides, X, row, score + i * graph.n_votes)
             if count != NULL:
                 count[i] = <double>steps
             i += 1
@@ -342,32 +277,24 @@ def walk_sides(
     is infinite one more than the number of rows whose outputs are finished.
     """
     cdef Rows rows = rows_of(X)
-    cdef Graph graph, by_tile
-    cdef Sides sides
+    cdef Lent lent
+    cdef Graph by_tile
+    cdef Sides* sides = &lent.sides
     cdef Py_ssize_t n = rows.n, n_nodes = feature.shape[0]
-    cdef const int32_t[::1] column, above, coded, reads
-    cdef const uint64_t[:, ::1] member
+    cdef const int32_t[::1] above, coded, reads
     cdef const uint8_t[:, ::1] table
     cdef double* work = NULL
     cdef double* counts = NULL if count is None or stop <= start else &count[0]
     cdef Py_ssize_t bad
-    graph.projections, graph.separators, graph.n_nodes = NULL, NULL, n_nodes
-    read_votes(&graph, several, vote, n, score.shape[0])
-    if (not 0 <= start <= stop <= n or missing.shape[0] != n_nodes
+    read_graph(&lent, rows.d, feature, threshold, next_, vote, missing, sets, None, None)
+    read_votes(&lent.graph, several, vote, n, score.shape[0])
+    if (not 0 <= start <= stop <= n
             or (several is not None and count is not None) or (count is not None and count.shape[0] != n)):
         raise ValueError("walk_sides: arrays of different sizes")
     if stop <= start:
         return 0
-    graph.bias = bias
-    if n_nodes:
-        graph.feature, graph.threshold = &feature[0], &threshold[0]
-        graph.next, graph.vote, sides.missing = &next_[0, 0], &vote[0, 0], &missing[0]
-    sides.n_columns, sides.n_above, sides.n_coded = rows.d, 0, 0
-    if sets is not None:
-        column, member = sets
-        sides.column = &column[0] if column.shape[0] else NULL
-        sides.member = &member[0, 0] if column.shape[0] else NULL
-    by_tile = graph
+    lent.graph.bias = bias
+    by_tile = lent.graph
     if made is not None:
         above, coded, table, reads = made
         sides.n_above, sides.n_coded = above.shape[0], coded.shape[0]
@@ -382,7 +309,7 @@ def walk_sides(
         if n_nodes:
             by_tile.feature = &reads[0]
     with nogil:
-        bad = walk_rows_sides(&graph, &by_tile, &sides, &rows, start, stop, work, &score[0], counts)
+        bad = walk_rows_sides(&lent.graph, &by_tile, sides, &rows, start, stop, work, &score[0], counts)
     return bad
 
 
@@ -445,19 +372,11 @@ cdef inline void go_on(
     const Graph* graph, const Sides* sides, const Rows* X, Walker* one
 ) noexcept nogil:
     """Let a row take an exit of the node where it is."""
-    cdef Py_ssize_t j, taken, node = one.node
-    cdef const double* vote
-    if sides != NULL:
-        taken = side_of(graph, sides, X, one.row, node)
-    else:
-        taken = goes_right(compared(graph, X, one.row, node), graph.threshold[node])
-    taken += 2 * node
+    cdef Py_ssize_t taken = 2 * one.node + taken_by(graph, sides, X, one.row, one.node)
     if graph.n_votes == 1:
         one.out[0] += graph.vote[taken]
     else:
-        vote = graph.vote + taken * graph.n_votes
-        for j in range(graph.n_votes):
-            one.out[j] += vote[j]
+        add_votes(graph, taken, one.out)
     one.node = graph.next[taken]
     one.steps += 1
 
@@ -520,44 +439,21 @@ def leave_graph(
     joints before each node. Returns as `walk`.
     """
     cdef Rows rows = rows_of(X)
-    cdef Graph graph
-    cdef Sides sides
+    cdef Lent lent
     cdef Exits exits = exits_of(high, low, checked)
-    cdef Projections p
-    cdef Separators s
-    cdef const int32_t[::1] column
-    cdef const uint64_t[:, ::1] member
     cdef Py_ssize_t bad, n_nodes = feature.shape[0], n_votes = bias.shape[0]
-    memset(&graph, 0, sizeof(graph))
-    memset(&sides, 0, sizeof(sides))
+    read_graph(&lent, rows.d, feature, threshold, next_, vote, missing, sets, projections, separators)
     if (exits.n_joints != n_nodes or exits.n_values != n_votes or vote.shape[1] != 2 * n_votes
-            or threshold.shape[0] != n_nodes or next_.shape[0] != n_nodes or vote.shape[0] != n_nodes
             or passed.shape[0] != n_nodes or not 0 <= start <= stop <= rows.n
             or score.shape[0] < stop or score.shape[1] != n_votes or joint.shape[0] < stop
-            or cost.shape[0] < stop or (missing is not None and missing.shape[0] != n_nodes)):
+            or cost.shape[0] < stop):
         raise ValueError("leave_graph: arrays of different sizes")
     if stop <= start:
         return 0
-    graph.n_nodes, graph.n_votes, graph.biases = n_nodes, n_votes, &bias[0]
-    graph.feature, graph.threshold = &feature[0], &threshold[0]
-    graph.next, graph.vote = &next_[0, 0], &vote[0, 0]
-    if separators is not None:
-        step_of, first_column, first_edge, edge, value, of_missing = separators
-        s = separators_of(step_of, first_column, first_edge, edge, value, of_missing)
-        graph.separators = &s
-    if projections is not None:
-        first_term, index, coefficient, fill = projections
-        p = projections_of(first_term, index, coefficient, fill, rows.d)
-        graph.projections = &p
-    if missing is not None:
-        sides.missing, sides.n_columns = &missing[0], rows.d
-    if sets is not None:
-        column, member = sets
-        sides.column = &column[0] if column.shape[0] else NULL
-        sides.member = &member[0, 0] if column.shape[0] else NULL
+    lent.graph.n_votes, lent.graph.biases = n_votes, &bias[0]
     with nogil:
         bad = leave_rows(
-            &graph, NULL if missing is None else &sides, &exits, &passed[0], n_joints, &rows, start,
+            &lent.graph, NULL if missing is None else &lent.sides, &exits, &passed[0], n_joints, &rows, start,
             stop, &score[0, 0], &joint[0], &cost[0],
         )
     return bad
