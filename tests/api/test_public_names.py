@@ -74,5 +74,5 @@ def test_type_checkers_see_the_names_that_load_on_first_use():
         for part in node.names
     }
     homes = {(name, f"pboost.{home}") for name, home in pb._HOMES.items()}
-    modules = {("generic_greedy", "pboost.growth"), ("shards", "pboost.ensembles")}
+    modules = {("generic_greedy", "pboost.growth")}
     assert seen == homes | modules | {(name, "pboost") for name in pb._MODULES}

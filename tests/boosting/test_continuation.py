@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -102,20 +101,6 @@ def test_loaded_models_and_prefixes_go_on(tmp_path):
     again = pb.load(tmp_path / "model.npz")
     assert_same_bits(pb.continue_fit(again, X, y, nodes=3), pb.fit_boosted_tree(X, y, nodes=18))
     assert [more["nodes"] for more in again.settings["continued"]] == [8]
-
-
-def test_settings_of_older_versions_are_understood():
-    """They stay as they are; what is grown takes its options by the names of today."""
-    X, y, _ = noisy(4)
-    weak = pb.weak.stump(min_leaf=9)
-    model = pb.fit_boosted_tree(X, y, nodes=5, weak=weak)
-    settings = {**model.settings["weak"]}
-    settings["min_count"] = settings.pop("min_leaf")
-    old = replace(model, settings={**model.settings, "weak": settings})
-    longer = pb.continue_fit(old, X, y, nodes=4)
-    assert_same_bits(longer, pb.fit_boosted_tree(X, y, nodes=9, weak=weak))
-    assert longer.settings["weak"]["min_count"] == 9
-    assert longer.settings["continued"][0]["weak"]["min_leaf"] == 9
 
 
 def test_a_model_without_error_stays():

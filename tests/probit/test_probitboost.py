@@ -391,7 +391,7 @@ def test_bad_options(options, error, message):
 
 def test_bad_data():
     X, y, _ = problem()
-    with pytest.raises(ValueError, match=r"got 3: .*fit_probitboost, X, y.*fit_probit_tree"):
+    with pytest.raises(ValueError, match=r"got 3: .*fit_one_vs_rest\(pb.fit_probitboost, X, y\)"):
         pb.fit_probitboost(X, np.arange(80) % 3)
     with pytest.raises(ValueError, match="got only"):
         pb.fit_probitboost(X, np.ones(80))

@@ -240,20 +240,15 @@ def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     assert len(pb.continue_fit(still, X, y, steps=2)) == 5
 
 
-def test_models_of_older_files_go_on_with_their_seed():
-    """Their settings have no state, and other names."""
+def test_models_without_a_state_are_continued_with_their_seed():
     X, y, _ = problem(12)
     forest = pb.fit_forest(X, y > 0, members=3, rng=7, bag=100)
     settings = {name: value for name, value in forest.settings.items() if name != "rng"}
-    old = replace(forest, settings={**settings, "size": settings.pop("bag")})
-    with pytest.raises(ValueError, match="does not keep it"):
+    old = replace(forest, settings=settings)
+    with pytest.raises(ValueError, match="only keeps generators that are PCG64"):
         pb.continue_fit(old, X, y > 0, members=2)
     longer = pb.continue_fit(old, X, y > 0, members=2, rng=7)
     assert longer.settings == pb.fit_forest(X, y > 0, members=5, rng=7, bag=100).settings
-    model = pb.fit_stagewise(X, y, loss="squared", steps=3)
-    settings = {**model.settings, "subsample": 1.0}
-    del settings["bag"]
-    assert len(pb.continue_fit(replace(model, settings=settings), X, y, steps=2)) == 5
 
 
 # What is refused
