@@ -1,6 +1,9 @@
+from enum import IntEnum
 from typing import Any
 
 from numpy.typing import NDArray
+
+Criterion: type[IntEnum]
 
 Array = NDArray[Any]
 Limits = tuple[int, int, int, int, int, int, int]

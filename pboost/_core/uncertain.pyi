@@ -63,9 +63,6 @@ def probabilities(
     stop: int,
     above: Array,
 ) -> None: ...
-
-Array = NDArray[Any]
-
 def draw(
     above: Array,
     rows: Array,
