@@ -65,6 +65,6 @@ def test_kernels_are_of_the_limited_api():
         for path in folder.iterdir()
         if path.name.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES))
     ]
-    assert len(kernels) > 30
+    assert len(kernels) > 10
     tagged = [path.name for path in kernels if sysconfig.get_config_var("SOABI") in path.name]
     assert tagged == []

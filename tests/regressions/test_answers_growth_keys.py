@@ -63,7 +63,7 @@ def test_a_decrease_within_rounding_is_none():
 
 def test_one_function_for_all_growths_in_python():
     for module in (best_first, nested_growth):
-        assert module.rounded is rounded_key
+        assert module.rounded_key is rounded_key
     assert best_first.decrease is decrease
 
 
