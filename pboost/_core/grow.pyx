@@ -631,7 +631,7 @@ cdef inline void add_moments(
     cdef Py_ssize_t i
     cdef int64_t* cell
     for i in range(n):
-        cell = cells + code[rows[i]] * 3
+        cell = cells + <Py_ssize_t>code[rows[i]] * 3
         cell[0] += mass[2 * i]
         cell[1] += mass[2 * i + 1]
         cell[2] += 1
