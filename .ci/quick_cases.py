@@ -26,7 +26,7 @@ def pytest_sessionstart():
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
-    """Keep the processor time of a slow case, with that of its processes which have ended."""
+    """Record the CPU time of a slow case, child processes included."""
     before = sum(os.times()[:4])
     try:
         return (yield)
@@ -46,7 +46,7 @@ def pytest_sessionfinish(session, exitstatus):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Take over what a process has found that has come to its end."""
+    """Add the slow cases that a finished worker process has recorded."""
     slow.update(getattr(node, "workeroutput", {}).get("slow_cases", {}))
 
 

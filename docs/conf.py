@@ -91,8 +91,8 @@ numpydoc_show_class_members = False
 # Examples import what they need, so that each can be copied as it stands.
 doctest_test_doctest_blocks = "default"
 
-# Scripts of examples/gallery in the order of the page. Each is run, or with the tag `fast` those of
-# FAST are; an exception ends the build.
+# Scripts of examples/gallery in the order of the page. Each is run (with the tag `fast`, only those
+# in FAST); an exception ends the build.
 GALLERY = [
     "comparison_budget.py",
     "leave_early.py",

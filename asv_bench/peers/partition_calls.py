@@ -2,7 +2,7 @@
 
     python -m asv_bench.peers.partition_calls [--rows 2e5] [--parts 2]
 
-Partitions are in this process, so that the time is that of a loop over them. Bytes are those of
+All partitions are in this process, so no time is spent on a network. Bytes are those of
 the pickles that would be sent: of what is new in each question, and of the answers of all
 partitions together. Memory is the largest that the process of the fit has had beyond the
 partitions, by tracemalloc.
@@ -54,7 +54,7 @@ class Counted(Serial):
     calls = sent = answered = seen = 0
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Return what a method of every shard returns."""
+        """Call the method `what` of every shard and return the answers."""
         return self._noted((what, arguments), super().ask(what, *arguments))
 
     def masses(self, cuts: Any) -> list[Any]:

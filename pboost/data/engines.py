@@ -47,7 +47,7 @@ class Engine(Protocol):
         """End what answers for rows."""
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Return what a method of every shard returns."""
+        """Call the method `what` of every shard and return the answers."""
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
         """Return what `masses` returns, of every shard."""
@@ -65,7 +65,7 @@ class Serial:
         self._shards = ()
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Return what a method of every shard returns."""
+        """Call the method `what` of every shard and return the answers."""
         return [getattr(shard, what)(*arguments) for shard in self._shards]
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:

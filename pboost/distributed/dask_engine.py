@@ -276,7 +276,7 @@ class DaskEngine:
         self._actors, self._given = {}, {}
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Return what a method of every shard returns, in the order of the partitions.
+        """Call the method `what` of every shard; return the answers in the order of the partitions.
 
         Raises
         ------
