@@ -6,7 +6,7 @@ rows that the tree has not seen, `add_others`. Nothing depends on the order of r
 """
 from libc.math cimport fabs, isfinite, rint
 
-from pboost._core._address cimport address
+from pboost._core._address cimport to_read, to_write
 from pboost._core._boost_best cimport begin_best, end_best, split_best
 from pboost._core._boost_columns cimport take_for_node
 from pboost._core._boost_count cimport (
@@ -24,7 +24,7 @@ from pboost._core._boost_leaf cimport (
 )
 from pboost._core._boost_levels cimport spread_of, squares_in
 from pboost._core._boost_pooled cimport Level, begin_levels, find_pooled, find_shared, split_level
-from pboost._core._boost_read cimport read_round, read_rows, residual_of
+from pboost._core._boost_read cimport read_loss, read_round, read_rows, residual_of
 from pboost._core._boost_round cimport (
     LANES, ROOM, WORDS, Node, Open, Passes, Round, Stack, State, add_to, is_pure, pboost_choose_passes,
     read_bin,
@@ -92,8 +92,8 @@ def slopes(arrays):
     cdef double[2] ignored
     cdef Slopes all
     all.rows, all.passes, all.in_hand = &rows, &loss_passes, 0
-    all.gradient = <double*>address(arrays.packed)
-    all.curvature = <double*>address(arrays.spare_packed)
+    all.gradient = <double*>to_write(arrays.packed, sizeof(double))
+    all.curvature = <double*>to_write(arrays.spare_packed, sizeof(double))
     all.far = no_far(&rows)
     all.found[0] = all.found[1] = all.found[2] = 0.0
     with nogil:
@@ -107,7 +107,7 @@ def slopes(arrays):
 def is_uneven(arrays, double steepest):
     """Return whether fewer than one in a hundred of the gradients that are not 0 has 1/4096 of the size
     of the largest: to the others a word leaves six bits or fewer."""
-    cdef const double* gradient = <const double*>address(arrays.packed)
+    cdef const double* gradient = <const double*>to_read(arrays.packed, sizeof(double))
     cdef const double* residual = residual_of(arrays)
     cdef Rows rows = read_rows(arrays)
     cdef const double* weight = rows.weight if residual != NULL or rows.are_copies else NULL
@@ -203,7 +203,7 @@ def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset,
     if (len(nodes) != n or children.shape[0] != n or children.shape[1] != 2 or place.shape[0] < 2 * n
             or (has_sets and (subset.shape[0] != n or subset.shape[1] != WORDS))):
         raise ValueError("list_nodes: arrays of different sizes")
-    cdef Node* out = <Node*>address(nodes)
+    cdef Node* out = <Node*>to_write(nodes, sizeof(Node))
     with nogil:
         list_preorder(&r, out, &children[0, 0], &subset[0, 0] if has_sets else NULL, &place[0])
 
@@ -361,8 +361,8 @@ def solve_leaves(arrays, nodes, double l2, double most, double rate, double unit
     cdef Leaves all
     if residual != NULL:
         rows.loss, rows.y, rows.f = SHARES, residual, residual
-    all.r, all.rows, all.node, all.n, all.next = &r, &rows, <Node*>address(nodes), len(nodes), 0
-    all.weight = <double*>address(arrays.leaf_weight) if rows.weight != NULL else NULL
+    all.r, all.rows, all.node, all.n, all.next = &r, &rows, <Node*>to_write(nodes, sizeof(Node)), len(nodes), 0
+    all.weight = <double*>to_write(arrays.leaf_weight, sizeof(double)) if rows.weight != NULL else NULL
     all.l2, all.most, all.rate, all.unit, all.solved = l2, most, rate, unit, solved
     with nogil:
         if r.team != NULL:
@@ -423,8 +423,8 @@ def add_leaves(arrays, nodes):
     """Add what the leaves of a tree in preorder add to the decision values of its rows."""
     cdef Round r = read_round(arrays, &passes)
     cdef Added all
-    all.r, all.node, all.n = &r, <const Node*>address(nodes), len(nodes)
-    all.f = <double*>address(arrays.f)
+    all.r, all.node, all.n = &r, <const Node*>to_read(nodes, sizeof(Node)), len(nodes)
+    all.f = <double*>to_write(arrays.f, sizeof(double))
     with nogil:
         run_ranges(r.team, 0, r.n, r.share, add_part, &all)
 
@@ -438,8 +438,8 @@ def add_others(
     cdef Added all
     if n == 0:
         return
-    all.r, all.node, all.n = &r, <const Node*>address(nodes), len(nodes)
-    all.f, all.children, all.others = <double*>address(arrays.f), &children[0, 0], &rows[0]
+    all.r, all.node, all.n = &r, <const Node*>to_read(nodes, sizeof(Node)), len(nodes)
+    all.f, all.children, all.others = <double*>to_write(arrays.f, sizeof(double)), &children[0, 0], &rows[0]
     all.words = &subset[0, 0] if subset.shape[0] else NULL
     with nogil:
         run_ranges(r.team, 0, n, r.share, add_others_part, &all)
@@ -451,7 +451,7 @@ def newton_leaves(
 ):
     """As `solve_leaves` without `solved`, given the weighted derivatives of all rows, or of copies."""
     cdef Round r = read_round(arrays, &passes)
-    cdef Node* node = <Node*>address(nodes)
+    cdef Node* node = <Node*>to_write(nodes, sizeof(Node))
     cdef const int32_t* rows
     cdef Py_ssize_t n_nodes = len(nodes), e, n
     cdef double slope, bend
@@ -492,7 +492,7 @@ def sum_bound(const double[::1] values, copies=None):
     cdef Py_ssize_t i
     cdef const double* k = NULL
     if copies is not None:
-        k = <const double*>address(copies)
+        k = <const double*>to_read(copies, sizeof(double))
     with nogil:
         for i in range(values.shape[0]):
             if values[i] > 0.0:
@@ -512,7 +512,7 @@ def scaled_sum(const double[::1] values, double scale, copies=None):
     cdef Py_ssize_t i
     cdef const double* k = NULL
     if copies is not None:
-        k = <const double*>address(copies)
+        k = <const double*>to_read(copies, sizeof(double))
     with nogil:
         for i in range(values.shape[0]):
             total += rint(values[i] * scale) * (1.0 if k == NULL else k[i])
@@ -555,7 +555,7 @@ def farthest(arrays):
 
 def loss_scale(arrays, double u, double y, double size):
     """Return in what the losses of rows with these bounds are counted, and the greatest loss."""
-    cdef Rows rows = read_rows(arrays)
+    cdef Rows rows = read_loss(arrays)
     cdef Py_ssize_t n_copies = arrays.n_copies
     cdef double[2] ignored
     cdef double most
@@ -705,7 +705,7 @@ def look_at(
 
 cdef double* leaf_weights(arrays, const Rows* rows) except? NULL:
     """The place for weights of leaves; NULL where all are 1."""
-    return NULL if rows.weight == NULL else <double*>address(arrays.leaf_weight)
+    return NULL if rows.weight == NULL else <double*>to_write(arrays.leaf_weight, sizeof(double))
 
 
 def gather(arrays, const int64_t[:, ::1] spans, double[:, ::1] found):
@@ -773,8 +773,8 @@ def add(arrays, double[::1] f, const int64_t[:, ::1] spans, const double[::1] va
 
 def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, bint solved):
     """Choose the first looks at leaves. IN/OUT steps (n,), of which bounds, weights and copies are set."""
-    cdef Rows rows = read_rows(arrays)
-    cdef Step* step = <Step*>address(steps)
+    cdef Rows rows = read_loss(arrays)
+    cdef Step* step = <Step*>to_write(steps, sizeof(Step))
     cdef Far far
     cdef Py_ssize_t i
     if len(steps) != guess.shape[0]:
@@ -788,8 +788,8 @@ def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, 
 def take_looks(arrays, steps, const double[:, ::1] found, uint8_t[::1] is_open):
     """Take in sums of slopes and curvatures, (n, 2), of the leaves that are open. IN/OUT steps (n,),
     is_open (n,): at which another look is wanted."""
-    cdef Rows rows = read_rows(arrays)
-    cdef Step* step = <Step*>address(steps)
+    cdef Rows rows = read_loss(arrays)
+    cdef Step* step = <Step*>to_write(steps, sizeof(Step))
     cdef Py_ssize_t i
     if not len(steps) == found.shape[0] == is_open.shape[0] or found.shape[1] != 2:
         raise ValueError("take_looks: arrays of different sizes")

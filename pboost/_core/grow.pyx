@@ -21,7 +21,7 @@ their parent is split.
 from libc.math cimport INFINITY, exp, rint
 from libc.string cimport memset
 
-from pboost._core._address cimport address
+from pboost._core._address cimport to_read, to_write
 from pboost._core._draw cimport draw_columns
 from pboost._core._grower cimport (
     ALL_LEAVES, BEST_FIRST, BREADTH_FIRST, CHOOSE, DEPTH_FIRST, DONE, KNOWN, LARGEST_BOUND,
@@ -68,45 +68,45 @@ def work_size(Py_ssize_t n_classes):
 cdef Tree read_tree(arrays) except *:
     cdef Tree t
     limits, rule = arrays.limits, arrays.rule
-    t.order = <int32_t*>address(arrays.order)
-    t.codes = <const uint8_t*>address(arrays.codes)
-    t.rows = <int32_t*>address(arrays.rows)
-    t.n_bins = <const int32_t*>address(arrays.n_bins)
+    t.order = <int32_t*>to_write(arrays.order, sizeof(int32_t))
+    t.codes = <const uint8_t*>to_read(arrays.codes, sizeof(uint8_t))
+    t.rows = <int32_t*>to_write(arrays.rows, sizeof(int32_t))
+    t.n_bins = <const int32_t*>to_read(arrays.n_bins, sizeof(int32_t))
     t.ranked = arrays.ranks is not None
     if t.ranked:
-        t.rank = <const int32_t*>address(arrays.ranks)
-        t.ranked_row = <const int32_t*>address(arrays.ranked_row)
+        t.rank = <const int32_t*>to_read(arrays.ranks, sizeof(int32_t))
+        t.ranked_row = <const int32_t*>to_read(arrays.ranked_row, sizeof(int32_t))
         t.n_ranked, t.n_work = arrays.ranks.shape[1], work_size(arrays.n_classes)
     t.special = NULL
     if arrays.special is not None:
-        t.special = <const uint8_t*>address(arrays.special)
-    t.subset = <uint64_t*>address(arrays.subset)
-    t.weight = <const double*>address(arrays.weight)
-    t.y = <const double*>address(arrays.y)
-    t.label = <const int32_t*>address(arrays.label)
-    t.fixed = <int64_t*>address(arrays.fixed)
-    t.moment = <Moment*>address(arrays.moment)
-    t.side = <uint8_t*>address(arrays.side)
+        t.special = <const uint8_t*>to_read(arrays.special, sizeof(uint8_t))
+    t.subset = <uint64_t*>to_write(arrays.subset, sizeof(uint64_t))
+    t.weight = <const double*>to_read(arrays.weight, sizeof(double))
+    t.y = <const double*>to_read(arrays.y, sizeof(double))
+    t.label = <const int32_t*>to_read(arrays.label, sizeof(int32_t))
+    t.fixed = <int64_t*>to_write(arrays.fixed, sizeof(int64_t))
+    t.moment = <Moment*>to_write(arrays.moment, sizeof(int64_t))  # two of each row
+    t.side = <uint8_t*>to_write(arrays.side, sizeof(uint8_t))
     t.cells, t.ahead_of = NULL, NULL
     if arrays.ahead is not None:
         read_ahead(&t, arrays)
-    t.spare = <int32_t*>address(arrays.spare)
-    t.work = <int64_t*>address(arrays.work)
-    t.packed = <int64_t*>address(arrays.packed)
-    t.best = <double*>address(arrays.best)
-    t.picked = <int32_t*>address(arrays.picked)
+    t.spare = <int32_t*>to_write(arrays.spare, sizeof(int32_t))
+    t.work = <int64_t*>to_write(arrays.work, sizeof(int64_t))
+    t.packed = <int64_t*>to_write(arrays.packed, sizeof(int64_t))
+    t.best = <double*>to_write(arrays.best, sizeof(double))
+    t.picked = <int32_t*>to_write(arrays.picked, sizeof(int32_t))
     t.item, t.n_items = NULL, 0
     if limits.prices is not None:
-        t.item = <const int32_t*>address(limits.prices.item)
-        t.price = <const double*>address(limits.prices.price)
-        t.to_pay, t.n_items = <double*>address(arrays.to_pay), len(arrays.to_pay)
+        t.item = <const int32_t*>to_read(limits.prices.item, sizeof(int32_t))
+        t.price = <const double*>to_read(limits.prices.price, sizeof(double))
+        t.to_pay, t.n_items = <double*>to_write(arrays.to_pay, sizeof(double)), len(arrays.to_pay)
         t.comparison_price = limits.prices.comparison
-    t.node = <Node*>address(arrays.node)
-    t.mass = <int64_t*>address(arrays.mass)
-    t.vote = <Vote*>address(arrays.vote)
-    t.open = <int32_t*>address(arrays.open)
-    t.counter = <Counter*>address(arrays.counter)
-    t.certificate = <double*>address(arrays.certificate)
+    t.node = <Node*>to_write(arrays.node, sizeof(Node))
+    t.mass = <int64_t*>to_write(arrays.mass, sizeof(int64_t))
+    t.vote = <Vote*>to_write(arrays.vote, sizeof(Vote))
+    t.open = <int32_t*>to_write(arrays.open, sizeof(int32_t))
+    t.counter = <Counter*>to_write(arrays.counter, sizeof(Counter))
+    t.certificate = <double*>to_write(arrays.certificate, sizeof(double))
     t.n, t.d, t.n_columns = len(arrays.spare), len(arrays.best), arrays.codes.shape[1]
     t.n_negative, t.n_classes, t.exact = arrays.n_negative, arrays.n_classes, arrays.exact
     t.squares, t.boosted = t.n_classes == 0, rule is not None
@@ -121,14 +121,14 @@ cdef Tree read_tree(arrays) except *:
 
 cdef int read_ahead(Tree* t, arrays) except -1:
     ahead = arrays.ahead
-    t.ahead_of = <int32_t*>address(arrays.ahead_of)
-    t.ahead = <const Node*>address(ahead.node)
-    t.ahead_mass = <const int64_t*>address(ahead.mass)
-    t.ahead_below = <const int64_t*>address(ahead.below)
-    t.ahead_subset = <const uint64_t*>address(ahead.subset)
-    t.ahead_state = <const uint8_t*>address(ahead.state)
-    t.ahead_stored = <const int64_t*>address(ahead.stored)
-    t.ahead_number = <int32_t*>address(ahead.number)
+    t.ahead_of = <int32_t*>to_write(arrays.ahead_of, sizeof(int32_t))
+    t.ahead = <const Node*>to_read(ahead.node, sizeof(Node))
+    t.ahead_mass = <const int64_t*>to_read(ahead.mass, sizeof(int64_t))
+    t.ahead_below = <const int64_t*>to_read(ahead.below, sizeof(int64_t))
+    t.ahead_subset = <const uint64_t*>to_read(ahead.subset, sizeof(uint64_t))
+    t.ahead_state = <const uint8_t*>to_read(ahead.state, sizeof(uint8_t))
+    t.ahead_stored = <const int64_t*>to_read(ahead.stored, sizeof(int64_t))
+    t.ahead_number = <int32_t*>to_write(ahead.number, sizeof(int32_t))
     return 0
 
 
@@ -513,7 +513,7 @@ def split_ahead(
     kept.node = -1
     for i in range(nodes.shape[0]):
         e, t.side = nodes[i], &side[i, 0]
-        t.cells, t.n_codes = <const int64_t*>address(cells[i]), cells[i].shape[1]
+        t.cells, t.n_codes = <const int64_t*>to_read(cells[i], sizeof(int64_t)), cells[i].shape[1]
         with nogil:
             t.counter.picked = draw_columns(&t, e, numbers[i])
             search_columns(&t, e, 0, t.counter.picked, INFINITY, t.work, NULL)
@@ -535,8 +535,8 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
     (n,) of `Node`: those listed; place (n,): which node each is; children (n, 2), -1 in leaves.
     Returns the number of nodes listed.
     """
-    cdef const Node* nodes = <const Node*>address(array)
-    cdef Node* out = <Node*>address(found)
+    cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
+    cdef Node* out = <Node*>to_write(found, sizeof(Node))
     cdef bint numbers_rows = rows.shape[0] > 0
     # Second children wait at the ends of `place`, and of `children` with their parent.
     cdef Py_ssize_t n = len(array), i = 0, first = n
@@ -574,8 +574,8 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
 cdef Tree nodes_of(arrays) except *:
     """What is read and written of a regression."""
     cdef Tree t
-    t.node = <Node*>address(arrays.node)
-    t.mass = <int64_t*>address(arrays.mass)
+    t.node = <Node*>to_write(arrays.node, sizeof(Node))
+    t.mass = <int64_t*>to_write(arrays.mass, sizeof(int64_t))
     t.whole, t.squares = arrays.whole, True
     return t
 

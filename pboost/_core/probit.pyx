@@ -5,7 +5,7 @@ from libc.math cimport INFINITY, exp, fabs, fmax, fmin, isfinite, ldexp
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from pboost._core._address cimport address
+from pboost._core._address cimport to_read, to_write
 from pboost._core._grower cimport Node
 from pboost._core._probit_leaf cimport (
     Ends, Leaf, Scale, Sums, allocate, centre_column, choose_class, load_rows, load_weights,
@@ -666,7 +666,7 @@ def keep_splits(
     IN mass (n, J): class masses; INOUT array (n,) of `Node`: `child` is -1 where a split is undone;
     WORK state (n, N_STATES_OF_NODE), stack (n + 1,).
     """
-    cdef Node* nodes = <Node*>address(array)
+    cdef Node* nodes = <Node*>to_write(array, sizeof(Node))
     cdef Py_ssize_t e, j, n_nodes = len(array)
     cdef int64_t total, most
     if state.shape[0] < n_nodes or state.shape[1] != N_STATES or stack.shape[0] < n_nodes + 1:
@@ -693,7 +693,7 @@ def list_rows(
     same rows, increasing. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each
     leaf; starts (leaves + 1,): where those of each leaf begin. Returns the number of leaves.
     """
-    cdef const Node* nodes = <const Node*>address(array)
+    cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Py_ssize_t i, j, n_nodes = len(array), n = ascending.shape[0], leaves = 0, at = 0
     cdef int32_t row
     cdef const int32_t* segment

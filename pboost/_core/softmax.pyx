@@ -4,7 +4,7 @@ from libc.math cimport fabs, floor, rint
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
-from pboost._core._address cimport address
+from pboost._core._address cimport to_read, to_write
 from pboost._core._boost_count cimport word
 from pboost._core._boost_leaf cimport OF_CURVATURE, OF_GRADIENT, power_below
 from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, add_to, pboost_choose_passes
@@ -83,7 +83,7 @@ def shares(
         raise ValueError("shares: arrays of different sizes")
     all.scores, all.label, all.weight, all.are_copies = &scores[0, 0], &label[0], NULL, are_copies
     if weight is not None:
-        all.weight = <const double*>address(weight)
+        all.weight = <const double*>to_read(weight, sizeof(double))
     all.n, all.n_classes, all.per_limit = n, n_classes, per_limit
     all.residual, all.loss = &residual[0, 0], &loss[0]
     all.steepest, all.most, all.next = &steepest[0, 0], &most[0, 0], 0
@@ -156,7 +156,7 @@ def count_roots(
         raise ValueError("count_roots: arrays of different sizes")
     all.weight = NULL
     if weight is not None:
-        all.weight = <const double*>address(weight)
+        all.weight = <const double*>to_read(weight, sizeof(double))
     for k in range(n_classes):
         all.scale[2 * k] = power_below(steepest[k], OF_GRADIENT)
         all.scale[2 * k + 1] = power_below(most[k], OF_CURVATURE)
@@ -246,8 +246,9 @@ cdef struct Words:
 
 cdef Words read_words(arrays) except *:
     cdef Words words
-    words.word = in_line(<int64_t*>address(arrays.words))
-    words.of, words.unit = <const int32_t*>address(arrays.word_of), <const double*>address(arrays.word_unit)
+    words.word = in_line(<int64_t*>to_write(arrays.words, sizeof(int64_t)))
+    words.of = <const int32_t*>to_read(arrays.word_of, sizeof(int32_t))
+    words.unit = <const double*>to_read(arrays.word_unit, sizeof(double))
     words.n, words.n_columns = arrays.codes.shape[1], len(arrays.word_of)
     return words
 
@@ -275,7 +276,7 @@ def pack(arrays, const double[:, ::1] scale, Py_ssize_t start, Py_ssize_t stop):
     if scale.shape[0] != residual.shape[0] or scale.shape[1] != 2 or not 0 <= start <= stop <= words.n:
         raise ValueError("pack: arrays of different sizes")
     if arrays.weight is not None:
-        w = <const double*>address(arrays.weight)
+        w = <const double*>to_read(arrays.weight, sizeof(double))
     with nogil:
         i = start
         while i < stop:
@@ -342,10 +343,11 @@ cdef struct Columns:
 
 cdef Columns read_columns(arrays, Py_ssize_t size, Py_ssize_t first, Py_ssize_t last) except *:
     cdef Columns columns
-    columns.codes, columns.special = <const uint8_t*>address(arrays.codes), NULL
+    columns.codes, columns.special = <const uint8_t*>to_read(arrays.codes, sizeof(uint8_t)), NULL
     if arrays.special is not None:
-        columns.special = <const uint8_t*>address(arrays.special)
-    columns.n_bins, columns.place = <const int32_t*>address(arrays.n_bins), <const int64_t*>address(arrays.place)
+        columns.special = <const uint8_t*>to_read(arrays.special, sizeof(uint8_t))
+    columns.n_bins = <const int32_t*>to_read(arrays.n_bins, sizeof(int32_t))
+    columns.place = <const int64_t*>to_read(arrays.place, sizeof(int64_t))
     columns.n, columns.n_sums = arrays.codes.shape[1], arrays.n_sums
     if not 0 <= first <= last <= arrays.codes.shape[0] or size < columns.place[last]:
         raise ValueError("read_columns: arrays of different sizes")
@@ -368,7 +370,7 @@ def count(
     they stand, where the list is that. VECTOR_WORK work."""
     cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
     cdef Words words = read_words(arrays)
-    cdef const int32_t* rows = <const int32_t*>address(arrays.rows)
+    cdef const int32_t* rows = <const int32_t*>to_read(arrays.rows, sizeof(int32_t))
     cdef bint is_all = arrays.is_all
     cdef Py_ssize_t at_once = arrays.block, block, n_blocks = (words.n_columns + WIDTH - 1) // WIDTH
     if work.shape[0] < VECTOR_WORK or not 0 <= start <= stop <= words.n or not 1 <= at_once <= BLOCK:
@@ -617,10 +619,10 @@ def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut,
     """Part the rows at places start..stop-1 of the list, those above a cut behind: by the last code below,
     or, where it is -1, by `table` (256,), 1 for codes above. Returns how many are below."""
     cdef Py_ssize_t n = arrays.codes.shape[1], below
-    cdef int32_t* rows = <int32_t*>address(arrays.rows)
-    cdef int32_t* spare = <int32_t*>address(arrays.spare)
-    cdef int64_t* no_words = <int64_t*>address(arrays.one.spare_packed)
-    cdef const uint8_t* codes = <const uint8_t*>address(arrays.codes)
+    cdef int32_t* rows = <int32_t*>to_write(arrays.rows, sizeof(int32_t))
+    cdef int32_t* spare = <int32_t*>to_write(arrays.spare, sizeof(int32_t))
+    cdef int64_t* no_words = <int64_t*>to_write(arrays.one.spare_packed, sizeof(int64_t))
+    cdef const uint8_t* codes = <const uint8_t*>to_read(arrays.codes, sizeof(uint8_t))
     cdef const uint8_t* of_set = NULL
     if not 0 <= start <= stop <= n or not 0 <= feature < arrays.codes.shape[0] or table.shape[0] != MAX_BINS:
         raise ValueError("part: arrays of different sizes")
@@ -642,7 +644,7 @@ def add(
 
     IN leaf (k, 2): the places where the rows of each begin and end in the list; value (k, J).
     """
-    cdef const int32_t* rows = <const int32_t*>address(arrays.rows)
+    cdef const int32_t* rows = <const int32_t*>to_read(arrays.rows, sizeof(int32_t))
     cdef Py_ssize_t e, k
     if (leaf.shape[1] != 2 or value.shape[0] != leaf.shape[0] or value.shape[1] != scores.shape[0]
             or not 0 <= first <= last <= scores.shape[0]):

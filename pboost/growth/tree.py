@@ -104,7 +104,8 @@ class TreeArrays:
         self.data, self.limits, self.rule, self.key = data, limits, rule, key
         self.exact, self.n_classes = exact, n_classes
         self.criterion = CODES[limits.criterion]
-        self.order = data.order  # partitioned in place: data belong to one fit
+        # Partitioned in place, so that of columns, whose arrays do not change, there is a copy.
+        self.order = data.order if data.order.flags.writeable else data.order.copy()
         self.codes, self.n_bins = data.columns.codes, data.columns.n_bins
         self.special = data.columns.special
         self.ranks, self.ranked_row = data.problem.ranks if exact else None, rows
