@@ -12,7 +12,7 @@ import pickle
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pboost.data.engines import RELEASE
+from pboost.distributed.engines import RELEASE
 from pboost.threads import MIN_CELLS, Workers
 from pboost.values import install_hint
 
