@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from pboost.budget.row_inquiry import AskError as AskError
     from pboost.budget.row_inquiry import Decision as Decision
     from pboost.budget.within import fit_within as fit_within
-    from pboost.data.bin_files import bin_files as bin_files
-    from pboost.data.binned_values import BinnedValues as BinnedValues
-    from pboost.data.column_folder import FolderError as FolderError
-    from pboost.data.column_folder import StoredColumns as StoredColumns
-    from pboost.data.column_folder import open_columns as open_columns
-    from pboost.data.columns import BinnedColumns as BinnedColumns
-    from pboost.data.columns import SortedColumns as SortedColumns
-    from pboost.data.encoding import OneHot as OneHot
-    from pboost.data.encoding import fit_one_hot as fit_one_hot
-    from pboost.data.encoding import one_hot as one_hot
-    from pboost.data.labels import balanced_weights as balanced_weights
-    from pboost.data.made_columns import bin_columns as bin_columns
-    from pboost.data.made_columns import sort_columns as sort_columns
+    from pboost.data.columns.columns import BinnedColumns as BinnedColumns
+    from pboost.data.columns.columns import BinnedValues as BinnedValues
+    from pboost.data.columns.columns import SortedColumns as SortedColumns
+    from pboost.data.columns.making import bin_columns as bin_columns
+    from pboost.data.columns.making import sort_columns as sort_columns
+    from pboost.data.on_disk.bin_files import bin_files as bin_files
+    from pboost.data.on_disk.column_folder import FolderError as FolderError
+    from pboost.data.on_disk.column_folder import StoredColumns as StoredColumns
+    from pboost.data.on_disk.column_folder import open_columns as open_columns
+    from pboost.data.read.encoding import OneHot as OneHot
+    from pboost.data.read.encoding import fit_one_hot as fit_one_hot
+    from pboost.data.read.encoding import one_hot as one_hot
+    from pboost.data.targets import balanced_weights as balanced_weights
     from pboost.distributed.partitions import partitions as partitions
     from pboost.ensembles.bagging import fit_bagging as fit_bagging
     from pboost.ensembles.continuation import continue_fit as continue_fit
@@ -158,13 +158,12 @@ _NAMES = {
     "budget.questions": "Question",
     "budget.row_inquiry": "Asked AskError Decision",
     "budget.within": "fit_within",
-    "data.bin_files": "bin_files",
-    "data.binned_values": "BinnedValues",
-    "data.column_folder": "FolderError StoredColumns open_columns",
-    "data.columns": "BinnedColumns SortedColumns",
-    "data.encoding": "OneHot fit_one_hot one_hot",
-    "data.labels": "balanced_weights",
-    "data.made_columns": "bin_columns sort_columns",
+    "data.columns.columns": "BinnedColumns BinnedValues SortedColumns",
+    "data.columns.making": "bin_columns sort_columns",
+    "data.on_disk.bin_files": "bin_files",
+    "data.on_disk.column_folder": "FolderError StoredColumns open_columns",
+    "data.read.encoding": "OneHot fit_one_hot one_hot",
+    "data.targets": "balanced_weights",
     "distributed.partitions": "partitions",
     "ensembles.bagging": "fit_bagging",
     "ensembles.continuation": "continue_fit",

@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 from pboost._core.voting import VoteRule
-from pboost.data.convert import is_frame
-from pboost.data.functions import Oracles
-from pboost.data.labels import SoftLabels
-from pboost.data.node_inputs import Inputs
-from pboost.data.projections import Projections, single_columns
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.inputs import Inputs, Subsets
+from pboost.data.node_inputs.sums import Projections, Separators, single_columns
+from pboost.data.read.convert import is_frame
 from pboost.data.row_source import RowSource
-from pboost.data.separators import Separators
-from pboost.data.subsets import Subsets
+from pboost.data.targets import SoftLabels
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.fit_state import FitState, check_state, fingerprints, keep, take

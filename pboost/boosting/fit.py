@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from pboost._core.voting import VoteRule
 from pboost.boosting.watch import Watch, values_read
-from pboost.data.binned_values import lacks_values
+from pboost.data.columns.columns import lacks_values
 from pboost.data.prices import PRICE_OPTIONS
 from pboost.data.row_source import RowSource
 from pboost.growth.label_trees import LabelTrees

@@ -13,11 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns import MAX_BINS, to_fixed_point
-from pboost.data.convert import Features
-from pboost.data.indicators import in_sums
-from pboost.data.node_inputs import GrownInputs
-from pboost.data.subsets import in_set
+from pboost.data.columns.columns import MAX_BINS, to_fixed_point
+from pboost.data.node_inputs.inputs import GrownInputs, in_set, in_sums
+from pboost.data.read.convert import Features
 from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import ValidationRows

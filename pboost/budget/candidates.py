@@ -17,8 +17,8 @@ from pboost.budget.choice import REACH, first_part
 from pboost.budget.compared import by_weight
 from pboost.budget.distill import distill, held_back
 from pboost.budget.mixture import with_forest
-from pboost.data.convert import Features
 from pboost.data.prices import Prices
+from pboost.data.read.convert import Features
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
 from pboost.models.trajectory import Trajectory, priced_trajectory, trajectory

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import as_classes, as_targets, as_weights
-from pboost.data.labels import SoftLabels, labels_of_rows
-from pboost.data.target_task import REGRESSION, task_of
+from pboost.data.read.check_xy import as_classes, as_targets, as_weights
+from pboost.data.targets import REGRESSION, SoftLabels, labels_of_rows, task_of
 from pboost.values import FloatArray
 
 Rows = NDArray[np.intp]

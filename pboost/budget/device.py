@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pboost.budget.candidates import Fits, Fitted, first, joints_of, path_of
-from pboost.data.convert import Features
+from pboost.data.read.convert import Features
 from pboost.export.c_file import c_size
 from pboost.models.trajectory import Trajectory
 from pboost.values import FloatArray

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.budget.synthetic import KINDS, synthetic_rows
-from pboost.data.check_xy import TASKS, as_features
-from pboost.data.convert import Features
+from pboost.data.read.check_xy import TASKS, as_features
+from pboost.data.read.convert import Features
+from pboost.data.read.table import Categorical
 from pboost.data.row_digest import digest_of_rows, merged
-from pboost.data.table import Categorical
 from pboost.models.base import Model, evaluation_cost, predict, predict_proba
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.stagewise import fit_stagewise

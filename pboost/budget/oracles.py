@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pboost.budget.answer_counts import AnswerCounts, AnswerLaw, law_of
 from pboost.budget.questions import Question, Session
 from pboost.budget.row_inquiry import BUDGET, Asked, AskError
-from pboost.data.criteria import IMPURITIES, class_criteria
+from pboost.data.targets import IMPURITIES, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, shown
 
 #: Decreases and differences of probabilities below this are rounding.

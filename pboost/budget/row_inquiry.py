@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import check_finite
-from pboost.data.convert import Features
 from pboost.data.prices import PRICE_OPTIONS, Prices, plain_groups, read_prices
-from pboost.data.table import column_label, positions
+from pboost.data.read.check_xy import check_finite
+from pboost.data.read.convert import Features
+from pboost.data.read.table import column_label, positions
 from pboost.models.base import Model, check_model
 from pboost.models.known_values import Inquiry, Known
 from pboost.models.new_rows import match_names

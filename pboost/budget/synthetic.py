@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import Features
+from pboost.data.read.convert import Features
 from pboost.values import Array, FloatArray
 
 #: Where a row has what it takes from another: from one of the nearest, or from any.

@@ -22,13 +22,13 @@ from pboost.budget.choice import FEW, Option, Promise, Tried, best, joined, opti
 from pboost.budget.compared import Data, read_data
 from pboost.budget.device import costly_path, fitted_in_bytes
 from pboost.budget.refit import fitted_within
-from pboost.data.binned_values import values_of
-from pboost.data.check_xy import as_features
-from pboost.data.convert import Features
+from pboost.data.columns.columns import values_of
 from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options, read_prices
+from pboost.data.read.check_xy import as_features
+from pboost.data.read.convert import Features
+from pboost.data.read.table import Categorical
 from pboost.data.row_source import OneTable, RowSource, rows_here
 from pboost.data.splits import any_folds, assign_folds
-from pboost.data.table import Categorical
 from pboost.models.base import Model
 from pboost.models.early_exit import EarlyExitModel
 from pboost.values import (

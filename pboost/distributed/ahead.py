@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import grow
-from pboost.data.columns import MAX_BINS
+from pboost.data.columns.columns import MAX_BINS
 from pboost.growth.tree import COUNTER, NODE, TreeArrays
 from pboost.models.sides import WORDS
 from pboost.values import FloatArray, IntArray

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import boost, softmax
-from pboost.data.binned_values import values_in_bins
-from pboost.data.columns import MAX_BINS, BinnedColumns
-from pboost.data.labels import least_rest
+from pboost.data.columns.columns import MAX_BINS, BinnedColumns, values_in_bins
+from pboost.data.targets import least_rest
 from pboost.data.training import Problem
 from pboost.distributed.tree_shards import Answer, TreeShard
 from pboost.growth.tree import CartLimits

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from pboost import threads
 from pboost._core import boost
-from pboost.data.columns import MAX_BINS
-from pboost.data.engines import Engine
+from pboost.data.columns.columns import MAX_BINS
 from pboost.data.training import Problem
+from pboost.distributed.engines import Engine
 from pboost.distributed.round_shards import (
     Added,
     Asked,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import check_finite
+from pboost.data.read.check_xy import check_finite
 from pboost.export.c_form import Walk
 from pboost.export.c_lower import part_of
 from pboost.export.c_numbers import (

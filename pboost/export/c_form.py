@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.indicators import Indicators
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
+from pboost.data.node_inputs.inputs import Indicators
+from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.values import FloatArray, IntArray
 
 

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.functions import Oracles
-from pboost.data.indicators import indicators_of
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
-from pboost.data.subsets import Subsets
-from pboost.data.table import column_label, first_unlike
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.inputs import Subsets, indicators_of
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.data.read.table import column_label, first_unlike
 from pboost.export.c_form import Affine, Exits, Maps, Members, Part, Tests, Walk
 from pboost.export.c_print import LINKS
 from pboost.models.base import Averaged

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.indicators import Indicators
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
+from pboost.data.node_inputs.inputs import Indicators
+from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.export.c_form import Affine, Exits, Maps, Members, Part, Tests, Walk
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
 from pboost.values import shown

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._version import __version__
-from pboost.data.convert import Features
-from pboost.data.node_inputs import ColumnNames
+from pboost.data.node_inputs.inputs import ColumnNames
+from pboost.data.read.convert import Features
 from pboost.export.c_form import Part, Walk, is_exact, walks
 from pboost.export.c_numbers import Fixed, Grid, sums_of
 from pboost.export.c_print import (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.subsets import LEVELS, WORDS
+from pboost.data.node_inputs.inputs import LEVELS, WORDS
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pboost.data.projections import Projections
+from pboost.data.node_inputs.sums import Projections
 from pboost.export.packages import needed
 from pboost.models.base import Model
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum

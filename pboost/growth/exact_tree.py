@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from pboost._core import grow
 from pboost._core.voting import VoteRule
-from pboost.data.columns import ROW_MASK, SortedColumns, midpoint
-from pboost.data.special_columns import LEVELS, has, is_heavier
-from pboost.data.subsets import Subsets
+from pboost.data.columns.columns import ROW_MASK, SortedColumns, midpoint
+from pboost.data.columns.prebuilt import LEVELS, has, is_heavier
+from pboost.data.node_inputs.inputs import Subsets
 from pboost.data.training import TrainingData
 from pboost.growth.step import SURE, StepRecord, TreeLimits, constant_vote, cost_after, sure
 from pboost.growth.tree import CartLimits, TreeArrays, thresholds_of

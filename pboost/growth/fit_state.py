@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pboost.data.check_xy import label_array
-from pboost.data.columns import BinnedColumns, SortedColumns
-from pboost.data.convert import Features
-from pboost.data.labels import SoftLabels
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.read.check_xy import label_array
+from pboost.data.read.codes import RowLabels
+from pboost.data.read.convert import Features
 from pboost.data.row_digest import hashes
-from pboost.data.row_labels import RowLabels
+from pboost.data.targets import SoftLabels
 from pboost.models.new_rows import columns_to_fit
 from pboost.values import shown
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from pboost._core import grow
 from pboost._core.voting import TIE, VoteRule, half_log_odds
-from pboost.data.columns import ROW_MASK
-from pboost.data.special_columns import LEVELS
+from pboost.data.columns.columns import ROW_MASK
+from pboost.data.columns.prebuilt import LEVELS
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import ALL_OPENED, NO_EXIT, BestFirst
 from pboost.growth.exact_tree import BoostedArrays

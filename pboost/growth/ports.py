@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pboost._core.voting import NO_VOTE, SplitStep, VoteRule, step_of
-from pboost.data.special_columns import is_heavier
+from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.step import FIXED_BITS, Edges, Growth, asked_at, fixed_scale
 from pboost.models.graph import DecisionGraph

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pboost._core.voting import VoteRule
-from pboost.data.special_columns import is_heavier
+from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst
 from pboost.growth.ports import Port, PortGrowth, Split

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.voting import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT

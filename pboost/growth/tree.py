@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from pboost import threads
 from pboost._core import grow
 from pboost._core.voting import VoteRule, scale_weights
-from pboost.data.columns import MOST_FLOAT
-from pboost.data.criteria import CODES, IMPURITIES
+from pboost.data.columns.columns import MOST_FLOAT
+from pboost.data.columns.prebuilt import LEVELS
 from pboost.data.prices import Prices
-from pboost.data.special_columns import LEVELS
+from pboost.data.targets import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import STOPPED, CartStep
 from pboost.models.sides import HALF, WORDS, heavier_child, own_sets

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import as_classes, as_weights, check_has_rows
-from pboost.data.labels import fitted, weight_of_copy
+from pboost.data.read.check_xy import as_classes, as_weights, check_has_rows
 from pboost.data.row_digest import digest
-from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import assign_folds
-from pboost.data.target_task import CLASSIFICATION, with_task
+from pboost.data.targets import CLASSIFICATION, fitted, weight_of_copy, with_task
+from pboost.data.training import rows_to_predict
 from pboost.inspection.calibration import calibration_rows
 from pboost.inspection.cross_validation import fold_fits
 from pboost.models.base import Model, check_model, two_probabilities

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.bounds._binomial import hypergeometric_tail
-from pboost.data.check_xy import class_codes
+from pboost.data.read.check_xy import class_codes
 from pboost.data.row_digest import Digest, Seen, hashes, seen_among
 from pboost.models.base import Model, check_model
 from pboost.models.new_rows import count_rows, match_columns, reads_columns, table_for

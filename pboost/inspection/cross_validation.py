@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.binned_values import values_of
-from pboost.data.check_xy import as_classes, as_targets, as_weights, check_has_rows
-from pboost.data.columns import MAX_BINS, SortedColumns
-from pboost.data.convert import Rows
-from pboost.data.labels import SoftLabels, fitted, numbers_given
+from pboost.data.columns.columns import MAX_BINS, SortedColumns, values_of
+from pboost.data.read.check_xy import as_classes, as_targets, as_weights, check_has_rows
+from pboost.data.read.convert import Rows
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.shared_reads import held
-from pboost.data.sharing import check_values, rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
-from pboost.data.target_task import task_of_fit, with_task
+from pboost.data.targets import SoftLabels, fitted, numbers_given, task_of_fit, with_task
+from pboost.data.training import check_values, rows_to_predict
 from pboost.inspection import metrics
 from pboost.models.base import (
     Model,

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.blocks import copied
-from pboost.data.check_xy import as_features, check_finite
-from pboost.data.convert import Features, as_array, is_frame, is_series
-from pboost.data.node_inputs import ColumnNames
+from pboost.data.node_inputs.inputs import ColumnNames
+from pboost.data.read.check_xy import as_features, check_finite
+from pboost.data.read.codes import copied
+from pboost.data.read.convert import Features, as_array, is_frame, is_series
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel

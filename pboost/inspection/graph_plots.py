@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.check_xy import check_has_rows
+from pboost.data.read.check_xy import check_has_rows
 from pboost.inspection.graph_drawing import Drawn, draw
 from pboost.models.new_rows import as_graph, count_rows, match_columns
 from pboost.models.node_walk import asks_functions, hard_exits, passages

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.blocks import copied
-from pboost.data.check_xy import (
+from pboost.data.read.check_xy import (
     as_targets,
     as_weights,
     check_finite,
@@ -19,7 +18,8 @@ from pboost.data.check_xy import (
     class_codes,
     scaled_weights,
 )
-from pboost.data.convert import with_shuffled
+from pboost.data.read.codes import copied
+from pboost.data.read.convert import with_shuffled
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble
 from pboost.models.forest import Forest

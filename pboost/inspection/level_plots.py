@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.node_inputs import ColumnNames
-from pboost.data.subsets import Subsets
-from pboost.data.table import column_label, positions
+from pboost.data.node_inputs.inputs import ColumnNames, Subsets
+from pboost.data.read.table import column_label, positions
 from pboost.inspection.plots import axes_or_new
 from pboost.models.attribution import falls
 from pboost.models.base import check_model

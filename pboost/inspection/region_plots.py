@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import as_targets, check_has_rows, class_codes
-from pboost.data.convert import Features
-from pboost.data.node_inputs import ColumnNames
-from pboost.data.table import named_columns, positions
+from pboost.data.node_inputs.inputs import ColumnNames
+from pboost.data.read.check_xy import as_targets, check_has_rows, class_codes
+from pboost.data.read.convert import Features
+from pboost.data.read.table import named_columns, positions
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import check_model, predict
 from pboost.models.new_rows import match_columns, reads_columns

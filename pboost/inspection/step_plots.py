@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.check_xy import as_targets, as_weights, check_has_rows, class_codes
+from pboost.data.read.check_xy import as_targets, as_weights, check_has_rows, class_codes
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, check_model, staged_predict
 from pboost.models.new_rows import count_rows

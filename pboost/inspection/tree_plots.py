@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pboost.data.indicators import names_in_sums
-from pboost.data.node_inputs import ColumnNames, Inputs
-from pboost.data.subsets import HALF, Subsets
+from pboost.data.node_inputs.inputs import HALF, ColumnNames, Inputs, Subsets, names_in_sums
 from pboost.inspection.graph_drawing import Drawn, draw
 from pboost.models.base import check_model
 from pboost.models.graph import DecisionGraph

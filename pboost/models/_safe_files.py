@@ -9,7 +9,7 @@ import secrets
 import stat
 from typing import Any
 
-from pboost.data.column_folder import flush_folder
+from pboost.data.on_disk.column_folder import flush_folder
 from pboost.models.stored import ModelFileError
 from pboost.values import shown
 

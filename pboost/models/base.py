@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import voting
-from pboost.data.indicators import indicators_of
-from pboost.data.node_inputs import Inputs
+from pboost.data.node_inputs.inputs import Inputs, indicators_of
 from pboost.data.prices import GroupOption, PriceOption
+from pboost.data.read.table import Table
 from pboost.data.row_digest import Digest
-from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.exits import Exits, Left, NodeExits, joints_left
 from pboost.models.listed import public_names

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.read.table import Table
 from pboost.data.row_digest import Digest
-from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import Model, two_probabilities
 from pboost.models.checked_numbers import check_offsets

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.binned_values import values_of
-from pboost.data.check_xy import as_weights, check_has_rows, class_codes
-from pboost.data.labels import SoftLabels, labels_of_rows, shares_of
+from pboost.data.columns.columns import values_of
+from pboost.data.read.check_xy import as_weights, check_has_rows, class_codes
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.shared_reads import held
-from pboost.data.sharing import check_values
+from pboost.data.targets import SoftLabels, labels_of_rows, shares_of
+from pboost.data.training import check_values
 from pboost.models.base import Model, decision_function
 from pboost.models.new_rows import (
     as_graph,

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import as_rows
 from pboost.data.prices import items_of
+from pboost.data.read.convert import as_rows
+from pboost.data.read.table import Table, column_label
 from pboost.data.row_digest import Digest
 from pboost.data.shared_reads import held, steps_held
-from pboost.data.table import Table, column_label
 from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes

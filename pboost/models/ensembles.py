@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import as_rows
+from pboost.data.read.convert import as_rows
+from pboost.data.read.table import Table, united
 from pboost.data.row_digest import Digest, merged
 from pboost.data.shared_reads import held
-from pboost.data.table import Table, united
 from pboost.models import stored
 from pboost.models.attribution import among, mean_of_shares, shared_out
 from pboost.models.base import (
@@ -529,8 +529,8 @@ class Bagging(Composite, Averaged):
         What `predict_proba` averages over the members: the labels they predict, or their
         probabilities. Of a regression nothing.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from pboost._core import tree_walk, walk
-from pboost.data.check_xy import check_finite
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.data.read.check_xy import check_finite
 from pboost.models.exits import Exits, Left, NodeExits
 from pboost.models.hard_walk import (
     FEW_CELLS,

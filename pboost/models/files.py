@@ -21,7 +21,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost._version import __version__
-from pboost.data import array_files
+from pboost.data.on_disk import array_files
 from pboost.models._safe_files import check_path, check_regular, replace_file
 from pboost.models.base import KINDS, Model, check_model
 from pboost.models.stored import TEXT, ModelFileError, layout_of

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.node_inputs import ColumnNames
+from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.row_digest import Digest
 from pboost.data.shared_reads import held
 from pboost.models import stored
@@ -61,8 +61,8 @@ class Forest(Trees):
     missing, subset_column, subset : ndarray or None
         Those of the trees, see `Tree`; the sets are those of all.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.

@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
-from pboost.data.check_xy import check_finite
-from pboost.data.indicators import indicators_of
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets, indicators_of
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.data.read.check_xy import check_finite
 from pboost.models.attribution import as_shares, falls
 from pboost.models.base import two_probabilities
 from pboost.models.exit_walk import at_nodes, leave_graph, of_nodes
@@ -90,8 +88,8 @@ class DecisionGraph(Graph):
         The exit, 0.0 or 1.0, that a row takes whose value is missing (NaN). None if rows with
         missing values are refused.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk, walk
-from pboost.data.check_xy import check_finite
-from pboost.data.indicators import in_sums
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets, in_sums
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.data.read.check_xy import check_finite
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import asks_functions, walk_functions
 from pboost.models.nodes import OUT, Graph, at_start

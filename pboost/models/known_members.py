@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import Features
+from pboost.data.read.convert import Features
 from pboost.models.base import Model
 from pboost.models.exits import joints_left
 from pboost.models.known_values import CLOSE, UNIT, Inquiry, Known, Leads, apart

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import Features
+from pboost.data.read.convert import Features
 from pboost.models.base import Model, lead_of_second
 from pboost.models.new_rows import input_values, match_columns
 from pboost.models.node_walk import exits

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from pboost._core import derived
 from pboost._core import probit as kernel
-from pboost.data.check_xy import check_answers
-from pboost.data.fill import filled
-from pboost.data.indicators import indicators_of, names_in_sums
-from pboost.data.table import Table
+from pboost.data.node_inputs.fill import filled
+from pboost.data.node_inputs.inputs import indicators_of, names_in_sums
+from pboost.data.read.check_xy import check_answers
+from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, times_spread
 from pboost.models.base import Model, TwoClassModel, settled
@@ -176,8 +176,8 @@ class LinearModel(AdditiveModel):
     takes_missing : bool
         Whether rows may have missing values, for which a column answers 0, as for its center.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.
@@ -315,8 +315,8 @@ class HypothesisSum(AdditiveModel):
     record : TrainingRecord
         Certificate and cost (hypotheses) after each round, and why boosting stopped.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.
@@ -396,8 +396,8 @@ class ProbitModel(Model):
         What a missing value counts as: the weighted mean of the others of its column on the
         training rows. With None missing values are refused.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import plain_values
+from pboost.data.read.check_xy import plain_values
 from pboost.models.attribution import among
 from pboost.models.base import Model, predict, predict_proba
 from pboost.values import FloatArray

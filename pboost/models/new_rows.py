@@ -8,16 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.blocks import copied
-from pboost.data.check_xy import (
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.node_inputs.fill import as_sigma, check_sigma_shape, column_spread, known_sigma
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.inputs import in_sums, indicators_of
+from pboost.data.node_inputs.sums import Projections
+from pboost.data.read.check_xy import (
     as_features,
     check_finite,
     class_codes,
     features_as_trained,
     label_array,
 )
-from pboost.data.columns import BinnedColumns, SortedColumns
-from pboost.data.convert import (
+from pboost.data.read.codes import copied
+from pboost.data.read.convert import (
     Features,
     Rows,
     Trained,
@@ -28,13 +32,8 @@ from pboost.data.convert import (
     is_series,
     pick_columns,
 )
-from pboost.data.fill import column_spread, known_sigma
-from pboost.data.functions import Oracles
-from pboost.data.indicators import in_sums, indicators_of
-from pboost.data.projections import Projections
+from pboost.data.read.table import Table, column_order
 from pboost.data.row_source import RowSource
-from pboost.data.sigma import as_sigma, check_sigma_shape
-from pboost.data.table import Table, column_order
 from pboost.models.base import Model, TwoClassModel, check_model
 from pboost.models.nodes import Graph
 from pboost.values import FloatArray

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import Rows
-from pboost.data.functions import Oracles
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.read.convert import Rows
 from pboost.models.base import Model
 from pboost.models.checked_numbers import MOST_SUM
 from pboost.models.new_rows import input_values, match_rows

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost._core.tree_walk import walk_values
-from pboost.data.fill import filled
-from pboost.data.indicators import in_sums, indicators_of, names_in_sums
-from pboost.data.table import Table
+from pboost.data.node_inputs.fill import filled
+from pboost.data.node_inputs.inputs import in_sums, indicators_of, names_in_sums
+from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares, portions, times_spread
 from pboost.models.base import Model

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.special_columns import is_heavier
-from pboost.data.subsets import HALF as HALF
-from pboost.data.subsets import LEVELS as LEVELS
-from pboost.data.subsets import WORDS as WORDS
+from pboost.data.columns.prebuilt import is_heavier
+from pboost.data.node_inputs.inputs import HALF as HALF
+from pboost.data.node_inputs.inputs import LEVELS as LEVELS
+from pboost.data.node_inputs.inputs import WORDS as WORDS
 from pboost.values import FloatArray, IntArray, freeze
 
 #: What kernels read of a node of a tree, see `pboost._core.tree_walk`; and where some test sets.

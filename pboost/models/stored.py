@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.table import Table
+from pboost.data.read.table import Table
 from pboost.models.checked_numbers import check_shares
 from pboost.values import FloatArray, IntArray, freeze, shown
 

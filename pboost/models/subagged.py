@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.indicators import in_sums
-from pboost.data.table import Table
+from pboost.data.node_inputs.inputs import in_sums
+from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares, shared_out
 from pboost.models.base import (

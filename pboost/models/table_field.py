@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pboost.data.table import Table
+from pboost.data.read.table import Table
 from pboost.models.stored import Arrays, Dtypes, Header, Kind, Parts, kept_as
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.table import Table
+from pboost.data.read.table import Table
 from pboost.losses import LOSSES, Loss, is_of_package
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, mean_of_shares

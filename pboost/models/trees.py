@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.node_inputs import ColumnNames
-from pboost.data.table import Table
+from pboost.data.node_inputs.inputs import ColumnNames
+from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares
 from pboost.models.base import Averaged
@@ -410,8 +410,8 @@ class Tree(Trees):
     subset : ndarray of uint64, shape (k, 4), or None
         The sets: bit ``b % 64`` of word ``b // 64`` says that level b is in it.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.

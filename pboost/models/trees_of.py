@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.functions import Oracles
-from pboost.data.indicators import indicators_of
-from pboost.data.node_inputs import StoredInputs
-from pboost.data.projections import Projections
-from pboost.data.subsets import WORDS
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.inputs import WORDS, StoredInputs, indicators_of
+from pboost.data.node_inputs.sums import Projections
 from pboost.losses import is_of_package
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel

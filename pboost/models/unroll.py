@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import check_has_rows
-from pboost.data.subsets import WORDS, Subsets
+from pboost.data.node_inputs.inputs import WORDS, Subsets
+from pboost.data.read.check_xy import check_has_rows
 from pboost.models.base import predict
 from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import match_columns

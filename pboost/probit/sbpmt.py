@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import probit as kernel
 from pboost._core.voting import NO_VOTE, half_log_odds
-from pboost.data.bags import Bags, check_bag, make_bags, rows_of_bag
-from pboost.data.fill import column_spread
+from pboost.data.node_inputs.fill import column_spread
+from pboost.data.read.table import Categorical
 from pboost.data.row_source import rows_here
-from pboost.data.table import Categorical
+from pboost.data.splits import Bags, check_bag, make_bags, rows_of_bag
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import tree_columns

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import derived
-from pboost.data.columns import BinnedColumns
-from pboost.data.special_columns import HOLES
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.prebuilt import HOLES
 from pboost.threads import Workers
 from pboost.values import IntArray
 

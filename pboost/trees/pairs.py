@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import boost
-from pboost.data.columns import BinnedColumns
-from pboost.data.special_columns import LEVELS
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.prebuilt import LEVELS
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss
 from pboost.values import FloatArray

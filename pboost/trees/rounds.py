@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pboost import threads
 from pboost._core import boost, softmax
 from pboost._core.derived import GROUP_LANES
-from pboost.data.columns import BinnedColumns
-from pboost.data.special_columns import LEVELS
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.prebuilt import LEVELS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
 from pboost.losses import Loss, is_of_package

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import TASKS, label_array, label_values, refuse_many
-from pboost.data.labels import SoftLabels
-from pboost.data.target_task import CLASSIFICATION, REGRESSION, task_of
+from pboost.data.read.check_xy import TASKS, label_array, label_values, refuse_many
+from pboost.data.targets import CLASSIFICATION, REGRESSION, SoftLabels, task_of
 from pboost.data.training import Problem
 from pboost.losses import Loss
 from pboost.trees.softmax_rounds import check_room

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pboost import threads
 from pboost._core import boost, softmax
-from pboost.data.special_columns import HOLES, has, is_heavier, levels_among
+from pboost.data.columns.prebuilt import HOLES, has, is_heavier, levels_among
 from pboost.growth.tree import Grown
 from pboost.models.forest import Forest, join_trees
 from pboost.models.sides import WORDS

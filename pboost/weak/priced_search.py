@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pboost._core import split
-from pboost.data.columns import GROUP
-from pboost.data.criteria import IMPURITIES
+from pboost.data.columns.columns import GROUP
 from pboost.data.prices import Prices, read_prices
+from pboost.data.targets import IMPURITIES
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray

@@ -10,7 +10,7 @@ import pytest
 import pboost as pb
 from pboost.budget import synthetic
 from pboost.budget.synthetic import nearest, synthetic_rows
-from pboost.data.check_xy import as_features
+from pboost.data.read.check_xy import as_features
 
 RNG = np.random.default_rng
 

@@ -10,7 +10,7 @@ from reference import graph as reference
 
 import pboost as pb
 from pboost._core import walk
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets
 from pboost.models import hard_walk
 from pboost.models.stored import TrainingRecord
 
