@@ -35,8 +35,7 @@ from pboost.data.row_source import rows_here
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.data.target_task import CLASSIFICATION, with_task
-from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote
-from pboost.models.members import answers
+from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.cart import fit_cart
 from pboost.values import (

@@ -14,7 +14,7 @@ from pboost.data.convert import Features
 from pboost.data.labels import SoftLabels
 from pboost.data.row_digest import hashes
 from pboost.data.row_labels import RowLabels
-from pboost.models.new_rows import columns_to_fit
+from pboost.models.evaluate.new_rows import columns_to_fit
 from pboost.values import shown
 
 

@@ -24,7 +24,7 @@ from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.row_source import RowSource
 from pboost.data.sharing import check_values
 from pboost.data.training import Problem
-from pboost.models.new_rows import is_second, match_names
+from pboost.models.evaluate.new_rows import is_second, match_names
 from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown
 
 #: Nodes without improvement after which growth ends, where no number is given.

@@ -17,9 +17,10 @@ from pboost.data.splits import assign_folds
 from pboost.data.target_task import CLASSIFICATION, with_task
 from pboost.inspection.calibration import calibration_rows
 from pboost.inspection.cross_validation import fold_fits
-from pboost.models.base import Model, check_model, two_probabilities
+from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel, as_values
-from pboost.models.new_rows import table_for
+from pboost.models.evaluate.new_rows import table_for
+from pboost.models.shares import two_probabilities
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer, shown
 from pboost.values.options import check_fit, takes_rng
 

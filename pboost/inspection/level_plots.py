@@ -11,10 +11,10 @@ from pboost.data.node_inputs import ColumnNames
 from pboost.data.subsets import Subsets
 from pboost.data.table import column_label, positions
 from pboost.inspection.plots import axes_or_new
-from pboost.models.attribution import falls
 from pboost.models.base import check_model
 from pboost.models.graph import DecisionGraph
 from pboost.models.probit_trees import ProbitTree
+from pboost.models.shares import falls
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import NO_SET
 from pboost.models.trees_of import trees_of

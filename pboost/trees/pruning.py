@@ -26,8 +26,8 @@ from pboost.data.sharing import Search, check_values, reads_columns, search_opti
 from pboost.data.splits import any_folds
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
-from pboost.models.stored import Stored, column
-from pboost.models.trees import LEAF, PruningTable, Tree, tree_only
+from pboost.models.stored import PruningTable, Stored, column
+from pboost.models.trees import LEAF, Tree, tree_only
 from pboost.trees.cart import TAKES, fit_cart_problem, fit_tree
 from pboost.values import (
     FloatArray,
