@@ -106,11 +106,12 @@ if TYPE_CHECKING:
     from pboost.models.base import staged_predict as staged_predict
     from pboost.models.base import staged_predict_proba as staged_predict_proba
     from pboost.models.calibrated import CalibratedModel as CalibratedModel
-    from pboost.models.certificate import certificate as certificate
     from pboost.models.early_exit import EarlyExitModel as EarlyExitModel
     from pboost.models.ensembles import Bagging as Bagging
     from pboost.models.ensembles import OneVsRest as OneVsRest
     from pboost.models.ensembles import WeightedVote as WeightedVote
+    from pboost.models.evaluate.certificate import certificate as certificate
+    from pboost.models.evaluate.graph_walk import reach as reach
     from pboost.models.files import load as load
     from pboost.models.files import save as save
     from pboost.models.forest import Forest as Forest
@@ -119,14 +120,13 @@ if TYPE_CHECKING:
     from pboost.models.linear import LinearModel as LinearModel
     from pboost.models.linear import ProbitModel as ProbitModel
     from pboost.models.probit_trees import ProbitTree as ProbitTree
-    from pboost.models.soft_walk import reach as reach
     from pboost.models.stored import ModelFileError as ModelFileError
     from pboost.models.stored import OutOfBag as OutOfBag
+    from pboost.models.stored import PruningTable as PruningTable
     from pboost.models.stored import TrainingRecord as TrainingRecord
     from pboost.models.subagged import SubaggedProbitTrees as SubaggedProbitTrees
     from pboost.models.tree_record import TreeSum as TreeSum
     from pboost.models.tree_sum import StagewiseModel as StagewiseModel
-    from pboost.models.trees import PruningTable as PruningTable
     from pboost.models.trees import Tree as Tree
     from pboost.models.trees_of import trees_of as trees_of
     from pboost.probit.probitboost import fit_probitboost as fit_probitboost
@@ -200,7 +200,7 @@ _NAMES = {
         "staged_decision_function staged_predict staged_predict_proba"
     ),
     "models.calibrated": "CalibratedModel",
-    "models.certificate": "certificate",
+    "models.evaluate.certificate": "certificate",
     "models.early_exit": "EarlyExitModel",
     "models.ensembles": "Bagging OneVsRest WeightedVote",
     "models.files": "load save",
@@ -208,12 +208,12 @@ _NAMES = {
     "models.graph": "DecisionGraph",
     "models.linear": "HypothesisSum LinearModel ProbitModel",
     "models.probit_trees": "ProbitTree",
-    "models.soft_walk": "reach",
-    "models.stored": "ModelFileError OutOfBag TrainingRecord",
+    "models.evaluate.graph_walk": "reach",
+    "models.stored": "ModelFileError OutOfBag PruningTable TrainingRecord",
     "models.subagged": "SubaggedProbitTrees",
     "models.tree_record": "TreeSum",
     "models.tree_sum": "StagewiseModel",
-    "models.trees": "PruningTable Tree",
+    "models.trees": "Tree",
     "models.trees_of": "trees_of",
     "probit.probitboost": "fit_probitboost",
     "probit.sbpmt": "fit_sbpmt sbpmt_published",

@@ -251,10 +251,10 @@ def listing() -> str:
     for folder in (PACKAGE, *folders):
         title = folder.relative_to(PACKAGE.parent if folder == PACKAGE else PACKAGE).as_posix()
         lines += [title, "-" * len(title), ""]
-        for path in sorted(folder.iterdir()):
+        for path in sorted(folder.iterdir() if folder == PACKAGE else folder.rglob("*")):
             if path.suffix in (".py", ".pyx", ".pxd", ".h") and (said := first_sentence(path)):
                 said = re.sub(r"(?<!`)`(?!`)", "``", said)
-                item = f"* ``{path.name}``: {said}"
+                item = f"* ``{path.relative_to(folder).as_posix()}``: {said}"
                 lines += textwrap.wrap(item, 100, subsequent_indent="  ", break_on_hyphens=False)
         lines.append("")
     return "\n".join(lines)

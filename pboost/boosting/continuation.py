@@ -27,8 +27,13 @@ from pboost.growth.soft_label_trees import label_trees
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Chain, TreeLimits
 from pboost.growth.tree import grow_tree
+from pboost.models.evaluate.new_rows import (
+    as_graph,
+    classes_of_labels,
+    columns_to_fit,
+    ordered_sigma,
+)
 from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import as_graph, classes_of_labels, columns_to_fit, ordered_sigma
 from pboost.models.nodes import CERTAIN, OUT, largest_score
 from pboost.models.text import input_names
 from pboost.observation.answers import KINDS as OBSERVATIONS

@@ -20,8 +20,8 @@ from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import ValidationRows
 from pboost.models.base import prefix, staged_decision_function
+from pboost.models.evaluate.graph_walk import goes_right
 from pboost.models.graph import DecisionGraph
-from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
 from pboost.values import FloatArray
 

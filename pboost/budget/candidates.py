@@ -19,9 +19,9 @@ from pboost.budget.distill import distill, held_back
 from pboost.budget.mixture import with_forest
 from pboost.data.prices import Prices
 from pboost.data.read.convert import Features
+from pboost.models.early_exit import Trajectory, priced_trajectory, trajectory
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
-from pboost.models.trajectory import Trajectory, priced_trajectory, trajectory
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.forest import fit_forest
 from pboost.trees.stagewise import fit_stagewise

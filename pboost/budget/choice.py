@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost.budget.calibrate_exit import early_exit, mean_and_error
 from pboost.inspection.metrics import log_loss
 from pboost.models.base import Model
-from pboost.models.trajectory import Trajectory, where_left
+from pboost.models.early_exit import Trajectory, where_left
 from pboost.values import FloatArray
 
 #: Comparisons of whole models by those of the budget: rows leave early, on average at the budget.

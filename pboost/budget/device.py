@@ -7,7 +7,7 @@ import numpy as np
 from pboost.budget.candidates import Fits, Fitted, first, joints_of, path_of
 from pboost.data.read.convert import Features
 from pboost.export.c_file import c_size
-from pboost.models.trajectory import Trajectory
+from pboost.models.early_exit import Trajectory
 from pboost.values import FloatArray
 
 #: Of how many parts of a model bytes are counted; those between them are interpolated.

@@ -12,8 +12,7 @@ from pboost.budget.calibrate_exit import calibrated, end_of, mean_and_error
 from pboost.budget.candidates import Fits, Fitted, first, longest, path_of
 from pboost.budget.choice import Option, Promise, Tried, first_part, sharpened, upper
 from pboost.budget.compared import by_weight
-from pboost.models.early_exit import EarlyExitModel
-from pboost.models.trajectory import Trajectory, where_left
+from pboost.models.early_exit import EarlyExitModel, Trajectory, where_left
 from pboost.values import FloatArray, IntArray
 
 #: On how many rows at most it is seen how much longer they stay in the model of all rows, and to

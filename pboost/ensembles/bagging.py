@@ -24,10 +24,9 @@ from pboost.data.targets import REGRESSION, Classes, needs_of, task_of_fit, trut
 from pboost.data.training import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.growth.step import Callback
-from pboost.models.ensembles import Bagging
-from pboost.models.members import said_by
-from pboost.models.new_rows import reads_columns
-from pboost.models.said import VOTES
+from pboost.models.ensembles import Bagging, said_by
+from pboost.models.evaluate.new_rows import reads_columns
+from pboost.models.stored import VOTES
 from pboost.trees.members import Tally, tallied_members
 from pboost.values import (
     FloatArray,

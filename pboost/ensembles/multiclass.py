@@ -36,8 +36,7 @@ from pboost.data.targets import (
     with_task,
 )
 from pboost.data.training import column_search, rows_to_predict
-from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote
-from pboost.models.members import answers
+from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.cart import fit_cart
 from pboost.values import (

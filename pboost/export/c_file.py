@@ -23,11 +23,11 @@ from pboost.export.c_numbers import (
 )
 from pboost.export.c_print import TYPES, Code, check_prefix, write_part
 from pboost.export.c_program import MOST_TESTED, Making, scores_of, text_of
-from pboost.models._safe_files import check_path, replace_file
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
-from pboost.models.exits import sizes
-from pboost.models.new_rows import match_columns
+from pboost.models.evaluate.exits import sizes
+from pboost.models.evaluate.new_rows import match_columns
+from pboost.models.files import check_path, replace_file
 from pboost.values import FloatArray, check_choice, check_flag
 
 #: Bytes of code of Cortex-M0 as arm-none-eabi-gcc -Os makes it of walks in int16 that add up one

@@ -18,18 +18,16 @@ from pboost.export.c_print import LINKS
 from pboost.models.base import Averaged
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
-from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
+from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote, is_foreign
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel, ProbitModel
-from pboost.models.members import is_foreign
 from pboost.models.nodes import joints_of
 from pboost.models.probit_trees import NO_ROW, ProbitTree, means_of
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import LEAF, TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Trees
-from pboost.models.trees_of import trees_of
-from pboost.models.unroll import tests_of
+from pboost.models.trees_of import tests_of, trees_of
 from pboost.values import FloatArray
 
 #: With more labels sums of shares are not in the order of the labels.

@@ -14,7 +14,7 @@ from pboost.data.read.codes import RowLabels
 from pboost.data.read.convert import Features
 from pboost.data.row_digest import hashes
 from pboost.data.targets import SoftLabels
-from pboost.models.new_rows import columns_to_fit
+from pboost.models.evaluate.new_rows import columns_to_fit
 from pboost.values import shown
 
 

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from pboost._core import grow
 from pboost._core.voting import TIE, VoteRule, half_log_odds
-from pboost.data.columns.columns import ROW_MASK
-from pboost.data.columns.prebuilt import LEVELS
+from pboost.data.columns.prebuilt import LEVELS, ROW_MASK
+from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import ALL_OPENED, NO_EXIT, BestFirst
 from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.step import Callback, StepRecord, TreeLimits, cost_after
 from pboost.models.graph import DecisionGraph
-from pboost.models.sides import WORDS
 from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray, first_false
 from pboost.weak.stump_search import Stump

@@ -15,12 +15,12 @@ from pboost._core import grow
 from pboost._core.voting import VoteRule, scale_weights
 from pboost.data.columns.columns import MOST_FLOAT
 from pboost.data.columns.prebuilt import LEVELS
+from pboost.data.node_inputs.inputs import HALF, WORDS
 from pboost.data.prices import Prices
 from pboost.data.targets import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import STOPPED, CartStep
-from pboost.models.sides import HALF, WORDS, heavier_child, own_sets
-from pboost.models.trees import LEAF, Tree
+from pboost.models.trees import LEAF, Tree, heavier_child, own_sets
 from pboost.values import FloatArray, IntArray
 
 #: The types of what the kernel knows of a node, and of a node of a boosted tree; and of its state.

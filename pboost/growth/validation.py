@@ -23,7 +23,7 @@ from pboost.data.row_source import RowSource
 from pboost.data.splits import HoldOut
 from pboost.data.targets import soft_validation
 from pboost.data.training import Problem, check_values
-from pboost.models.new_rows import is_second, match_names
+from pboost.models.evaluate.new_rows import is_second, match_names
 from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown
 
 #: Nodes without improvement after which growth ends, where no number is given.

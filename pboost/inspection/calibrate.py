@@ -16,9 +16,10 @@ from pboost.data.targets import CLASSIFICATION, fitted, weight_of_copy, with_tas
 from pboost.data.training import rows_to_predict
 from pboost.inspection.calibration import calibration_rows
 from pboost.inspection.cross_validation import fold_fits
-from pboost.models.base import Model, check_model, two_probabilities
+from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel, as_values
-from pboost.models.new_rows import table_for
+from pboost.models.evaluate.new_rows import table_for
+from pboost.models.shares import two_probabilities
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer, shown
 from pboost.values.options import check_fit, takes_rng
 

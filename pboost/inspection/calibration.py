@@ -12,7 +12,7 @@ from pboost.bounds._binomial import hypergeometric_tail
 from pboost.data.read.check_xy import class_codes
 from pboost.data.row_digest import Digest, Seen, hashes, seen_among
 from pboost.models.base import Model, check_model
-from pboost.models.new_rows import count_rows, match_columns, reads_columns, table_for
+from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns, table_for
 from pboost.values import shown
 
 #: Rows were seen if so large a share of them is, more than is natural, and if chance finds as many

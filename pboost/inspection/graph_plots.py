@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from pboost.data.read.check_xy import check_has_rows
 from pboost.inspection.graph_drawing import Drawn, draw
-from pboost.models.new_rows import as_graph, count_rows, match_columns
-from pboost.models.node_walk import asks_functions, hard_exits, passages
+from pboost.models.evaluate.graph_walk import asks_functions, hard_exits, passages, reach
+from pboost.models.evaluate.new_rows import as_graph, count_rows, match_columns
 from pboost.models.nodes import OUT, Graph
-from pboost.models.soft_walk import reach
 from pboost.models.stored import TrainingRecord
 from pboost.models.text import input_names, named_labels, of_missing, question, signed
 from pboost.values import FloatArray

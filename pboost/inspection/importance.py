@@ -21,10 +21,9 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.codes import copied
 from pboost.data.read.convert import with_shuffled
 from pboost.models.base import Model, check_model, predict
-from pboost.models.ensembles import Bagging, Ensemble
+from pboost.models.ensembles import Bagging, Ensemble, is_foreign
+from pboost.models.evaluate.new_rows import match_columns, match_rows, reads_columns
 from pboost.models.forest import Forest
-from pboost.models.members import is_foreign
-from pboost.models.new_rows import match_columns, match_rows, reads_columns
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from pboost.data.node_inputs.inputs import ColumnNames, Subsets
 from pboost.data.read.table import column_label, positions
 from pboost.inspection.plots import axes_or_new
-from pboost.models.attribution import falls
 from pboost.models.base import check_model
 from pboost.models.graph import DecisionGraph
 from pboost.models.probit_trees import ProbitTree
+from pboost.models.shares import falls
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import NO_SET
 from pboost.models.trees_of import trees_of

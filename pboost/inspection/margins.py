@@ -20,10 +20,10 @@ from pboost.data.training import rows_to_predict
 from pboost.inspection.cross_validation import fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
-from pboost.models.certificate import certificate, truth_for
+from pboost.models.evaluate.certificate import certificate, truth_for
+from pboost.models.evaluate.new_rows import as_two_class, classes_of_labels, leads_of
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import HypothesisSum, LinearModel
-from pboost.models.new_rows import as_two_class, classes_of_labels, leads_of
 from pboost.models.nodes import largest_score
 from pboost.values import (
     FloatArray,

@@ -14,7 +14,7 @@ from pboost.data.read.convert import Features
 from pboost.data.read.table import named_columns, positions
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import check_model, predict
-from pboost.models.new_rows import match_columns, reads_columns
+from pboost.models.evaluate.new_rows import match_columns, reads_columns
 from pboost.values import FloatArray, check_integer, shown
 
 #: Colours that differ.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pboost.data.read.check_xy import as_targets, as_weights, check_has_rows, class_codes
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, check_model, staged_predict
-from pboost.models.new_rows import count_rows
+from pboost.models.evaluate.new_rows import count_rows
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, IntArray, shown

@@ -18,16 +18,21 @@ from pboost._core import walk
 from pboost.data.node_inputs.inputs import Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.data.read.check_xy import check_finite
-from pboost.models.attribution import as_shares, falls
-from pboost.models.base import two_probabilities
-from pboost.models.exit_walk import at_nodes, leave_graph, of_nodes
-from pboost.models.exits import Exits, Left, NodeExits, proven_exits
-from pboost.models.hard_walk import MOST_STEPS, WIDE, walk_rows
-from pboost.models.known_values import BlockInquiry, graph_inquiry
-from pboost.models.new_rows import input_values, match_columns, match_sigma, spread_of
-from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
+from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits
+from pboost.models.evaluate.graph_walk import (
+    MOST_STEPS,
+    asks_functions,
+    exits,
+    expected_score,
+    hard_exits,
+    passages,
+    sampled_score,
+)
+from pboost.models.evaluate.kernel_walk import WIDE, at_nodes, leave_graph, of_nodes, walk_rows
+from pboost.models.evaluate.known_values import BlockInquiry, graph_inquiry
+from pboost.models.evaluate.new_rows import input_values, match_columns, match_sigma, spread_of
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start, joints_of, rest_of_nodes
-from pboost.models.soft_walk import expected_score, sampled_score
+from pboost.models.shares import as_shares, falls, two_probabilities
 from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, check_integer

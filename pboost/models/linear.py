@@ -17,13 +17,11 @@ from pboost.data.node_inputs.inputs import indicators_of, names_in_sums
 from pboost.data.read.check_xy import check_answers
 from pboost.data.read.table import Table
 from pboost.models import stored
-from pboost.models.attribution import as_shares, falls, times_spread
-from pboost.models.base import Model, TwoClassModel, settled
-from pboost.models.checked_numbers import MOST_SUM, check_sum
-from pboost.models.known_values import SumInquiry
-from pboost.models.new_rows import input_values, match_sigma, spread_of
-from pboost.models.stored import Part, Parts, TrainingRecord
-from pboost.models.table_field import table_field
+from pboost.models.base import Model, TwoClassModel
+from pboost.models.evaluate.known_values import SumInquiry
+from pboost.models.evaluate.new_rows import input_values, match_sigma, spread_of
+from pboost.models.shares import as_shares, falls, settled, times_spread
+from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum, table_field
 from pboost.models.text import counted, equation, headline, input_names, summary
 from pboost.threads import run_ranges
 from pboost.values import FloatArray, IntArray

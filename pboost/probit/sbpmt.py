@@ -23,7 +23,7 @@ from pboost.growth.tree import tree_columns
 from pboost.models.ensembles import REST_OR_CLASS, chance
 from pboost.models.forest import Forest
 from pboost.models.probit_trees import LEAST
-from pboost.models.said import VOTES
+from pboost.models.stored import VOTES
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.probit.tree import (
     GrownProbit,

@@ -15,8 +15,8 @@ from pboost.data.row_source import IN_ONE_PLACE, RowSource
 from pboost.growth.fit_state import check_state, fingerprints, keep, take
 from pboost.growth.step import STOPPED
 from pboost.growth.validation import GIVEN
+from pboost.models.evaluate.new_rows import columns_to_fit
 from pboost.models.forest import Forest
-from pboost.models.new_rows import columns_to_fit
 from pboost.models.tree_sum import CUT, StagewiseModel
 from pboost.trees.cart import FitData
 from pboost.trees.forest import FOREST_OPTIONS, grow_forest

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.prices import Prices
-from pboost.models.priced import columns_on_way
+from pboost.models.trees import columns_on_way
 from pboost.values import IntArray
 
 #: Whether no row, all or some have paid an item.

@@ -24,8 +24,8 @@ from pboost.data.row_source import rows_here
 from pboost.data.splits import any_folds
 from pboost.data.targets import IMPURITIES, class_criteria
 from pboost.data.training import Problem, Search, check_values, reads_columns, search_option
-from pboost.models.stored import Stored, column
-from pboost.models.trees import LEAF, PruningTable, Tree, tree_only
+from pboost.models.stored import PruningTable, Stored, column
+from pboost.models.trees import LEAF, Tree, tree_only
 from pboost.trees.cart import TAKES, fit_cart_problem, fit_tree
 from pboost.values import (
     FloatArray,

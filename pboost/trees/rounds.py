@@ -14,11 +14,11 @@ from pboost._core import boost, softmax
 from pboost._core.derived import GROUP_LANES
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import LEVELS
+from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
 from pboost.losses import Loss, is_of_package
 from pboost.models.forest import Forest, join_trees
-from pboost.models.sides import WORDS
 from pboost.models.trees import Tree
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.lanes import lanes_of

@@ -14,7 +14,8 @@ from pboost.data.shared_reads import held
 from pboost.data.targets import SoftLabels, labels_of_rows, shares_of
 from pboost.data.training import check_values
 from pboost.models.base import Model, decision_function
-from pboost.models.new_rows import (
+from pboost.models.evaluate.graph_walk import expectation, refuse_oracles
+from pboost.models.evaluate.new_rows import (
     as_graph,
     as_two_class,
     count_rows,
@@ -22,8 +23,6 @@ from pboost.models.new_rows import (
     match_sigma,
     table_for,
 )
-from pboost.models.node_walk import refuse_oracles
-from pboost.models.soft_walk import expectation
 from pboost.values import FloatArray
 
 

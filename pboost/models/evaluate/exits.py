@@ -1,4 +1,4 @@
-"""When rows leave a model at its joints, see `pboost.models.trajectory`."""
+"""When rows leave a model at its joints, see `pboost.models.early_exit`."""
 
 from __future__ import annotations
 
