@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pboost.data.targets import balanced_weights as balanced_weights
     from pboost.distributed.partitions import partitions as partitions
     from pboost.ensembles.bagging import fit_bagging as fit_bagging
+    from pboost.ensembles.continuation import FitState as FitState
     from pboost.ensembles.continuation import continue_fit as continue_fit
     from pboost.ensembles.multiclass import fit_one_vs_rest as fit_one_vs_rest
     from pboost.ensembles.multiclass import fit_samme as fit_samme
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from pboost.export.sql import to_sql as to_sql
     from pboost.export.treelite_model import to_treelite as to_treelite
     from pboost.growth import generic_greedy
-    from pboost.growth.fit_state import FitState as FitState
     from pboost.inspection.calibrate import calibrate as calibrate
     from pboost.inspection.coefficients import Coefficients as Coefficients
     from pboost.inspection.coefficients import coefficients as coefficients
@@ -166,7 +166,7 @@ _NAMES = {
     "data.targets": "balanced_weights",
     "distributed.partitions": "partitions",
     "ensembles.bagging": "fit_bagging",
-    "ensembles.continuation": "continue_fit",
+    "ensembles.continuation": "FitState continue_fit",
     "ensembles.multiclass": "fit_one_vs_rest fit_samme",
     "ensembles.presets": "fit_oblique_tree fit_topdown_tree",
     "export.c_file": "CFile export_c",
@@ -175,7 +175,6 @@ _NAMES = {
     "export.shap_trees": "to_shap to_shapiq",
     "export.sql": "to_sql",
     "export.treelite_model": "to_treelite",
-    "growth.fit_state": "FitState",
     "inspection.calibrate": "calibrate",
     "inspection.coefficients": "Coefficients coefficients plot_coefficients",
     "inspection.cross_validation": "CrossValidation cross_validate",

@@ -13,8 +13,7 @@ from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
 from pboost.trees.restraints import Restraints, _groups
 from pboost.trees.rounds import Rounds
-from pboost.trees.steps import Steps
-from pboost.trees.weights import weights_of
+from pboost.trees.targets import Steps, weights_of
 
 NAMES = list(boost.LOSSES)
 OF_NUMBERS = [name for name in NAMES if LOSSES[name].is_regression]

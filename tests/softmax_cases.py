@@ -10,7 +10,7 @@ from special_problems import draw, problem
 from pboost.losses import LOSSES
 from pboost.trees.rounds import Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.steps import Steps
+from pboost.trees.targets import Steps
 
 
 def special_case(seed, n_classes=None):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from pboost._core.voting import VoteRule
 from pboost.boosting.watch import Watch, values_read
 from pboost.data.columns.columns import lacks_values
 from pboost.data.prices import PRICE_OPTIONS
@@ -22,7 +21,7 @@ from pboost.growth.validation import held_share, validation_rows
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, Observer, check_pair
 from pboost.threads import Workers
-from pboost.values import Progress, as_generator, check_callback, with_bar
+from pboost.values import Progress, VoteRule, as_generator, check_callback, with_bar
 from pboost.weak.base import Weak
 from pboost.weak.label_search import LabelSearch, refusal
 from pboost.weak.priced_search import PricedSearch, with_prices

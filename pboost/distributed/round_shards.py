@@ -24,11 +24,10 @@ from pboost.losses import LOSSES
 from pboost.losses.row_sums import fine_parts, values_of
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.trees import pairs
+from pboost.trees import pooling
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.rounds import Rounds
-from pboost.trees.steps import Steps
-from pboost.trees.weights import Weights, copies_of
+from pboost.trees.targets import Steps, Weights, copies_of
 from pboost.values import FloatArray, IntArray
 
 #: Columns; classes, or targets times a power of two; weights; the exponent of that power, None of
@@ -333,7 +332,7 @@ class RoundShard:
         """Return the codes, targets and weights of the rows that tell how trees grow."""
         self._do(told)
         used = None if self._weight is None else self._weight > 0
-        rows, codes = pairs.scanned_part(self._columns, used, n_copies)
+        rows, codes = pooling.scanned_part(self._columns, used, n_copies)
         return codes, self._y[rows], np.empty(0) if self._weight is None else self._weight[rows]
 
     def _held(self, told: Held, _: bool) -> None:

@@ -42,8 +42,7 @@ from pboost.trees.pooling import open_nodes
 from pboost.trees.restraints import Restraints
 from pboost.trees.rounds import OPEN, Rounds
 from pboost.trees.softmax_rounds import ClassRounds
-from pboost.trees.steps import Steps
-from pboost.trees.weights import Weights
+from pboost.trees.targets import Steps, Weights
 from pboost.values import FloatArray, IntArray
 
 #: What is known of the step of a leaf.

@@ -21,10 +21,9 @@ from pboost.losses import Loss, Softmax
 from pboost.losses.row_sums import joined
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.trees import pairs
+from pboost.trees import pooling
 from pboost.trees.sum_rows import Growing
-from pboost.trees.targets import check_classes
-from pboost.trees.weights import MOST_OF_ROW, Weights
+from pboost.trees.targets import MOST_OF_ROW, Weights, check_classes
 from pboost.values import FloatArray
 
 
@@ -167,13 +166,13 @@ class PartRows:
             return loss.constant_of(self) if is_constant else np.zeros(self.n_classes)
         return float(loss.constant_of(self)) if is_constant else 0.0
 
-    def scan(self) -> pairs.Scanned:
+    def scan(self) -> pooling.Scanned:
         """Return the rows that tell how trees grow."""
         weights = self._weights
         found = self._talk.engine.ask("scanned", self._talk.told, weights.n_copies)
         codes = np.concatenate([of for of, *_ in found], axis=1)
         y, few = (np.concatenate([of[k] for of in found]) for k in (1, 2))
-        return pairs.limited(codes, y, few if len(few) else None, weights.n_copies)
+        return pooling.few_rows(codes, y, few if len(few) else None, weights.n_copies)
 
     def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
         """Return what grows the trees of a round."""

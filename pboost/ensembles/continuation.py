@@ -1,45 +1,104 @@
-"""Fitting goes on: `continue_fit`, for all models that can."""
+"""Fitting goes on: `continue_fit`, for all models that can, and what it keeps between calls.
+
+The nodes of a graph are opened once more, as they are, on the data that are given: then the weights
+of the rows at the open exits are those with which growth would have gone on. Trees of a forest or
+of a sum take their places in one longer fit, which draws once more what was drawn, from the state
+of the generator that the settings keep.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.boosting.continuation import continue_graph
-from pboost.data.row_source import rows_of_fit
-from pboost.growth.fit_state import FitState
-from pboost.growth.step import Callback
+from pboost.data.check_xy import label_array
+from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.convert import Features, is_frame
+from pboost.data.functions import Oracles
+from pboost.data.labels import SoftLabels
+from pboost.data.node_inputs import Inputs
+from pboost.data.projections import Projections, single_columns
+from pboost.data.row_digest import hashes
+from pboost.data.row_labels import RowLabels
+from pboost.data.row_source import IN_ONE_PLACE, RowSource, rows_of_fit
+from pboost.data.separators import Separators
+from pboost.data.subsets import Subsets
+from pboost.data.training import TrainingData
+from pboost.growth.exact_tree import BoostedArrays
+from pboost.growth.nested import NestedGrowth
+from pboost.growth.soft_label_trees import label_trees
+from pboost.growth.soft_tree import SoftTree
+from pboost.growth.step import GROWTHS, STOPPED, Callback, Chain, TreeLimits
+from pboost.growth.tree import grow_tree
+from pboost.growth.validation import GIVEN
 from pboost.models.base import check_model
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
-from pboost.models.tree_sum import StagewiseModel
-from pboost.observation.answers import Observation
-from pboost.trees.continuation import continue_forest, continue_sum
-from pboost.values import Progress, Seed, check_callback, with_bar
+from pboost.models.new_rows import as_graph, classes_of_labels, columns_to_fit, ordered_sigma
+from pboost.models.nodes import CERTAIN, OUT, largest_score
+from pboost.models.text import input_names
+from pboost.models.tree_sum import CUT, StagewiseModel
+from pboost.observation.answers import KINDS as OBSERVATIONS
+from pboost.observation.answers import Flip, Observation, Tables, check_pair
+from pboost.observation.gaussian_search import Gaussian
+from pboost.observation.sampling import Sampled
+from pboost.threads import Workers
+from pboost.trees.cart import FitData
+from pboost.trees.forest import FOREST_OPTIONS, grow_forest
+from pboost.trees.stagewise import SUM_OPTIONS, begin_sum, draws, grow_sum
+from pboost.values import (
+    INT32_MAX,
+    Bar,
+    Progress,
+    Seed,
+    VoteRule,
+    as_generator,
+    check_callback,
+    check_choice,
+    check_integer,
+    check_made,
+    freeze,
+    generator_in_state,
+    shown,
+    vote_rule,
+    with_bar,
+)
 from pboost.values.options import builder
+from pboost.weak.base import KINDS as LEARNERS
 from pboost.weak.base import Weak
+from pboost.weak.label_search import LabelSearch, refusal
+from pboost.weak.stump_search import ColumnLearner
 
 M = TypeVar("M", DecisionGraph, Forest, StagewiseModel)
-#: The options of graphs only.
-OF_GRAPHS = (
-    "rounds",
-    "nodes",
-    "weak",
-    "observation",
-    "growth",
-    "smoothing",
-    "learning_rate",
-    "state",
-)
-#: By which function each kind of model goes on, and with which options; others are for all.
-KINDS: Mapping[type, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    DecisionGraph: (continue_graph, OF_GRAPHS),
-    Forest: (continue_forest, ("members",)),
-    StagewiseModel: (continue_sum, ("steps", "validation", "state")),
+#: With which options each kind of model goes on; others are for all.
+KINDS: Mapping[type, tuple[str, ...]] = {
+    DecisionGraph: (
+        "rounds",
+        "nodes",
+        "weak",
+        "observation",
+        "growth",
+        "smoothing",
+        "learning_rate",
+        "state",
+    ),
+    Forest: ("members",),
+    StagewiseModel: ("steps", "validation", "state"),
 }
+#: Of twice this the exponential is still a number.
+MOST_VOTE = 350.0
+#: Why directions of a model are not found among those of other data.
+OTHER_UNITS = (
+    "; directions of more than two columns are made in units of the standard deviations of the "
+    "data, and other data have others"
+)
 
 
 @builder
@@ -178,7 +237,7 @@ def continue_fit(
     50
     """
     check_callback(callback, progress)
-    go_on, own = kind_of(
+    own = options_of(
         model,
         {
             "rounds": rounds,
@@ -196,31 +255,609 @@ def continue_fit(
     )
     if y_proba is not None and labels is None:
         labels = model.labels
-    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels)
-    return go_on(
-        model,
-        X,
-        y,
-        **own,
-        sample_weight=sample_weight,
-        rng=rng,
-        n_threads=n_threads,
-        bar=partial(with_bar, callback, progress),
-    )
+    rows = rows_of_fit(X, y, sample_weight, y_proba, labels)
+    given = Given(*rows, rng, n_threads, partial(with_bar, callback, progress))
+    if isinstance(model, DecisionGraph):
+        return _continue_graph(model, given, own)
+    if isinstance(model, Forest):
+        return _continue_forest(model, given, own)
+    return _continue_sum(model, given, own)
 
 
-def kind_of(model: Any, given: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return the function by which a kind of model goes on, and its options of those given."""
+def options_of(model: Any, given: Mapping[str, object]) -> dict[str, Any]:
+    """Return those of the options given that a kind of model goes on with."""
     check_model(model)
-    if type(model) not in KINDS:
+    kind = type(model)
+    if kind not in KINDS:
         error = model.is_no_graph("continue_fit")
         raise TypeError(f"{error}; a Forest and a StagewiseModel go on, too")
-    go_on, names = KINDS[type(model)]
+    names = KINDS[kind]
     for name, value in given.items():
         if name not in names and value is not None:
-            kind = next(kind for kind, (_, options) in KINDS.items() if name in options)
+            other = next(other for other, options in KINDS.items() if name in options)
             raise TypeError(
-                f"{name}, model: expected a {kind.__name__} for continue_fit, got a "
-                f"{type(model).__name__}, which goes on with {', '.join(names)} and not with {name}"
+                f"{name}, model: expected a {other.__name__} for continue_fit, got a "
+                f"{kind.__name__}, which goes on with {', '.join(names)} and not with {name}"
             )
-    return go_on, {name: given[name] for name in names if name in given}
+    return {name: given[name] for name in names}
+
+
+class Given(NamedTuple):
+    """What `continue_fit` is given for a model of any kind."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    rng: Seed
+    n_threads: int | None
+    bar: Bar
+
+    def fit_data(self, model: Forest | StagewiseModel, rng: np.random.Generator) -> FitData:
+        """Return the data of a longer fit of trees."""
+        X = columns_to_fit(model, self.X)
+        return FitData(X, self.y, self.sample_weight, self.n_threads, rng)
+
+
+@dataclass(frozen=True, slots=True)
+class GoesOn:
+    """How a graph goes on: the options of `continue_fit`, checked, and those of the model.
+
+    Attributes
+    ----------
+    joins : bool
+        Whether the open exits join.
+    size : int
+        How many nodes to add.
+    learner, observation : ColumnLearner, Observation
+        Of the new nodes.
+    searched : Weak
+        The weak learner as it is trained with these answers.
+    rule : VoteRule
+        How masses become votes.
+    growth : type
+        As what the model goes on: a chain, a tree, whose answers may be exact, or any other graph.
+    limits : TreeLimits
+        Those of all nodes.
+    settings : mapping
+        The record of the whole.
+    """
+
+    joins: bool
+    size: int
+    learner: ColumnLearner
+    observation: Observation
+    searched: Weak
+    rule: VoteRule
+    growth: type[Chain | SoftTree | NestedGrowth | BoostedArrays]
+    limits: TreeLimits
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def checked(cls, model: DecisionGraph, X: Any, own: Mapping[str, Any]) -> GoesOn:
+        """Return how a graph goes on with the options of `continue_fit`."""
+        joins, size = _check_size(own["rounds"], own["nodes"])
+        stored = _check_graph(model).settings
+        weak = own["weak"]
+        if weak is None:
+            weak = _stored(stored, "weak", "a weak learner", LEARNERS)
+        observation = _observation(model, X, own["observation"])
+        searched = check_pair(weak, observation)
+        learner = _check_kinds(model, weak, observation)
+        smoothing, rate = own["smoothing"], own["learning_rate"]
+        rule = vote_rule(
+            stored.get("votes", "domain"),
+            stored.get("smoothing", 1e-4) if smoothing is None else smoothing,
+            stored.get("learning_rate", 1.0) if rate is None else rate,
+        )
+        way = _way(model, joins, rule)
+        _check_votes(model, way)
+        growth = _check_growth(own["growth"], way, stored)
+        added = {
+            "rounds" if joins else "nodes": size,
+            "growth": growth,
+            "observation": observation.settings(),
+            "smoothing": rule.smoothing,
+            "learning_rate": rule.learning_rate,
+            "weak": learner.settings(),
+        }
+        settings = {**stored, "continued": [*stored.get("continued", ()), added]}
+        depth = stored.get("max_depth") or INT32_MAX
+        limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
+        kind: Any = {"chain": Chain, "tree": SoftTree, "graph": NestedGrowth}[way]
+        if observation.is_exact and model.answer is not None:
+            observation = Flip(0.0)  # the same answers, kept as tables, since the model has tables
+        elif observation.is_exact and way == "tree":
+            kind = BoostedArrays
+        return cls(joins, size, learner, observation, searched, rule, kind, limits, settings)
+
+
+class GraphFit(NamedTuple):
+    """The growth of a graph that goes on, its threads, and the options of the new nodes."""
+
+    growth: Any
+    workers: Workers
+    options: Mapping[str, Any]
+
+    def goes_on(self, options: Mapping[str, Any], n_threads: int | None) -> bool:
+        """Return whether these are its options and threads."""
+        # Of errors of each cell the options tell no more than that.
+        is_told = options["observation"].get("sigma") != "per cell"
+        return is_told and self.options == options and self.workers.is_for(n_threads)
+
+
+def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, Any]) -> DecisionGraph:
+    """Return the graph with more nodes."""
+    more, state = GoesOn.checked(model, given.X, own), own["state"]
+    if isinstance(given.X, RowSource):
+        _check_in_partitions(model, more, state)
+    options = {k: v for k, v in more.settings["continued"][-1].items() if k != "rounds"}
+    rows, fit = {}, None
+    if state is not None:
+        state = check_state(state, given.rng)
+        if more.growth is not Chain or model.n_votes > 1:
+            raise NotImplementedError(
+                "state: expected a chain of two classes that is continued with rounds, or a "
+                "stagewise model; other graphs are continued without a state"
+            )
+        X = columns_to_fit(model, given.X)
+        rows = fingerprints(model, X, given.y, given.sample_weight, None)
+        fit = take(state, model, rows)
+    with ExitStack() as ends:
+        if fit is None or not fit.goes_on(options, given.n_threads):
+            fit = GraphFit(*_opened_again(model, given, more, ends), options)
+        growth, workers = fit.growth, ends.enter_context(fit.workers)
+        if state is not None:
+            growth.rounds = more.limits.nodes
+        callback = ends.enter_context(given.bar(more.limits.nodes, "nodes", model.n_nodes))
+        if isinstance(growth, BoostedArrays):
+            reason = grow_tree(growth, workers, callback)
+        else:
+            reason = growth.grow(callback)
+        longer: DecisionGraph = growth.model(more.settings, reason)
+    if state is not None:
+        keep(state, longer, rows, fit)
+    return longer
+
+
+def _opened_again(
+    model: DecisionGraph, given: Given, more: GoesOn, ends: ExitStack
+) -> tuple[Any, Workers]:
+    """Return the growth of more nodes, with those of the model as they are, and its threads."""
+    learner: Any = more.learner
+    observation: Any = more.observation
+    growth: Any = more.growth
+    kind, searched, rule, limits = more.growth, more.searched, more.rule, more.limits
+    generator = as_generator(given.rng)
+    if isinstance(given.X, RowSource):
+        learner = searched = given.X.graph(searched, observation, kind)
+        growth = given.X.growth(kind)
+    if model.n_votes > 1 and refusal(learner, observation):
+        raise NotImplementedError(
+            "model: graphs whose exits have several votes are continued with stumps and with "
+            f"answers of a table, got {learner!r} and {observation!r}"
+        )
+    data = _prepare(model, given, searched)
+    model = renumbered(model, data)
+    workers = ends.enter_context(learner.workers(data, given.n_threads))
+    own: tuple[Any, ...]
+    if model.n_votes > 1:
+        own = (1, replace(limits, nodes=more.size))
+        if more.joins:
+            own = more.size, replace(limits, nodes=1)
+        trees = label_trees(data, LabelSearch(data, learner, workers), rule, *own, observation)
+        trees.replay(model, joins=more.joins)
+        return trees, workers
+    if kind is BoostedArrays:
+        arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
+        arrays.replay(model)
+        return arrays, workers
+    own = (limits,)
+    if kind is Chain:
+        own = (limits.nodes,)
+    elif kind is NestedGrowth:
+        own = "additive", (more.size,), "all" if more.joins else "sign"
+    found = growth(data, observation.bind(data, learner, workers, generator), rule, *own)
+    found.replay(model, tables_of(model))
+    return found, workers
+
+
+def _check_in_partitions(model: DecisionGraph, more: GoesOn, state: object) -> None:
+    """Raise NotImplementedError for graphs that are not continued on partitions."""
+    is_here = more.growth in (NestedGrowth, BoostedArrays)
+    if is_here or model.n_votes > 1 or state is not None:
+        raise NotImplementedError(
+            "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
+            "are continued with rounds, and trees of uncertain answers with nodes, without a state"
+        )
+
+
+def tables_of(model: DecisionGraph) -> Tables:
+    """Return the tables of answers of the nodes of a model, None where they are gaussian."""
+    same = None if model.sigma is not None else CERTAIN
+    return [same] * model.n_nodes if model.answer is None else list(model.answer)
+
+
+def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
+    """Return whether the open exits join, and how many nodes to add."""
+    if (rounds is None) == (nodes is None):
+        raise ValueError(
+            "rounds, nodes: expected exactly one of them, got "
+            f"rounds={shown(rounds)}, nodes={shown(nodes)}"
+        )
+    if nodes is None:
+        return True, check_integer("rounds", rounds, least=1)
+    return False, check_integer("nodes", nodes, least=1)
+
+
+def _check_graph(model: Any) -> DecisionGraph:
+    model = as_graph(model, "continue_fit")
+    if isinstance(model.inputs, Oracles):
+        raise NotImplementedError(
+            "model: weak classifiers that are functions cannot be continued: what they answered in "
+            "training is not kept"
+        )
+    learner = model.settings.get("weak")
+    is_linear = isinstance(learner, Mapping) and learner.get("kind") == "linear"
+    if is_linear or isinstance(model.inputs, Separators):
+        raise NotImplementedError(
+            "model: separators and linear weak classifiers cannot be continued: they are trained "
+            "at the nodes, and data have no columns of them to look them up in"
+        )
+    if model.is_estimated:
+        raise NotImplementedError(
+            "model: sampled answers cannot be continued: the draws of training are not kept"
+        )
+    if model.settings.get("prices") is not None:
+        raise NotImplementedError(
+            "model: graphs that were fitted with prices are not continued; sums of trees are"
+        )
+    return model
+
+
+def _observation(model: DecisionGraph, X: Any, observation: Any) -> Observation:
+    """Return the observation model of the new nodes, for the columns in the model's order."""
+    if observation is None:
+        if model.sigma is None:
+            what = "an observation model"
+            stored = _stored(model.settings, "observation", what, OBSERVATIONS)
+            return check_made("observation", Observation, stored)
+        if np.isnan(model.sigma).any():
+            raise ValueError(
+                "observation: expected gaussian(sigma) with the standard deviations of these "
+                "rows: in training each cell had its own, which the model does not keep"
+            )
+        first = float(model.sigma[0])
+        return Gaussian(first if (model.sigma == first).all() else model.sigma)
+    if isinstance(observation, Gaussian) and is_frame(X):
+        return Gaussian(freeze(ordered_sigma(model, X, observation.sigma)))
+    return check_made("observation", Observation, observation)
+
+
+def _stored(
+    settings: Mapping[str, Any], name: str, what: str, kinds: Mapping[str, Callable[..., Any]]
+) -> Any:
+    """Return the weak learner or the observation model that the settings of a model describe."""
+    try:
+        options = dict(settings[name])
+        return kinds[options.pop("kind")](**options)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name}: expected {what}, the model names none that is known: {error}"
+        ) from None
+
+
+def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> ColumnLearner:
+    """Return the weak learner if new nodes can stand together with those of the model."""
+    if not isinstance(weak, ColumnLearner):
+        raise NotImplementedError(
+            "weak: models can only be continued with weak classifiers that compare a number with a "
+            f"threshold, got {weak!r}"
+        )
+    if isinstance(observation, Sampled):
+        raise NotImplementedError("observation: models cannot be continued with sampled answers")
+    is_gaussian = model.sigma is not None
+    if model.n_nodes and is_gaussian != isinstance(observation, Gaussian):
+        expected = "gaussian answers" if is_gaussian else "answers that are not gaussian"
+        raise ValueError(
+            f"observation: expected {expected}, as those of the model are, got {observation!r}"
+        )
+    return weak
+
+
+def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
+    """Return the model with `feature` counting what the columns of the data hold."""
+    if data.inputs is None and (model.inputs is None or isinstance(model.inputs, Subsets)):
+        return model
+    found, there = (_projections(inputs, model) for inputs in (model.inputs, data.inputs))
+    place = {terms: number for number, terms in enumerate(there.terms())}
+    number = np.array([place.get(terms, -1) for terms in found.terms()], dtype=np.int32)
+    feature = number[model.feature]
+    if (feature < 0).any():
+        node = int(np.argmin(feature))
+        direction = input_names(model)[model.feature[node]]
+        raise ValueError(
+            f"model: expected nodes that compare what `weak` makes of X, got {direction} at node "
+            f"{node}" + (OTHER_UNITS if model.n_features > 2 else "")
+        )
+    before, now = found.fill, there.fill
+    is_other = before is not now and (before is None or now is None or (before != now).any())
+    if is_other and np.isnan(data.source[data.source_rows]).any():
+        raise ValueError(
+            "X: expected missing values that count as in training, where weak classifiers that are "
+            "affine have the means of the columns for them: these are others here"
+        )
+    return replace(model, feature=feature, inputs=data.inputs)
+
+
+def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
+    """Return what is compared as projections, also where it is the columns of X."""
+    if inputs is None:
+        return single_columns(model.n_features)
+    assert isinstance(inputs, Projections)
+    return inputs
+
+
+def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:
+    """Return what a model is continued as: a chain, a tree or any other graph."""
+    if joins:
+        return "chain" if model.is_chain else "graph"
+    inner = model.next[model.next != OUT]
+    # Trees vote with the masses of either exit.
+    return "tree" if len(inner) == len(np.unique(inner)) and rule.kind == "domain" else "graph"
+
+
+def _check_votes(model: DecisionGraph, way: str) -> None:
+    """Refuse votes, larger than any builder's, by which weights would be multiplied."""
+    most = float(max(np.abs(model.vote).max(initial=0.0), np.abs(model.bias).max()))
+    if most > MOST_VOTE or (way == "tree" and largest_score(model) > 2 * MOST_VOTE):
+        raise ValueError(
+            f"model: expected votes of at most {MOST_VOTE:g}, in a tree {2 * MOST_VOTE:g} along a "
+            "path: weights of rows are multiplied by their exponentials"
+        )
+
+
+def _check_growth(growth: Any, way: str, stored: Mapping[str, Any]) -> str:
+    if growth is not None:
+        check_choice("growth", growth, GROWTHS if way == "tree" else GROWTHS[:1])
+        return str(growth)
+    before = stored.get("growth")
+    return str(before) if way == "tree" and before in GROWTHS else GROWTHS[0]
+
+
+def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
+    """Return data with the columns and labels of a model."""
+    X, y = columns_to_fit(model, given.X), given.y
+    if isinstance(y, SoftLabels):
+        y.check_labels(model.labels)
+    elif not isinstance(X, RowSource):
+        label = classes_of_labels(model, y, X.n_rows)
+    problem = weak.read(X, y, given.sample_weight, "" if model.n_votes == 1 else None)
+    found, table = problem.labels, problem.table
+    if found is not None and isinstance(X, RowSource) and not np.array_equal(found, model.labels):
+        raise ValueError(
+            f"y: expected the labels of the model, {shown(model.labels.tolist())}, got "
+            f"{shown(found.tolist())}"
+        )
+    if model.n_votes > 1 and not isinstance(y, SoftLabels):
+        problem = replace(problem, label=label.astype(np.int32))
+    if model.table is not None:
+        holes = model.table.has_missing
+        table = model.table.with_holes(holes if table is None else holes | table.has_missing)
+    problem = replace(problem, labels=model.labels, names=model.feature_names, table=table)
+    return weak.arrange(problem, given.n_threads)
+
+
+def _continue_forest(model: Forest, given: Given, own: Mapping[str, Any]) -> Forest:
+    """Return the forest with more trees."""
+    members = check_integer("members", own["members"], least=1)
+    options = _stored_options(model, "fit_forest", FOREST_OPTIONS)
+    if model.oob is None:
+        raise ValueError(
+            "model: expected a whole forest, got trees of one, as forest[:k] has; it is not known "
+            "which they are"
+        )
+    generator = _generator(model, given.rng, is_needed=True)
+    if isinstance(given.X, RowSource):
+        raise NotImplementedError(IN_ONE_PLACE.format("continue_fit of a forest"))
+    data = given.fit_data(model, generator)
+    return grow_forest(data, len(model) + members, options, given.bar, tuple(model))
+
+
+def _continue_sum(model: StagewiseModel, given: Given, own: Mapping[str, Any]) -> StagewiseModel:
+    """Return the sum with more trees."""
+    steps, settings = check_integer("steps", own["steps"], least=1), model.settings
+    options = _stored_options(model, "fit_stagewise", (*SUM_OPTIONS, "steps"))
+    held_out = _held_out(settings, own["validation"])
+    generator = _generator(model, given.rng, is_needed=draws({**settings, **options}))
+    tried = len(model if model.validation_loss is None else model.validation_loss[1:])
+    # A fit that ended by itself would have ended there with more steps, too.
+    was_cut = model.stop_reason == STOPPED or model.stop_reason.startswith(CUT)
+    meant = check_integer("model.settings['steps']", options["steps"], least=1)
+    options["steps"] = steps + (tried if was_cut else meant)
+    data, state = given.fit_data(model, generator), own["state"]
+    if state is None:
+        return grow_sum(data, model.loss, options, held_out, given.bar, model, tried)
+    if isinstance(given.X, RowSource):
+        raise NotImplementedError(
+            "state: expected None of rows in partitions; a kept state needs all rows in one place: "
+            "pass rows.gather()"
+        )
+    state = check_state(state, given.rng)
+    rows = fingerprints(model, data.X, given.y, given.sample_weight, own["validation"])
+    fit = take(state, model, rows)
+    if fit is not None and fit.workers.is_for(given.n_threads):
+        longer = fit.go_on(options["steps"], given.bar)
+    else:
+        fit = begin_sum(data, model.loss, options, held_out, model)
+        longer = fit.grow(given.bar, tried)
+    keep(state, longer, rows, fit)
+    return longer
+
+
+def _stored_options(model: Any, builder: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return the options of the fit of a model."""
+    settings = model.settings
+    if settings.get("builder") != builder or not settings.keys() >= set(names):
+        raise ValueError(
+            f"model: expected settings of {builder}, by which further trees are fitted, got those "
+            f"of {settings.get('builder')}: {sorted(settings)}"
+        )
+    return {name: settings[name] for name in names}
+
+
+def _held_out(settings: Any, validation: Any) -> tuple[Any, Any]:
+    """Return the options `validation` and `patience` of the fit that goes on."""
+    known = settings.get("validation")
+    if (known == GIVEN) != (validation is not None):
+        raise ValueError(
+            "validation: expected the rows that were given to the fit, which a model does not keep"
+            if known == GIVEN
+            else "validation: expected None for a model whose fit was given no such rows"
+        )
+    return (validation if known == GIVEN else known), settings.get("patience")
+
+
+def _generator(model: Any, rng: Any, is_needed: bool) -> np.random.Generator:
+    """Return a generator in the state in which the fit began to draw."""
+    state = model.settings.get("rng")
+    if state is None:
+        if rng is None and is_needed:
+            raise ValueError(
+                "rng: expected that of the fit, which drew rows or columns; the model only keeps "
+                "generators that are PCG64"
+            )
+        return as_generator(rng)
+    if rng is not None:
+        raise ValueError("rng: expected None, since the model keeps that of its fit")
+    try:
+        return generator_in_state(state)
+    except ValueError as error:
+        raise ValueError(f"model.settings['rng']: {error}") from None
+
+
+class FitState:
+    """The state of a fit, which makes many short calls of `continue_fit` nearly as fast as one.
+
+    Pass a new one to the first call of a series of `continue_fit`, and the same object to each call
+    after it, with the model that the call before returned and the same data. A call then starts
+    where the call before ended: it neither prepares the data nor evaluates the model again. The
+    models are the same as without a state, bit for bit.
+
+    A state holds the bins or the sorted columns, the decision values or the weights of the training
+    rows, and the arrays that training works in. It belongs to the caller: models never refer to it.
+
+    It is for one model and one set of data. If `model`, `X`, `y`, `sample_weight` or `validation`
+    is another than in the call before, `continue_fit` raises ValueError; values of X are compared
+    by a hash of each row. If training is interrupted by an exception, the state is empty, like a
+    new one. It cannot be copied or pickled.
+
+    Attributes
+    ----------
+    model : DecisionGraph, StagewiseModel or None
+        The model that it continues; None if it is empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> y = X[:, 0] * X[:, 1]
+    >>> model = pb.fit_stagewise(X, y, steps=1)
+    >>> state = pb.FitState()
+    >>> for _ in range(99):
+    ...     model = pb.continue_fit(model, X, y, steps=1, state=state)
+    >>> model
+    <fit_stagewise: 100 trees, 4 features, squared loss>
+    """
+
+    __slots__ = ("_fit", "_model", "_rows")
+
+    def __init__(self) -> None:
+        self._model: Any = None
+        self._rows: Mapping[str, Any] = {}
+        self._fit: Any = None
+
+    @property
+    def model(self) -> Any:
+        """The model that it continues; None if it is empty."""
+        return self._model
+
+    def __repr__(self) -> str:
+        return "<FitState: empty>" if self._fit is None else f"<FitState: {self._model!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a FitState cannot be copied or pickled; pass a new one to continue_fit")
+
+
+def take(state: FitState, model: Any, rows: Mapping[str, Any]) -> Any:
+    """Return the fit that was kept for this model and these rows, None if there is none.
+
+    The state is then empty. `rows` has the fingerprints of the data, by argument.
+    """
+    fit = state._fit
+    if fit is None:
+        return None
+    if model is not state._model:
+        raise ValueError(
+            "model: expected the model that continue_fit returned with this state, "
+            f"{state._model!r}, got another, {model!r}; pass a new FitState() for it"
+        )
+    for name, found in rows.items():
+        kept = state._rows[name]
+        if not (kept is found or (type(kept) is bytes and kept == found)):
+            raise ValueError(
+                f"{name}: expected the values that the state was made with, got others; pass "
+                "them, or a new FitState()"
+            )
+    keep(state, None, {}, None)
+    return fit
+
+
+def keep(state: FitState, model: Any, rows: Mapping[str, Any], fit: Any) -> None:
+    """Keep a fit for the next call, which is to be with this model and these rows."""
+    state._model, state._rows, state._fit = model, rows, fit
+
+
+def check_state(state: Any, rng: Any) -> FitState:
+    """Return the option `state` if it is one; with it `rng` must be None."""
+    if not isinstance(state, FitState):
+        raise TypeError(f"state: expected a FitState or None, got {shown(state)}")
+    if rng is not None:
+        raise ValueError(
+            "rng: expected None with state=, which keeps what has been drawn; without a state rng "
+            "is taken"
+        )
+    return state
+
+
+def fingerprints(model: Any, X: Any, y: Any, sample_weight: Any, validation: Any) -> dict[str, Any]:
+    """Return what tells the data of a call from others, by argument: a digest of arrays.
+
+    X is as `columns_to_fit` returns it; prepared columns cannot change and stand for themselves.
+    """
+    found = {"X": X, "y": y, "sample_weight": sample_weight}
+    if isinstance(validation, tuple | list) and 2 <= len(validation) <= 3:
+        more = "validation X", "validation y", "validation sample_weight"
+        values = columns_to_fit(model, validation[0]), *(*validation[1:], None)[:2]
+        found |= dict(zip(more, values, strict=True))
+    return {name: _fingerprint(values) for name, values in found.items()}
+
+
+def _fingerprint(values: Any) -> Any:
+    if values is None or isinstance(values, SortedColumns | BinnedColumns):
+        return values
+    if isinstance(values, SoftLabels):
+        return _digest(values.labels, values.share)
+    if isinstance(values, RowLabels):
+        return _digest(values.labels, values.codes)
+    if isinstance(values, Features):
+        return _digest(np.array(values.values.shape), hashes(values.values))
+    return _digest(label_array(values))
+
+
+def _digest(*arrays: Any) -> bytes:
+    found = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        found.update(f"{array.dtype.str}{array.shape}".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.digest()

@@ -15,7 +15,7 @@ from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
 from pboost.trees.cart import fit_tree
 from pboost.trees.forest import nodes_of_rows
-from pboost.trees.steps import Steps, are_too_large, slopes_of, working_response
+from pboost.trees.targets import Steps, are_too_large, slopes_of, working_response
 from pboost.values import FloatArray, IntArray
 
 

@@ -4,30 +4,89 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost import threads
-from pboost._core import boost, softmax
+from pboost._core import boost, derived, softmax
 from pboost._core.derived import GROUP_LANES
 from pboost.data.columns.columns import BinnedColumns
-from pboost.data.columns.prebuilt import LEVELS
+from pboost.data.columns.prebuilt import HOLES, LEVELS
 from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
 from pboost.losses import Loss, is_of_package
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
+from pboost.threads import Workers
 from pboost.trees.forest import nodes_of_rows
-from pboost.trees.lanes import lanes_of
-from pboost.trees.payments import Payments
 from pboost.trees.pooling import SHARES, Pooling, open_nodes, pooling_of
-from pboost.trees.restraints import Restraints
-from pboost.trees.steps import MOST_DERIVATIVE, Steps, slopes_of
-from pboost.trees.weights import Weights
+from pboost.trees.restraints import Payments, Restraints
+from pboost.trees.targets import MOST_DERIVATIVE, Steps, Weights, slopes_of
 from pboost.values import FloatArray, IntArray
+
+
+class Lanes(NamedTuple):
+    """Where the codes of columns stand in the rounds of a fit; see ``pboost/_core/derived.pyx``.
+
+    Attributes
+    ----------
+    lane : ndarray of int32, shape (d,)
+        The lane of each column; lanes are in the order of their first columns.
+    code, side : ndarray of uint8, shape (d,)
+        What the lane holds where a row lies in the bin `side` of the column; the code is 0 of
+        columns with a lane to themselves, which holds the column's own codes.
+    column : ndarray of int32, shape (n_lanes,)
+        The column of each lane, -1 where there are several.
+    bundled : ndarray of int32
+        The columns that share a lane, in their order.
+    bins : ndarray of int32, shape (n_lanes,)
+        How many codes each lane has.
+    groups : ndarray of uint8, shape (ceil(n_lanes / 8), n, 8)
+        The codes of eight lanes side by side.
+    """
+
+    lane: IntArray
+    code: NDArray[np.uint8]
+    side: NDArray[np.uint8]
+    column: IntArray
+    bundled: IntArray
+    bins: IntArray
+    groups: NDArray[np.uint8]
+
+
+def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True) -> Lanes:
+    """Return the lanes of columns.
+
+    If lanes are shared, columns of numbers without holes that have two bins, or one, have
+    one where no row lies in the rarer bin of two of them.
+    """
+    codes, special = columns.codes, columns.special
+    d, n = codes.shape
+    bins = columns.n_bins if special is None else columns.n_bins + (special & HOLES)
+    wanted = columns.n_bins <= 2 if special is None else (columns.n_bins <= 2) & (special == 0)
+    first = np.arange(d, dtype=np.int32)
+    code, side = np.zeros((2, d), dtype=np.uint8)
+    if are_shared and np.count_nonzero(wanted) > 1:
+        work = np.empty((derived.WORK_SETS, -(-n // 64)), dtype=np.uint64)
+        derived.bundle(codes, wanted.view(np.uint8), first, code, side, work)
+    column, place = np.unique(first, return_inverse=True)
+    lane = place.astype(np.int32)
+    n_codes = bins[column]
+    bundled = np.flatnonzero(code).astype(np.int32)
+    np.maximum.at(n_codes, lane[bundled], code[bundled].astype(np.int32) + 1)
+    groups = np.empty((-(-len(column) // derived.GROUP_LANES), n, derived.GROUP_LANES), np.uint8)
+
+    def put(start: int, stop: int) -> None:
+        derived.interleave(codes, lane, code, side, groups, start, stop)
+
+    with Workers(n_threads) as workers:  # no other is needed afterwards
+        workers.run(put, n, cells=d)
+    column = np.where(code[column] > 0, -1, column).astype(np.int32)
+    return Lanes(lane, code, side, column, bundled, n_codes, groups)
+
 
 #: The types of what the kernel knows of a node, of one that is open, of its state, and of the nodes
 #: that a thread has open.
@@ -111,7 +170,7 @@ class Rounds:
         self.pooling: Pooling | None = None
         if share is not None and share.depth < self.max_depth:
             cells = self.masses.shape[1] // 2
-            self.pooling = pooling_of(share, columns, self.lanes, cells, self.n_slots)
+            self.pooling = pooling_of(share, columns, len(self.lanes.bundled), cells, self.n_slots)
         self.rows, self.spare = np.zeros((2, here + boost.BEHIND), dtype=np.int32)
         self.packed, self.spare_packed = np.zeros((2, here + boost.BEHIND), dtype=np.int64)
         self.leaf_weight = np.empty(0 if self.weight is None else here)

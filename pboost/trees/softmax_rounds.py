@@ -20,26 +20,13 @@ from pboost.models.forest import Forest
 from pboost.models.trees import Tree
 from pboost.trees import rounds
 from pboost.trees.rounds import SLOT_BYTES, Rounds
-from pboost.trees.steps import Steps
-from pboost.trees.weights import Weights
+from pboost.trees.targets import Steps, Weights
 from pboost.values import FloatArray, IntArray
 
 #: Classes whose roots are counted at once: of how many a row's masses stand side by side.
 WIDTHS = (8, 4, 2)
 #: With fewer rows the bins take longer than the rows.
 LEAST_ROWS = 1024
-
-
-def check_room(n_labels: int, n_rows: int) -> None:
-    """Raise MemoryError where scores and gradients of each label and row have no room."""
-    try:
-        np.empty((2, n_labels, n_rows))
-    except MemoryError:
-        raise MemoryError(
-            f"y: the scores and gradients of {n_rows} rows for {n_labels} labels take "
-            f"{16 * n_labels * n_rows} bytes, which there are not; fit_one_vs_rest has one label "
-            "at a time"
-        ) from None
 
 
 class ClassRounds:

@@ -22,14 +22,13 @@ from pboost.growth.validation import GIVEN, held_share
 from pboost.losses import Loss, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.threads import Workers
-from pboost.trees import pairs
+from pboost.trees import pooling
 from pboost.trees.cart import (
     FitData,
     check_labels,
     fit_cart_problem,
     limits_of_problem,
 )
-from pboost.trees.loss_watch import LossWatch
 from pboost.trees.pooling import limits_of_growth, plain_comparisons
 from pboost.trees.restraints import (
     RESTRAINTS,
@@ -40,10 +39,9 @@ from pboost.trees.restraints import (
     read_restraints,
     refuse_restraints,
 )
-from pboost.trees.steps import Steps
-from pboost.trees.sum_growth import SumGrowth
+from pboost.trees.sum_growth import LossWatch, SumGrowth
 from pboost.trees.sum_rows import Growing, SumRows, TableRows
-from pboost.trees.targets import loss_of, task_of_loss
+from pboost.trees.targets import Steps, loss_of, task_of_loss
 from pboost.values import (
     Bar,
     Progress,
@@ -596,7 +594,7 @@ class SumFit(SumGrowth):
         self.made, self.n_made = None if given is None else given.trees, len(self.given)
         unit = rows.of_row if weights.are_copies else rows.greatest
         growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
-        settings["growth"], limits = pairs.chosen(*growth, growing.limits)
+        settings["growth"], limits = pooling.growth_by_pairs(*growth, growing.limits)
         growing = growing._replace(
             limits=replace(limits, criterion="squared"),
             steps=growing.steps._replace(l2=growing.steps.l2 / unit),

@@ -20,16 +20,14 @@ from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, Softmax, is_of_package
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.trees import pairs
+from pboost.trees import pooling
 from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.restraints import Restraints
 from pboost.trees.rounds import Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.steps import Steps, check_size
-from pboost.trees.targets import targets_of
+from pboost.trees.targets import Steps, Weights, check_size, targets_of, weights_of
 from pboost.trees.vector_rounds import VectorRounds
-from pboost.trees.weights import Weights, weights_of
 from pboost.values import FloatArray
 
 
@@ -77,7 +75,7 @@ class SumRows(Protocol):
     def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
         """Return the decision value before the first tree, with softmax those of the classes."""
 
-    def scan(self) -> pairs.Scanned:
+    def scan(self) -> pooling.Scanned:
         """Return the rows that tell how trees grow."""
 
     def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
@@ -145,14 +143,14 @@ class TableRows:
             check_size(loss, y, np.zeros(len(y)), self.problem.given(used))
         return float(loss.constant(y, weight))
 
-    def scan(self) -> pairs.Scanned:
+    def scan(self) -> pooling.Scanned:
         """Return the rows that tell how trees grow."""
         columns, weights = self.problem.columns, self._weights
         assert isinstance(columns, BinnedColumns)
         used = None if weights.of_rows is None else weights.of_rows > 0
-        rows, codes = pairs.scanned_part(columns, used, weights.n_copies)
+        rows, codes = pooling.scanned_part(columns, used, weights.n_copies)
         few = None if weights.of_rows is None else weights.of_rows[rows]
-        return pairs.limited(codes, self._y[rows], few, weights.n_copies)
+        return pooling.few_rows(codes, self._y[rows], few, weights.n_copies)
 
     def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
         """Return what grows the trees of a round."""

@@ -1,19 +1,194 @@
-"""What sums of trees are fitted to: the loss that targets ask for, and how it takes them."""
+"""What sums of trees are fitted to: targets of a loss, weights of rows, derivatives; leaf steps."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import boost
 from pboost.data.read.check_xy import TASKS, label_array, label_values, refuse_many
 from pboost.data.targets import CLASSIFICATION, REGRESSION, SoftLabels, task_of
 from pboost.data.training import Problem
 from pboost.losses import Loss
-from pboost.trees.softmax_rounds import check_room
-from pboost.values import FloatArray, check_choice
+from pboost.values import FloatArray, IntArray, check_choice, first_false
 from pboost.values.options import ManyClassesError
+
+#: Copies of a row at most that words have room for; with more of them sums take longer.
+MOST_OF_ROW = 64
+
+#: What the largest weight is divided into, where sums of weights are to be exact.
+UNITS = 2.0**31
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """The weights of the rows of a fit.
+
+    Attributes
+    ----------
+    of_rows : ndarray of float64, shape (n,), or None
+        Weights; 0 for rows that take no part; None where all are 1.
+    are_copies : bool
+        Whether they are whole numbers of copies of a row, so that a model is that of the copies:
+        derivatives are rounded and then multiplied.
+    n_used, n_copies, most_copies : int
+        How many rows take part; how many copies there are of them, and of one of them at most,
+        where weights are copies; else each row is one.
+    total : float
+        The sum of the weights.
+    """
+
+    of_rows: FloatArray | None
+    are_copies: bool
+    n_used: int
+    n_copies: int
+    most_copies: int
+    total: float
+
+    def in_units(self) -> IntArray | None:
+        """Return weights as whole numbers >= 1, or 0 of rows left out; None: all are 1."""
+        if self.of_rows is None:
+            return None
+        found = self.of_rows if self.are_copies else np.rint(self.of_rows * UNITS)
+        return np.where(self.of_rows > 0, np.maximum(found, 1.0), 0.0).astype(np.int64)
+
+    def sum(self, values: FloatArray) -> float:
+        """Return the weighted sum of numbers >= 0, whatever their order."""
+        if self.of_rows is None:
+            return boost.exact_sum(values)
+        if self.are_copies:
+            return boost.exact_sum(np.where(self.of_rows > 0, values, 0.0), self.of_rows)
+        return boost.exact_sum(np.where(self.of_rows > 0, self.of_rows * values, 0.0))
+
+
+def copies_of(weight: FloatArray, unit: float) -> tuple[FloatArray, bool]:
+    """Return weights as numbers of copies in a unit, and whether they are such."""
+    copies = np.rint(weight / unit)
+    are_near = np.abs(weight / unit - copies) <= 1e-9
+    return copies, bool((are_near & ((copies > 0) | (weight == 0))).all())
+
+
+def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
+    """Return weights for rounds.
+
+    `weight` has 0 for rows that take no part; `unit` is what all are multiples of, so that they
+    are as many copies of rows, as far as floating point can tell; None: none is known.
+    """
+    used = int(np.count_nonzero(weight))
+    if (weight == 1).all():
+        return Weights(None, False, used, used, 1, float(used))
+    if unit is not None:
+        copies, are_copies = copies_of(weight, unit)
+        if copies.max() <= MOST_OF_ROW and are_copies:
+            total, most = int(copies.sum()), int(copies.max())
+            return Weights(copies, True, used, total, most, float(total))
+    return Weights(weight, False, used, used, 1, boost.exact_sum(weight))
+
+
+class Steps(NamedTuple):
+    """What leaves add: `rate` times a step of `most` at most, one of Newton's or the best one.
+
+    `l2` is what is added to the curvature of a leaf, where the largest weight of a row is 1; `sums`
+    is in how many words those of derivatives are, see `fit_stagewise`.
+    """
+
+    rate: float
+    most: float
+    solved: bool
+    l2: float
+    sums: str = "auto"
+
+
+#: The largest derivative of a loss of one's own: sums of squares are then numbers.
+MOST_DERIVATIVE = 1e150
+
+
+def check_size(loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]) -> None:
+    """Raise ValueError for derivatives that no tree can be fitted to; `rows` as of `slopes_of`."""
+    for name, values in _derivatives(loss, y, f, rows).items():
+        if (k := first_false(np.abs(values) <= MOST_DERIVATIVE)) >= 0:
+            raise ValueError(
+                f"loss: {name}(y, f): expected a number of at most {MOST_DERIVATIVE:g} in size, "
+                f"got {values[k]} of row {rows[k]}, where y = {y[k]:g}, f = {f[k]:g}"
+            )
+
+
+def are_too_large(loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]) -> bool:
+    """Return whether derivatives are as `check_size` refuses them."""
+    found = _derivatives(loss, y, f, rows).values()
+    return any(not (np.abs(values) <= MOST_DERIVATIVE).all() for values in found)
+
+
+def _derivatives(
+    loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]
+) -> dict[str, FloatArray]:
+    with np.errstate(all="ignore"):
+        found = {"gradient": _numbers("gradient", loss.gradient(y, f), y, f, rows)}
+        if loss.has_curvature:
+            found["curvature"] = _numbers("curvature", loss.curvature(y, f), y, f, rows)
+    return found
+
+
+def slopes_of(
+    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: NDArray[Any]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weighted gradients and curvatures; of a loss without curvature weights are those.
+
+    `rows` are what errors call the rows.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
+        curvature = np.ones(len(y))
+        if loss.has_curvature:
+            found = _numbers("curvature", loss.curvature(y, f), y, f, rows)
+            raised = np.maximum(found, np.abs(gradient) / loss.limit)
+            # A row without gradient or curvature has no part; a gradient alone no Newton step.
+            if raised.any() and not gradient[raised == 0].any():
+                curvature = raised
+        return weight * gradient, weight * curvature
+
+
+def _numbers(
+    name: str, found: FloatArray, y: FloatArray, f: FloatArray, rows: NDArray[Any]
+) -> FloatArray:
+    """Return derivatives of rows; ValueError if one is NaN, or a curvature negative."""
+    wrong = np.isnan(found) if name == "gradient" else ~(found >= 0)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        wanted = "a number" if name == "gradient" else "a number >= 0"
+        raise ValueError(
+            f"loss: {name}(y, f): expected {wanted}, got {found[k]} of row {rows[k]}, where "
+            f"y = {y[k]:g}, f = {f[k]:g}"
+        )
+    return found
+
+
+def working_response(
+    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: NDArray[Any] | None = None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the targets and weights of a least-squares step; None where they are not finite.
+
+    The largest weight is 1.
+    """
+    rows = np.arange(len(y)) if rows is None else rows
+    gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
+    target, of_target = -gradient, weight
+    if loss.has_curvature:
+        found = _numbers("curvature", loss.curvature(y, f), y, f, rows)
+        curvature = np.maximum(found, np.abs(gradient) / loss.limit)
+        some = curvature > 0
+        # A row without gradient or curvature has no part; a gradient alone has no Newton step.
+        if not gradient[~some].any() and some.any():
+            with np.errstate(over="ignore", invalid="ignore"):
+                target = np.divide(-gradient, curvature, out=np.zeros(len(y)), where=some)
+            of_target = weight * np.where(some, curvature, 0.0)
+    if not (np.isfinite(target).all() and 0 < of_target.sum() < np.inf):
+        return None
+    # Curvatures can all be near the smallest number; only their ratios matter.
+    return target, of_target / of_target.max()
 
 
 def loss_of(y: Any, task: str | None) -> str:
@@ -57,6 +232,18 @@ def targets_of(problem: Problem, loss: Loss, y: Any) -> tuple[NDArray[Any] | Non
         return problem.labels, problem.label.astype(np.float64)
     check_classes(problem.labels, loss, y)
     return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0
+
+
+def check_room(n_labels: int, n_rows: int) -> None:
+    """Raise MemoryError where scores and gradients of each label and row have no room."""
+    try:
+        np.empty((2, n_labels, n_rows))
+    except MemoryError:
+        raise MemoryError(
+            f"y: the scores and gradients of {n_rows} rows for {n_labels} labels take "
+            f"{16 * n_labels * n_rows} bytes, which there are not; fit_one_vs_rest has one label "
+            "at a time"
+        ) from None
 
 
 def check_classes(labels: NDArray[Any], loss: Loss, y: Any = None) -> None:

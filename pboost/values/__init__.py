@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from pboost._core.voting import NO_VOTE as NO_VOTE
-from pboost._core.voting import VOTES, VoteRule
+from pboost._core.voting import VOTES
+from pboost._core.voting import VoteRule as VoteRule
 from pboost._core.voting import half_log_odds as half_log_odds
 from pboost.values.peers import value_here
 

@@ -7,8 +7,8 @@ import pytest
 from reference import pairs as twin
 
 import pboost as pb
-from pboost.trees import pairs, pooling
-from pboost.trees.weights import weights_of
+from pboost.trees import pooling
+from pboost.trees.targets import weights_of
 
 
 def drawn(seed, n=60, d=5):
@@ -27,11 +27,11 @@ def test_equals_the_twin(first, monkeypatch):
     answers = []
     for seed in range(first, first + 30):
         codes, gradient, weight = drawn(seed)
-        case = codes, *pairs.rounded(gradient, weight, seed // 3 % 3 < 2)
-        most = twin.ratio(codes.tolist(), *case[1:], pairs.CHANCE)
+        case = codes, *pooling.rounded(gradient, weight, seed // 3 % 3 < 2)
+        most = twin.ratio(codes.tolist(), *case[1:], pooling.CHANCE)
         for times, is_found in ((1 - 1e-9, most > 0), (1 + 1e-9, False)):
-            monkeypatch.setattr(pairs, "RATIO", float(most) * times)
-            assert pairs.has_pure_interaction(*case) == is_found, seed
+            monkeypatch.setattr(pooling, "RATIO", float(most) * times)
+            assert pooling.has_pure_interaction(*case) == is_found, seed
         answers.append(most > 1)
     assert 3 < sum(answers) < 27
 
@@ -40,7 +40,7 @@ def test_rounded_are_whole_numbers_near_what_was_given():
     for seed in range(12):
         _, gradient, weight = drawn(seed)
         are_copies = seed // 3 % 3 < 2
-        sums, mass, chance = pairs.rounded(gradient * 1e300, weight, are_copies)
+        sums, mass, chance = pooling.rounded(gradient * 1e300, weight, are_copies)
         assert np.array_equal(sums, np.rint(sums))
         assert np.array_equal(mass, np.rint(mass))
         weight = np.ones(len(gradient)) if weight is None else weight
@@ -50,22 +50,22 @@ def test_rounded_are_whole_numbers_near_what_was_given():
         copies = mass.astype(int) if are_copies else np.ones(len(mass), dtype=int)
         each = np.repeat(sums / copies, copies)
         assert chance == pytest.approx((each**2).sum() / mass.sum())
-    assert pairs.rounded(np.zeros(3), None, True)[2] == 0
+    assert pooling.rounded(np.zeros(3), None, True)[2] == 0
 
 
 def looked_at(columns, numbers, copies):
     """Return the numbers of the rows that are looked at, and their codes."""
     weights = weights_of(copies, 1.0)
-    rows, codes = pairs.scanned_part(columns, copies > 0, weights.n_copies)
-    codes, found, _ = pairs.limited(codes, numbers[rows] * 1.0, None, weights.n_copies)
+    rows, codes = pooling.scanned_part(columns, copies > 0, weights.n_copies)
+    codes, found, _ = pooling.few_rows(codes, numbers[rows] * 1.0, None, weights.n_copies)
     return found.astype(int), codes
 
 
 def test_rows_are_taken_by_what_is_in_them(monkeypatch):
-    monkeypatch.setattr(pairs, "LEAST_ROWS", 10)
+    monkeypatch.setattr(pooling, "LEAST_ROWS", 10)
     rng = np.random.default_rng(0)
     for n, most, values in ((50, 100, 9), (400, 100, 9), (400, 100, 0.4)):
-        monkeypatch.setattr(pairs, "MOST_ROWS", most)
+        monkeypatch.setattr(pooling, "MOST_ROWS", most)
         X = np.round(rng.uniform(0, values, (n, 3)))
         copies = rng.integers(0, 3, n).astype(float)
         columns = pb.bin_columns(X)
@@ -78,13 +78,13 @@ def test_rows_are_taken_by_what_is_in_them(monkeypatch):
         again, codes = looked_at(columns.select(order), order, copies[order])
         assert sorted(again.tolist()) == expected
         assert np.array_equal(codes, columns.codes[:, again])
-    monkeypatch.setattr(pairs, "MOST_WORK", 80)
+    monkeypatch.setattr(pooling, "MOST_WORK", 80)
     assert len(looked_at(columns, np.arange(n), copies)[0]) == 0
 
 
 def test_hashes_are_those_of_the_twin():
     codes = np.random.default_rng(0).integers(0, 256, (5, 9000)).astype(np.uint8)
-    found = pairs.hashes(codes)
+    found = pooling.hashes(codes)
     assert found[::50].tolist() == [twin.content(of) for of in codes.T[::50]]
     assert abs(np.mean(found < 2**63) - 0.5) < 0.02
 
@@ -148,7 +148,7 @@ def same(first, second, X):
 @pytest.mark.parametrize("make", [products, regions])
 def test_order_threads_rows_without_weight_and_copies_are_no_matter(make, monkeypatch):
     monkeypatch.setattr(pooling, "FEW_ROWS", 1000)
-    monkeypatch.setattr(pairs, "MOST_ROWS", 2000)
+    monkeypatch.setattr(pooling, "MOST_ROWS", 2000)
     X, y = make(3000)
     order = np.random.default_rng(1).permutation(len(y))
     options = {"max_depth": 6, "steps": 3}

@@ -28,7 +28,7 @@ from pboost._core import boost
 from pboost.data.targets import weight_of_copy
 from pboost.losses import LOSSES
 from pboost.trees.restraints import RESTRAINTS
-from pboost.trees.weights import weights_of
+from pboost.trees.targets import weights_of
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case, priced_case])

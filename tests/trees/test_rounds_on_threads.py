@@ -25,7 +25,7 @@ from pboost.losses import LOSSES
 from pboost.trees import rounds as module
 from pboost.trees.restraints import Restraints
 from pboost.trees.rounds import Rounds
-from pboost.trees.steps import Steps
+from pboost.trees.targets import Steps
 
 #: What a tree is, whatever its numbers were while it grew.
 OF_NODES = (

@@ -12,7 +12,7 @@ from reference.stagewise import fit_stagewise
 
 import pboost as pb
 from pboost.losses import LOSSES, Loss
-from pboost.trees.steps import working_response
+from pboost.trees.targets import working_response
 
 NAMES = [
     name
