@@ -15,8 +15,8 @@ from pboost.data.row_digest import digest
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import assign_folds
 from pboost.data.target_task import CLASSIFICATION, with_task
-from pboost.inspection.calibration import calibration_rows
 from pboost.inspection.cross_validation import fold_fits
+from pboost.inspection.guarantees import calibration_rows
 from pboost.models.base import Model, check_model, two_probabilities
 from pboost.models.calibrated import CalibratedModel, as_values
 from pboost.models.new_rows import table_for
