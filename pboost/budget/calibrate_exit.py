@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options
 from pboost.data.row_digest import digest
-from pboost.inspection.calibration import hashes_of_unseen
+from pboost.inspection.guarantees import hashes_of_unseen
 from pboost.models.base import Model, check_model, prices_for
 from pboost.models.early_exit import (
     EarlyExitModel,

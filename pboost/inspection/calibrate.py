@@ -14,8 +14,8 @@ from pboost.data.row_digest import digest
 from pboost.data.splits import assign_folds
 from pboost.data.targets import CLASSIFICATION, fitted, weight_of_copy, with_task
 from pboost.data.training import rows_to_predict
-from pboost.inspection.calibration import calibration_rows
 from pboost.inspection.cross_validation import fold_fits
+from pboost.inspection.guarantees import calibration_rows
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel, as_values
 from pboost.models.evaluate.new_rows import table_for

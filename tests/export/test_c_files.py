@@ -24,8 +24,7 @@ import pboost as pb
 from pboost.data.node_inputs.inputs import Subsets
 from pboost.data.read.convert import Features
 from pboost.export.c_file import export_c
-from pboost.export.c_form import is_exact
-from pboost.export.c_lower import part_of
+from pboost.export.c_form import is_exact, part_of
 from pboost.export.c_numbers import Grid, fixed_part, leave_walk, single_part, sums_of
 
 #: Where rows leave does not matter here, only that the file says so.
