@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.budget.calibrate_exit import early_exit, mean_and_error
-from pboost.data.check_xy import as_classes, as_targets, as_weights
-from pboost.data.labels import SoftLabels, labels_of_rows
-from pboost.data.target_task import REGRESSION, task_of
+from pboost.data.read.check_xy import as_classes, as_targets, as_weights
+from pboost.data.targets import REGRESSION, SoftLabels, labels_of_rows, task_of
 from pboost.inspection.cross_validation import log_loss
 from pboost.models.base import Model
 from pboost.models.early_exit import Trajectory, where_left

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.budget.questions import BUDGET, Asked, AskError, Name, Question, Session
-from pboost.data.check_xy import check_finite
-from pboost.data.convert import Features
 from pboost.data.prices import PRICE_OPTIONS, Prices, plain_groups, read_prices
-from pboost.data.table import column_label, positions
-from pboost.models.base import Model, check_model
-from pboost.models.known_values import Inquiry, Known
-from pboost.models.new_rows import match_names
-from pboost.models.priced import known_options
+from pboost.data.read.check_xy import check_finite
+from pboost.data.read.convert import Features
+from pboost.data.read.table import column_label, positions
+from pboost.models.base import Model, check_model, known_options
+from pboost.models.evaluate.known_values import Inquiry, Known
+from pboost.models.evaluate.new_rows import match_names
 from pboost.values import FloatArray, check_choice, check_number, shown
 
 #: When a row is decided before all is known that its path reads.

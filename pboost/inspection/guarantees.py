@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.bounds import clopper_pearson_lower, clopper_pearson_upper, pac_bayes_bound
 from pboost.bounds._binomial import hypergeometric_tail, most_errors
-from pboost.data.check_xy import class_codes
+from pboost.data.read.check_xy import class_codes
 from pboost.data.row_digest import Digest, Seen, hashes, seen_among
 from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost
 from pboost.models.early_exit import EarlyExitModel
-from pboost.models.new_rows import count_rows, match_columns, reads_columns, table_for
+from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns, table_for
 from pboost.values import (
     FloatArray,
     Seed,

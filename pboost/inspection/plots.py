@@ -8,16 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import as_targets, as_weights, check_has_rows, class_codes
-from pboost.data.convert import Features
-from pboost.data.node_inputs import ColumnNames
-from pboost.data.subsets import Subsets
-from pboost.data.table import column_label, named_columns, positions
-from pboost.models.attribution import falls
+from pboost.data.node_inputs.inputs import ColumnNames, Subsets
+from pboost.data.read.check_xy import as_targets, as_weights, check_has_rows, class_codes
+from pboost.data.read.convert import Features
+from pboost.data.read.table import column_label, named_columns, positions
 from pboost.models.base import Model, TwoClassModel, check_model, predict, staged_predict
+from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns
 from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import count_rows, match_columns, reads_columns
 from pboost.models.probit_trees import ProbitTree
+from pboost.models.shares import falls
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import NO_SET
 from pboost.models.tree_sum import StagewiseModel

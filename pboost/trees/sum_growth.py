@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import scaled_weights
-from pboost.data.convert import Features
+from pboost.data.read.check_xy import scaled_weights
+from pboost.data.read.convert import Features
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.validation import ValidationRows, validation_rows
