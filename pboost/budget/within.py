@@ -25,7 +25,7 @@ from pboost.budget.refit import fitted_within
 from pboost.data.binned_values import values_of
 from pboost.data.check_xy import as_features
 from pboost.data.convert import Features
-from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options, read_prices
+from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices, read_prices
 from pboost.data.row_source import OneTable, RowSource, rows_here
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.table import Categorical
@@ -40,7 +40,7 @@ from pboost.values import (
     child,
     draw_seed,
 )
-from pboost.values.options import builder
+from pboost.values.options import builder, checked
 
 #: Rows on which models are compared, at most, and numbers that their paths may take.
 MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
@@ -194,7 +194,8 @@ def fit_within(
     """
     budgets, is_list = _budgets(comparisons, worst, price, bytes)
     if isinstance(X, RowSource | OneTable):
-        X, y, sample_weight = rows_here("fit_within", X, y, sample_weight, y_proba, labels)
+        own = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+        X, y, sample_weight = rows_here("fit_within", X, y, own)
     features = as_features(values_of(X), categorical)
     data, rows = read_data(y, y_proba, labels, sample_weight, features.n_rows, task)
     features = features if rows is None else features.take(rows)
@@ -244,7 +245,7 @@ def _prices(
         return None, {}
     if prices is None:
         raise ValueError("prices: expected prices of columns, in which price= is counted, got None")
-    options = plain_options(prices, groups, None)
+    options = checked(PriceOptions, {"prices": prices, "groups": groups})
     found = read_prices(options, features.names, features.n_features)
     return found, {"prices": prices, "groups": groups}
 
@@ -352,7 +353,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
         unit: _plain(promise.comparisons),
         "worst": _plain(promise.worst),
         "folds": folds,
-        **plain_options(whole.priced.get("prices"), whole.priced.get("groups"), None),
+        **checked(PriceOptions, whole.priced),
         "tried": {
             name: min(option.error for option in found if option.family == name)
             for name in dict.fromkeys(option.family for option in found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -12,13 +12,27 @@ from pboost.data.check_xy import MOST_CLASSES, TASKS, label_array, label_values,
 from pboost.data.criteria import CRITERIA
 from pboost.data.labels import SoftLabels
 from pboost.values import Array, check_choice
-from pboost.values.options import arguments_of, only_classifies, unwrapped
+from pboost.values.options import Option, arguments_of, only_classifies, unwrapped
 
 CLASSIFICATION, REGRESSION = TASKS
 #: The criteria of trees that are no criteria of classes.
 OF_NUMBERS = {"squared": REGRESSION}
 #: The losses, by their names, that are of a regression unless `task` says otherwise.
 LOSSES_OF_NUMBERS = ("squared", "absolute", "huber", "quantile", "poisson")
+
+
+class TaskOption(TypedDict, total=False):
+    """What is fitted.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}, optional
+        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
+        and numbers that are not all whole are a regression. With more different whole numbers it
+        must be given, unless `criterion` is of one task only.
+    """
+
+    task: Annotated[Literal["classification", "regression"] | None, Option(None)]
 
 
 class Targets(NamedTuple):

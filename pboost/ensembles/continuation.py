@@ -18,7 +18,7 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.tree_sum import StagewiseModel
 from pboost.observation.answers import Observation
 from pboost.trees.continuation import continue_forest, continue_sum
-from pboost.values import Progress, Seed, check_callback, with_bar
+from pboost.values import Progress, Seed, check_callback, check_progress, with_bar
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 
@@ -177,7 +177,8 @@ def continue_fit(
     >>> len(pb.continue_fit(forest, X, y, members=30))
     50
     """
-    check_callback(callback, progress)
+    check_callback("callback", callback)
+    check_progress("progress", progress)
     go_on, own = kind_of(
         model,
         {
@@ -196,7 +197,8 @@ def continue_fit(
     )
     if y_proba is not None and labels is None:
         labels = model.labels
-    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels)
+    of_rows = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+    X, y, sample_weight = rows_of_fit(X, y, of_rows)
     return go_on(
         model,
         X,

@@ -6,7 +6,6 @@ the trees that are there take their places in one longer fit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,10 @@ from pboost.models.forest import Forest
 from pboost.models.new_rows import columns_to_fit
 from pboost.models.tree_sum import CUT, StagewiseModel
 from pboost.trees.cart import FitData
-from pboost.trees.forest import FOREST_OPTIONS, grow_forest
-from pboost.trees.stagewise import SUM_OPTIONS, begin_sum, draws, grow_sum
+from pboost.trees.forest import ForestTreeOptions, grow_forest
+from pboost.trees.stagewise import SumOptions, begin_sum, draws, grow_sum
 from pboost.values import Bar, as_generator, check_integer, generator_in_state
+from pboost.values.options import checked
 
 
 def continue_forest(
@@ -36,7 +36,7 @@ def continue_forest(
 ) -> Forest:
     """Return the forest with more trees."""
     members = check_integer("members", members, least=1)
-    options = _stored_options(model, "fit_forest", FOREST_OPTIONS)
+    options = _stored_options(model, "fit_forest", ForestTreeOptions)
     if model.oob is None:
         raise ValueError(
             "model: expected a whole forest, got trees of one, as forest[:k] has; it is not known "
@@ -89,7 +89,7 @@ def sum_goes_on(
 ) -> tuple[dict[str, Any], tuple[Any, Any], np.random.Generator, int]:
     """Return the options of the longer fit, its validation rows, and how many trees were tried."""
     steps, settings = check_integer("steps", steps, least=1), model.settings
-    options = _stored_options(model, "fit_stagewise", (*SUM_OPTIONS, "steps"))
+    options = _stored_options(model, "fit_stagewise", SumOptions)
     held_out = _held_out(settings, validation)
     generator = _generator(model, rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
@@ -100,15 +100,16 @@ def sum_goes_on(
     return options, held_out, generator, tried
 
 
-def _stored_options(model: Any, builder: str, names: Sequence[str]) -> dict[str, Any]:
-    """Return the options of the fit of a model."""
+def _stored_options(model: Any, builder: str, group: type) -> dict[str, Any]:
+    """Return the options of the fit of a model, checked."""
     settings = model.settings
-    if settings.get("builder") != builder or not settings.keys() >= set(names):
+    if settings.get("builder") != builder or not settings.keys() >= group.__annotations__.keys():
         raise ValueError(
             f"model: expected settings of {builder}, by which further trees are fitted, got those "
             f"of {settings.get('builder')}: {sorted(settings)}"
         )
-    return {name: settings[name] for name in names}
+    options: dict[str, Any] = checked(group, settings)
+    return options
 
 
 def _held_out(settings: Any, validation: Any) -> tuple[Any, Any]:
