@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,7 @@ from pboost.values import INT32_MAX, Array, FloatArray, IntArray, check_choice, 
 from pboost.values.options import (
     ManyClassesError,
     NoLabelsError,
+    Option,
     arguments_of,
     only_classifies,
     unwrapped,
@@ -451,6 +452,20 @@ CLASSIFICATION, REGRESSION = TASKS
 OF_NUMBERS = {"squared": REGRESSION}
 #: The losses, by their names, that are of a regression unless `task` says otherwise.
 LOSSES_OF_NUMBERS = ("squared", "absolute", "huber", "quantile", "poisson")
+
+
+class TaskOption(TypedDict, total=False):
+    """What is fitted.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}, optional
+        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
+        and numbers that are not all whole are a regression. With more different whole numbers it
+        must be given, unless `criterion` is of one task only.
+    """
+
+    task: Annotated[Literal["classification", "regression"] | None, Option(None)]
 
 
 class Targets(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,35 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.convert import Rows
 from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.row_source import RowSource
-from pboost.data.splits import HoldOut
+from pboost.data.splits import HoldOut, Validation
 from pboost.data.targets import soft_validation
 from pboost.data.training import Problem, check_values
 from pboost.models.evaluate.new_rows import is_second, match_names
 from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown
+from pboost.values.options import Option
 
 #: Nodes without improvement after which growth ends, where no number is given.
 PATIENCE = 50
 #: The setting `validation` of fits to which the rows were given.
 GIVEN = "given"
+
+
+class ValidationOptions(TypedDict, total=False):
+    """Rows by which growth ends early.
+
+    Parameters
+    ----------
+    validation : tuple or float, optional
+        Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
+        sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
+        held out. The model returned is the first, of those that growth went through, with the
+        least error on these rows; ``record.validation`` holds all errors.
+    patience : int, optional
+        With `validation`: growth ends after so many nodes without a new least error; default 50.
+    """
+
+    validation: Annotated[Validation, Option(None)]
+    patience: Annotated[int | None, Option(None)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
