@@ -21,7 +21,7 @@ from pboost.data.sharing import reads_columns, search_option
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import EVERYTHING, Takes
 from pboost.data.target_task import TaskOption, task_of, task_of_options
-from pboost.data.training import Problem, tree_problem
+from pboost.data.training import Binning, Problem, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
 from pboost.models.trees import Tree
@@ -287,9 +287,7 @@ def fit_cart_problem(
             data.y,
             data.sample_weight,
             task=task,
-            search=search,
-            max_bins=given["max_bins"],
-            n_threads=data.n_threads,
+            binning=Binning(search, given["max_bins"], data.n_threads),
             takes=taken_of(given["missing"]),
             hold=hold,
         )
