@@ -49,6 +49,14 @@ FLOORS = (
 #: How many pairs of rooms of which one imports from the other, and files at the top.
 MOST_PAIRS, MOST_AT_THE_TOP = 99, 14
 FILE_LINES, KERNEL_LINES = 600, 80
+#: Most parameters of a function that is not public; functions that have more, and why.
+MOST_PARAMETERS = 8
+MORE_PARAMETERS = {
+    "continue_graph": "the options of continue_fit, for graphs",
+    "checked": "those of them that are checked",
+    "continue_sum": "the options of continue_fit, for sums of trees",
+    "Rounds": "the arrays of a compiled loop, and what it does with them",
+}
 #: What the page of a room says, and in how many lines.
 ROOM_LINES = 40
 ROOM_SAYS = ("What it is for", "What it knows", "What it must not know", "How to add to it")
@@ -244,6 +252,25 @@ def files_and_kernels_are_short(paths=None):
             yield from (f"{path}: {name} has {lines} lines" for name, lines in long)
 
 
+def parameters_of_functions(path):
+    """Yield name and number of parameters of each function of a file; a class has its init's."""
+    for scope in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.iter_child_nodes(scope):
+            if isinstance(node, ast.FunctionDef):
+                taken = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                bound = bool(taken) and taken[0].arg in ("self", "cls")
+                yield scope.name if node.name == "__init__" else node.name, len(taken) - bound
+
+
+def private_functions_have_few_parameters(paths=None):
+    """The options of users are their own; inside, what goes together is one record."""
+    public = {name.rpartition(".")[2] for name in (*pboost.__all__, *SUBMODULE_NAMES)}
+    for path in sorted(PACKAGE.rglob("*.py")) if paths is None else paths:
+        for name, number in parameters_of_functions(path):
+            if number > MOST_PARAMETERS and name not in public | MORE_PARAMETERS.keys():
+                yield f"{path.name}: {name} has {number} parameters"
+
+
 # Pages of developers
 
 
@@ -393,6 +420,7 @@ RULES = (
     core_imports_no_sibling,
     core_does_without_numpy_headers,
     files_and_kernels_are_short,
+    private_functions_have_few_parameters,
     every_module_is_in_the_layout,
     the_picture_and_the_list_of_files_are_true,
     every_room_has_a_page,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.table import column_label, named_columns, positions
 from pboost.values import FloatArray, IntArray, check_number, freeze, shown
-from pboost.values.options import Option
+from pboost.values.options import Option, filled
 
 #: What a comparison costs by default, as a share of the mean price of a column.
 COMPARISON_SHARE = 0.01
@@ -134,7 +134,7 @@ class PriceOptions(TypedDict, total=False):
 
 
 #: The options that say what columns cost, and what they are where nothing has a price.
-PRICE_OPTIONS: dict[str, Any] = {"prices": None, "groups": None, "comparison_price": None}
+PRICE_OPTIONS: dict[str, Any] = filled(PriceOptions, {})
 
 
 def read_prices(options: Mapping[str, Any], names: tuple[str, ...] | None, d: int) -> Prices | None:

@@ -561,15 +561,21 @@ def boosted_problem(
     )
 
 
+class Binning(NamedTuple):
+    """How columns are searched, in how many bins if so, and on how many threads these are made."""
+
+    search: str
+    max_bins: int
+    n_threads: int | None
+
+
 def tree_problem(
     X: Any,
     y: Any,
     sample_weight: Any,
     *,
     task: str,
-    search: str,
-    max_bins: int,
-    n_threads: int | None,
+    binning: Binning,
     takes: Takes = NUMBERS,
     hold: HoldOut | None = None,
 ) -> Problem:
@@ -579,6 +585,7 @@ def tree_problem(
     """
     columns = _as_columns(X)
     n, names = columns.n_rows, columns.names
+    search, max_bins, n_threads = binning
     targets = _NO_NUMBERS
     if task == "classification":
         found = classes_of_rows(y, sample_weight, n)

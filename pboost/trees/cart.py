@@ -19,7 +19,7 @@ from pboost.data.read.table import EVERYTHING, Takes
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
 from pboost.data.splits import HoldOut
 from pboost.data.targets import OF_TWO, TaskOption, class_criteria, task_of, task_of_options
-from pboost.data.training import Problem, reads_columns, search_option, tree_problem
+from pboost.data.training import Binning, Problem, reads_columns, search_option, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
 from pboost.models.trees import Tree
@@ -285,9 +285,7 @@ def fit_cart_problem(
             data.y,
             data.sample_weight,
             task=task,
-            search=search,
-            max_bins=given["max_bins"],
-            n_threads=data.n_threads,
+            binning=Binning(search, given["max_bins"], data.n_threads),
             takes=taken_of(given["missing"]),
             hold=hold,
         )

@@ -1,22 +1,14 @@
-'''Builders and their options: functions that are given, names of options, what is refused.
+"""Builders and their options: functions that are given, names of options, what is refused.
 
-Options that builders share are the fields of a `TypedDict`, declared once::
+Options that builders share are the fields of a `TypedDict`, each declared once::
 
     class SizeOptions(TypedDict, total=False):
-        """How large trees are.
-
-Parameters
-----------
-        max_depth : int or None
-            Greatest number of comparisons for a row.
-        """
-
         max_depth: Annotated[int | None, Option(None, check_integer, least=1)]
 
-A builder takes them as ``**options: Unpack[SizeOptions]``, so that editors and type checkers know
-their names and types. The decorator `builder` adds them to its signature and its docstring, and
-calls it with all of them, checked.
-'''
+The docstring of the class describes them as its parameters. A builder takes them as ``**options:
+Unpack[SizeOptions]``, so that editors and type checkers know their names and types. The decorator
+`builder` adds them to its signature and its docstring, and calls it with all of them, checked.
+"""
 
 from __future__ import annotations
 

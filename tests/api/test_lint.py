@@ -49,6 +49,15 @@ def test_functions_of_kernels_are_measured(tmp_path):
     assert list(lint.files_and_kernels_are_short([path])) == [f"{path}: f has 82 lines"]
 
 
+def test_parameters_are_counted(tmp_path):
+    path = tmp_path / "module.py"
+    taken = ", ".join("abcdefgh")
+    path.write_text(f"def f({taken}): ...\nclass A:\n    def __init__(self, {taken}, *, i): ...\n")
+    assert list(lint.private_functions_have_few_parameters([path])) == [
+        "module.py: A has 9 parameters"
+    ]
+
+
 def test_a_line_under_a_title_that_is_too_short_is_found(tmp_path):
     page = tmp_path / "page.rst"
     page.write_text("Title\n=====\n\nLong title\n=======\n")

@@ -216,3 +216,10 @@ except ImportError as error:
 def test_without_docstrings():
     code = "from pboost.sklearn import CartClassifier as C; print(C.__doc__, C(max_depth=2))"
     assert run("-OO", "-c", code).strip() == "None CartClassifier(max_depth=2)"
+
+
+def test_parameters_of_weak_learners_are_described_as_theirs():
+    """A least share of the weight, not the sum of Hessians that gradient boosting has."""
+    text = " ".join(SoftTreeClassifier.__doc__.split())
+    assert "min_weight : float, default=None Least share, 0 to 0.5, of the node's weight" in text
+    assert "Hessian" not in text

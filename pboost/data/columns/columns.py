@@ -273,15 +273,13 @@ class SortedColumns(_Columns):
             for j in np.flatnonzero(self.special & HOLES).tolist():
                 n_missing[j] = np.count_nonzero(self.codes[j, rows] == self.n_bins[j])
         return with_bins(
-            self.source,
+            Features(self.source, self.names, self.table),
             self.rows[rows],
             order,
             max_bins,
-            self.names,
             workers,
             n_missing=n_missing,
             n_levels=n_levels,
-            table=self.table,
         )
 
     def select_order(self, rows: IntArray, workers: Workers) -> IntArray:
@@ -438,19 +436,17 @@ def _are_numbered(rows: IntArray) -> bool:
 
 
 def with_bins(
-    source: Array,
+    features: Features,
     rows: IntArray,
     order: IntArray,
     max_bins: int,
-    names: tuple[str, ...] | None,
     workers: Workers,
     projections: Projections | None = None,
     *,
     n_missing: IntArray | None = None,
     n_levels: IntArray | None = None,
-    table: Table | None = None,
 ) -> SortedColumns:
-    """Return sorted columns, given their orders; makes the rank bins.
+    """Return sorted columns of the listed rows, given their orders; makes the rank bins.
 
     `n_missing` and `n_levels` (d,) are how many rows are missing, and how many levels there are.
     """
@@ -471,15 +467,15 @@ def with_bins(
         for j in levels_among(special, first, last):
             assert n_missing is not None
             assert n_levels is not None
-            value = partial(level_of, source, rows, j)
+            value = partial(level_of, features.values, rows, j)
             bin_levels(order[j : j + 1], n_missing, n_levels, value, j, bin_start, n_bins, codes)
 
     workers.run(work, d, cells=2 * n)
     bin_start = trimmed(bin_start, most_bins(n_bins, special) + 1)
-    parts = source, rows, order, bin_start, n_bins, codes, names, special, table
+    parts = features.values, rows, order, bin_start, n_bins, codes, features.names, special
     if projections is None:
-        return made(SortedColumns, *parts)
-    return made(ProjectedColumns, *parts, projections)
+        return made(SortedColumns, *parts, features.table)
+    return made(ProjectedColumns, *parts, None, projections)
 
 
 def to_fixed_point(weights: FloatArray, times: int = 1) -> tuple[float, NDArray[np.int64]]:

@@ -189,16 +189,14 @@ def columns_sorted(
     n_levels, n_missing = counted(features, d, projections is None)
     order = _sorted(gather, d, rows, workers, n_missing)
     return with_bins(
-        features.values,
+        features,
         rows,
         order,
         max_bins,
-        features.names,
         workers,
         projections,
         n_missing=n_missing,
         n_levels=n_levels,
-        table=features.table if projections is None else None,
     )
 
 
