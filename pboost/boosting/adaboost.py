@@ -13,10 +13,9 @@ from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
 from pboost.growth.step import GROWTHS, Callback, Chain, TreeLimits
-from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.observation.sampling import SampledObserver
+from pboost.observation.sampling import SampledObserver, StopwatchObserver
 from pboost.threads import Workers
 from pboost.values import Progress, Seed, check_integer, vote_rule
 from pboost.values.options import builder

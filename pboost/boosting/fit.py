@@ -14,8 +14,7 @@ from pboost.boosting.watch import Watch, values_read
 from pboost.data.binned_values import lacks_values
 from pboost.data.prices import PRICE_OPTIONS
 from pboost.data.row_source import RowSource
-from pboost.growth.label_trees import LabelTrees
-from pboost.growth.soft_label_trees import label_trees
+from pboost.growth.label_trees import LabelTrees, label_trees
 from pboost.growth.step import Callback, Chain, TreeLimits
 from pboost.growth.validation import held_share, validation_rows
 from pboost.models.graph import DecisionGraph

@@ -16,8 +16,7 @@ from pboost.data.engines import Engine, exact_sum, merge, sum_of_weights
 from pboost.data.training import TrainingData
 from pboost.distributed.graph_shards import PathSearch, PathWeights, ShardedSearch
 from pboost.distributed.port_shards import Ports, PortSearch
-from pboost.growth.greedy import GreedyGrowth
-from pboost.growth.nested import NestedGrowth
+from pboost.growth.matryoshki import GreedyGrowth, NestedGrowth
 from pboost.growth.ports import Matryoshka, Port, Split
 from pboost.growth.soft_tree import SoftExit, SoftTree
 from pboost.growth.step import TreeLimits, fixed_scale

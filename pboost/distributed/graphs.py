@@ -18,9 +18,8 @@ from pboost.distributed.label_shards import LabelShard, ShardedLabelTrees
 from pboost.distributed.port_shards import PortShard, PortStump
 from pboost.distributed.tree_shards import TreeShard
 from pboost.growth.exact_tree import BoostedArrays
-from pboost.growth.greedy import GreedyGrowth
 from pboost.growth.label_trees import LabelTrees
-from pboost.growth.nested import NestedGrowth
+from pboost.growth.matryoshki import GreedyGrowth, NestedGrowth
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import Chain
 from pboost.observation.answers import TableObservation

@@ -32,8 +32,8 @@ from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays
-from pboost.growth.nested import NestedGrowth
-from pboost.growth.soft_label_trees import label_trees
+from pboost.growth.label_trees import label_trees
+from pboost.growth.matryoshki import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, STOPPED, Callback, Chain, TreeLimits
 from pboost.growth.tree import grow_tree

@@ -20,9 +20,16 @@ from pboost._core.voting import TIE, VoteRule, half_log_odds
 from pboost.data.columns import ROW_MASK
 from pboost.data.special_columns import LEVELS
 from pboost.data.training import TrainingData
-from pboost.growth.best_first import ALL_OPENED, NO_EXIT, BestFirst
 from pboost.growth.exact_tree import BoostedArrays
-from pboost.growth.step import Callback, StepRecord, TreeLimits, cost_after
+from pboost.growth.step import (
+    ALL_OPENED,
+    NO_EXIT,
+    BestFirst,
+    Callback,
+    StepRecord,
+    TreeLimits,
+    cost_after,
+)
 from pboost.models.graph import DecisionGraph
 from pboost.models.sides import WORDS
 from pboost.models.stored import TrainingRecord

@@ -1,6 +1,6 @@
 """Ports: exits that join, and the rows there; base of the growths in which rows reach many exits.
 
-Soft trees (soft_tree.py) and matryoshki (nested.py, greedy.py) find a split for a port, or replay
+Soft trees (soft_tree.py) and matryoshki (matryoshki.py) find a split for a port, or replay
 that of a model, and open a node there.
 """
 

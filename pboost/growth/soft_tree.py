@@ -17,9 +17,8 @@ import numpy as np
 from pboost._core.voting import VoteRule
 from pboost.data.special_columns import is_heavier
 from pboost.data.training import TrainingData
-from pboost.growth.best_first import BestFirst
 from pboost.growth.ports import Port, PortGrowth, Split
-from pboost.growth.step import SURE, TreeLimits, fixed_scale, sure
+from pboost.growth.step import SURE, BestFirst, TreeLimits, fixed_scale, sure
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray

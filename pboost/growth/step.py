@@ -1,4 +1,4 @@
-"""Growth step by step: the record of a step, the nodes so far, the model they become, and chains.
+"""Growth step by step: records of steps, the nodes so far and their model, chains, best first.
 
 A split step (theory page, section 1) takes the class masses that a weak classifier sends to each
 of its exits and gives the exits their votes; the votes reweight the rows, and the sum of the new
@@ -7,8 +7,9 @@ weights over all open exits is the certificate.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -16,13 +17,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.voting import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
+from pboost._core.voting import (
+    NO_VOTE,
+    SplitStep,
+    VoteRule,
+    decrease,
+    half_log_odds,
+    rounded_key,
+    step_of,
+)
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT
 from pboost.models.stored import TrainingRecord
 from pboost.observation.answers import Observer, Tables, chain_reach
+from pboost.threads import check_stop
 from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Masses, Weights, class_units
 from pboost.weak.priced_search import PricedSearch
@@ -460,3 +470,79 @@ class Chain(Growth):
             reach = partial(chain_reach, self.search, cut, self.weights, self.start, self.unit)
             answers = self.observer.ask(cut, self.weights, reach)
         return answers.masses.tolist(), answers.table, answers.send
+
+
+ALL_OPENED = "all nodes are opened"
+NO_EXIT = "no exit can be split"
+
+
+class BestFirst:
+    """A tree that grows at its best open exit.
+
+    Exits have a `serial` number, a `bound`, an `error`, the reach mass of the class that is not
+    predicted, and the `split` found for them, which knows what the bound is `after` it.
+
+    Attributes
+    ----------
+    limits : TreeLimits
+        When growth ends, and what is best.
+    certificate : list of float
+        Certificate before the first and after each node.
+    heap : list of (negative key, serial number, exit)
+        Exits to be split: of equal keys the one opened first.
+    """
+
+    limits: TreeLimits
+    certificate: list[float]
+    heap: list[tuple[float, int, Any]]
+
+    def find(self, exit_: Any) -> Any:
+        """Return the best split of an exit, None where there is none."""
+        raise NotImplementedError
+
+    def split(self, exit_: Any) -> None:
+        """Make a node of an exit for which a split was found, and open the node's exits."""
+        raise NotImplementedError
+
+    def newest(self, bound: float) -> StepRecord:
+        """Return the record of the node made just now of an exit of this bound."""
+        raise NotImplementedError
+
+    def push(self, exit_: Any) -> bool:
+        """Put an exit in its place; False if it was looked ahead at, and cannot be split."""
+        growth, key = self.limits.growth, 0.0
+        if growth == "largest-bound":
+            key = rounded_key(exit_.bound)
+        elif growth == "largest-error":
+            key = rounded_key(exit_.error)
+        elif growth == "look-ahead":
+            exit_.split = self.find(exit_)
+            if exit_.split is None:
+                return False
+            key = decrease(exit_.bound, exit_.bound - exit_.split.after)
+        heapq.heappush(self.heap, (-key, exit_.serial, exit_))
+        return True
+
+    def keep(self, serials: Container[int]) -> None:
+        """Leave only the exits of these serial numbers on the heap."""
+        self.heap = [entry for entry in self.heap if entry[1] in serials]
+        heapq.heapify(self.heap)
+
+    def grow(self, callback: Callback | None) -> str:
+        """Open exits until done; returns why growing stopped."""
+        while len(self.certificate) <= self.limits.nodes:
+            check_stop()
+            if not self.heap:
+                return NO_EXIT
+            exit_ = heapq.heappop(self.heap)[-1]
+            exit_.split = exit_.split or self.find(exit_)
+            if exit_.split is None:
+                continue
+            self.split(exit_)
+            if callback is not None and callback(
+                len(self.certificate) - 1, self.newest(exit_.bound)
+            ):
+                return STOPPED
+            if self.certificate[-1] <= self.limits.target:
+                return "the target certificate is reached"
+        return ALL_OPENED

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost.data.bags import check_bag
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
@@ -22,7 +21,6 @@ from pboost.growth.validation import GIVEN, held_share
 from pboost.losses import Loss, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.threads import Workers
-from pboost.trees import pooling
 from pboost.trees.cart import (
     FitData,
     check_labels,
@@ -39,7 +37,7 @@ from pboost.trees.restraints import (
     read_restraints,
     refuse_restraints,
 )
-from pboost.trees.sum_growth import LossWatch, SumGrowth
+from pboost.trees.sum_growth import LossWatch, SumFit
 from pboost.trees.sum_rows import Growing, SumRows, TableRows
 from pboost.trees.targets import Steps, loss_of, task_of_loss
 from pboost.values import (
@@ -566,68 +564,6 @@ def draws(settings: Mapping[str, Any]) -> bool:
     is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # 1 is one row
     is_validated = settings.get("validation", GIVEN) != GIVEN
     return not is_all or is_validated or draws_columns(settings)
-
-
-class SumFit(SumGrowth):
-    """The trees of one fit so far, and the rounds that grow them on its rows."""
-
-    def __init__(
-        self,
-        rows: SumRows,
-        growing: Growing,
-        watch: LossWatch,
-        settings: dict[str, Any],
-        labels: NDArray[Any] | None,
-        workers: Workers,
-        generator: np.random.Generator,
-        given: StagewiseModel | None,
-    ) -> None:
-        loss = growing.loss
-        super().__init__(loss, watch, settings, labels, workers)
-        self.rows = rows
-        is_whole = rows.begin_bags(settings["bag"], generator)
-        self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
-        weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
-        is_constant = settings["start"] == "constant"
-        self.bias = rows.bias(loss, is_constant) if given is None else given.bias
-        self.given = () if given is None else tuple(_by_rounds(given))
-        self.made, self.n_made = None if given is None else given.trees, len(self.given)
-        unit = rows.of_row if weights.are_copies else rows.greatest
-        growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
-        settings["growth"], limits = pooling.growth_by_pairs(*growth, growing.limits)
-        growing = growing._replace(
-            limits=replace(limits, criterion="squared"),
-            steps=growing.steps._replace(l2=growing.steps.l2 / unit),
-            restraints=growing.restraints.of_unit(unit),
-        )
-        self.rounds = rows.rounds(growing, self.bias, workers)
-        self.training_loss = [self.rounds.mean_loss]
-        watch.begin(self.bias)
-
-    def _refuse_first(self) -> None:
-        """Raise ValueError for derivatives to which no first tree can be fitted."""
-        self.rows.refuse_first(self.rounds)
-        raise ValueError("loss: expected derivatives whose Newton steps are numbers, got others")
-
-    def _next_tree(self, step: int) -> Any:
-        """Return the tree of a step, that which is given or a new one; None where numbers end."""
-        rounds = self.rounds
-        if step > len(self.given):
-            return rounds.grow(self.rows.listed(step - 1))
-        found = self.given[step - 1]
-        rounds.number += len(found) if isinstance(found, list) else 1
-        if self.settings["prices"] is not None:
-            rounds.pay_given(found if isinstance(found, list) else [found])
-        rounds.add_fitted(found, self.rows.given_values)
-        rounds.look()
-        return found
-
-
-def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
-    """Yield the tree of each round, of softmax the list of its trees."""
-    trees, n = list(model.trees), model.n_trees
-    for start in range(0, len(trees), n):
-        yield trees[start : start + n] if model.loss.is_multiclass else trees[start]
 
 
 def _most(max_step: Any, task: str, loss: Loss) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.check_xy import scaled_weights
+from pboost.data.columns import BinnedColumns
 from pboost.data.convert import Features
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
@@ -20,7 +21,10 @@ from pboost.models.forest import Forest, join_trees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.values import Bar, FloatArray
+from pboost.trees.pooling import growth_by_pairs
+from pboost.trees.restraints import draws_columns
+from pboost.trees.sum_rows import Growing, SumRows
+from pboost.values import Array, Bar, FloatArray
 
 
 class LossWatch:
@@ -108,8 +112,8 @@ class LossWatch:
         self.losses.append(self._loss.reported * mean)
 
 
-class SumGrowth:
-    """The rounds of a fit so far.
+class SumFit:
+    """The trees of one fit so far, and the rounds that grow them on its rows.
 
     Attributes
     ----------
@@ -123,25 +127,40 @@ class SumGrowth:
         The forest of the first rounds that has been made, and the number of these rounds.
     """
 
-    rounds: Any
-    bias: float | FloatArray
-    is_same: bool
-    training_loss: list[float]
-    made: Forest | None
-    n_made: int
-
     def __init__(
         self,
-        loss: Loss,
+        rows: SumRows,
+        growing: Growing,
         watch: LossWatch,
         settings: dict[str, Any],
-        labels: NDArray[Any] | None,
+        labels: Array | None,
         workers: Workers,
+        generator: np.random.Generator,
+        given: StagewiseModel | None,
     ) -> None:
-        self.loss, self.watch, self.settings = loss, watch, settings
+        self.loss = loss = growing.loss
+        self.rows, self.watch, self.settings = rows, watch, settings
         self.labels, self.workers = labels, workers
         self.trees: list[Any] = []
         self.end = ""
+        is_whole = rows.begin_bags(settings["bag"], generator)
+        self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
+        weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
+        is_constant = settings["start"] == "constant"
+        self.bias = rows.bias(loss, is_constant) if given is None else given.bias
+        self.given = () if given is None else tuple(_by_rounds(given))
+        self.made, self.n_made = None if given is None else given.trees, len(self.given)
+        unit = rows.of_row if weights.are_copies else rows.greatest
+        growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
+        settings["growth"], limits = growth_by_pairs(*growth, growing.limits)
+        growing = growing._replace(
+            limits=replace(limits, criterion="squared"),
+            steps=growing.steps._replace(l2=growing.steps.l2 / unit),
+            restraints=growing.restraints.of_unit(unit),
+        )
+        self.rounds = rows.rounds(growing, self.bias, workers)
+        self.training_loss = [self.rounds.mean_loss]
+        watch.begin(self.bias)
 
     def grow(self, bar: Bar, told: int) -> StagewiseModel:
         """Add trees and return the model; of the first `told` no callback is called."""
@@ -171,7 +190,10 @@ class SumGrowth:
         tree = self._next_tree(step)
         if tree is None:
             if not self.trees:
-                self._refuse_first()
+                self.rows.refuse_first(rounds)
+                raise ValueError(
+                    "loss: expected derivatives whose Newton steps are numbers, got others"
+                )
             self.end = "the loss of a row is too large to go on"
             return None
         value = rounds.values(tree)
@@ -217,9 +239,21 @@ class SumGrowth:
         return made
 
     def _next_tree(self, step: int) -> Any:
-        """Return the tree of a step; None if derivatives are no numbers any more."""
-        raise NotImplementedError
+        """Return the tree of a step, that which is given or a new one; None where numbers end."""
+        rounds = self.rounds
+        if step > len(self.given):
+            return rounds.grow(self.rows.listed(step - 1))
+        found = self.given[step - 1]
+        rounds.number += len(found) if isinstance(found, list) else 1
+        if self.settings["prices"] is not None:
+            rounds.pay_given(found if isinstance(found, list) else [found])
+        rounds.add_fitted(found, self.rows.given_values)
+        rounds.look()
+        return found
 
-    def _refuse_first(self) -> None:
-        """Raise ValueError for derivatives to which no first tree can be fitted."""
-        raise NotImplementedError
+
+def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
+    """Yield the tree of each round, of softmax the list of its trees."""
+    trees, n = list(model.trees), model.n_trees
+    for start in range(0, len(trees), n):
+        yield trees[start : start + n] if model.loss.is_multiclass else trees[start]

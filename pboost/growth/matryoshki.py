@@ -1,0 +1,293 @@
+"""Growth of matryoshki: of a given shape, and greedily.
+
+A classifier of level 0 is a weak classifier; one of level k is a tree of classifiers of level
+k - 1. It is entered through a port, where exits join, and leaves two ports behind, one for each of
+its answers.
+
+Greedy growth decides after each node whether a sub-tree is collected. The graph is kept as one tree
+of *super-nodes*, each a weak classifier or a sub-tree that was collected. A sub-tree is a
+super-node with all super-nodes below it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+
+from pboost._core.voting import VoteRule, rounded_key
+from pboost.bounds import rate_matryoshka
+from pboost.data.training import TrainingData
+from pboost.growth.ports import Matryoshka, Port, Split, joined
+from pboost.growth.step import ALL_OPENED, NO_EXIT, STOPPED, BestFirst, Callback, TreeLimits
+from pboost.models.graph import DecisionGraph
+from pboost.observation.answers import Observer, Tables
+from pboost.values import INT32_MAX
+
+JOINS = ("sign", "all")
+
+
+class GrowthStopped(Exception):  # noqa: N818 - not an error
+    """Raised through the levels when the callback ends growth."""
+
+
+class NestedGrowth(Matryoshka):
+    """Builds a matryoshka of a given shape, at the entrance or at the open exits of a graph.
+
+    Parameters
+    ----------
+    data, observer, rule, collect
+        As for `Matryoshka`.
+    shape : tuple of int
+        Nodes of the trees of each level, innermost first.
+    join : str
+        One of `JOINS`.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        observer: Observer,
+        rule: VoteRule,
+        collect: str,
+        shape: tuple[int, ...],
+        join: str,
+    ) -> None:
+        super().__init__(data, observer, rule, collect)
+        self.shape, self.join = shape, join
+        self.incomplete = "exits that could not be split left the shape incomplete"
+        self.ports: list[Port] = []
+
+    def replay(self, model: DecisionGraph, tables: Tables) -> list[Port]:
+        """Open the nodes of a graph as they are; growth goes on at its open exits."""
+        self.ports = super().replay(model, tables)
+        self.incomplete = NO_EXIT
+        return self.ports
+
+    def grow(self, callback: Callback | None) -> str:
+        """Build the whole; returns why growing stopped."""
+        self.callback, before = callback, self.n_nodes
+        ports = self.ports or [self.entrance()]
+        try:
+            if self.join == "all":
+                self.chain(len(self.shape), joined(ports))
+            else:
+                self.expand(len(self.shape), ports, self.shape[-1], 0.0)
+        except GrowthStopped:
+            return STOPPED
+        complete = self.n_nodes - before == math.prod(self.shape)
+        return ALL_OPENED if complete else self.incomplete
+
+    def chain(self, depth: int, port: Port) -> None:
+        """Chain classifiers of the level below, all open exits of one leading to the next."""
+        for _ in range(self.shape[-1]):
+            ports = self.tree(depth - 1, port, 0.0) if depth > 1 else self.node(port, 0.0)
+            if ports is None:
+                return
+            port = joined(ports)
+
+    def classifier(self, level: int, port: Port, outside: float) -> list[Port] | None:
+        """Build a classifier of a level at a port; None if not one node can be opened.
+
+        `outside` is the certificate of all exits outside it.
+        """
+        if level == 0:
+            return self.node(port, outside)
+        first = self.n_nodes
+        ports = self.tree(level, port, outside)
+        if ports is None:
+            return None
+        if self.collect == "additive":
+            ports = self.merge(ports)
+        else:
+            ports = self.collapse(ports, port, range(first, self.n_nodes))
+        self.certificate[-1] = outside + math.fsum(p.bound for p in ports)
+        return ports
+
+    def tree(self, level: int, entrance: Port, outside: float) -> list[Port] | None:
+        """Grow a tree at a port: the next classifier at the open exit of largest bound."""
+        entrances = [replace(entrance, votes=0.0)]
+        ports, size = self.expand(level, entrances, self.shape[level - 1], outside)
+        return ports if size else None
+
+    def expand(
+        self, level: int, ports: list[Port], limit: int, outside: float
+    ) -> tuple[list[Port], int]:
+        """Open up to `limit` classifiers of the level below, always at the port of largest bound.
+
+        Returns the ports there are then, and the number of classifiers.
+        """
+        stuck: set[tuple[tuple[int, int], ...]] = set()
+        size = 0
+        while size < limit:
+            able = [port for port in ports if port.edges not in stuck]
+            if not able:
+                break
+            chosen = max(able, key=lambda port: rounded_key(port.bound))  # the first among equals
+            others = [port for port in ports if port is not chosen]
+            rest = outside + math.fsum(port.bound for port in others)
+            parts = self.classifier(level - 1, chosen, rest)
+            if parts is None:
+                stuck.add(chosen.edges)
+                continue
+            ports = others + [replace(p, votes=chosen.votes + p.votes) for p in parts]
+            size += 1
+        return ports, size
+
+    def node(self, port: Port, outside: float) -> list[Port] | None:
+        """Open a node at a port, and tell the callback; None if the port cannot be split."""
+        split = self.find(port)
+        if split is None:
+            return None
+        ports = self.open(port, split, outside)
+        if self.callback is not None and self.callback(self.n_nodes, self.newest(port.bound)):
+            raise GrowthStopped
+        return ports
+
+
+#: Rates that differ by less are equal.
+NO_GAIN = 1e-12
+
+
+@dataclass(slots=True, eq=False)
+class SuperNode:
+    """A weak classifier or a collected sub-tree, and sums over the sub-tree below it.
+
+    Attributes
+    ----------
+    above : SuperNode or None
+        The super-node by whose exit it is entered.
+    votes : float
+        Votes of that exit.
+    entered : float
+        Bound of the port where it starts.
+    root : Port or None
+        That port, where collecting needs its weights.
+    members : list of int
+        Nodes of the sub-tree.
+    n_open : int
+        Open exits of the sub-tree.
+    bound : float
+        Sum of their bounds.
+    """
+
+    above: SuperNode | None
+    votes: float
+    entered: float
+    root: Port | None
+    members: list[int]
+    n_open: int
+    bound: float
+
+    def upwards(self) -> Iterator[SuperNode]:
+        """Yield the super-node, the one above it, and so on to the root."""
+        at: SuperNode | None = self
+        while at is not None:
+            yield at
+            at = at.above
+
+    def should_be_collected(self, change: float) -> bool:
+        """Whether the bound falls faster with a tree of such sub-trees than with more nodes.
+
+        `change` is what the last node made of the bound.
+        """
+        if len(self.members) < 2 or self.n_open < 3:
+            return False
+        certificate = min(max(self.bound / self.entered, 0.0), 1.0)
+        rate = float(rate_matryoshka(len(self.members), certificate))
+        return rate < change / self.entered - NO_GAIN
+
+
+@dataclass(slots=True, eq=False)
+class OpenExit:
+    """An open exit of a super-node; the votes of the port are those inside the super-node."""
+
+    serial: int
+    port: Port
+    owner: SuperNode | None
+    split: Split | None = None
+
+    @property
+    def bound(self) -> float:
+        """Part of the certificate that the exit carries."""
+        return self.port.bound
+
+
+class GreedyGrowth(Matryoshka, BestFirst):
+    """Builds a matryoshka that finds its own shape.
+
+    Parameters
+    ----------
+    data, observer, rule, collect
+        As for `Matryoshka`.
+    size : int
+        Greatest number of nodes.
+    """
+
+    def __init__(
+        self, data: TrainingData, observer: Observer, rule: VoteRule, collect: str, size: int
+    ) -> None:
+        super().__init__(data, observer, rule, collect)
+        self.limits, self.heap = TreeLimits(size, INT32_MAX, "largest-bound", -1.0), []
+        self.exits: list[OpenExit] = []
+        self.serial = count()
+        self.replace_exits([], [self.entrance()], None)
+
+    def replace_exits(
+        self, others: list[OpenExit], ports: list[Port], owner: SuperNode | None
+    ) -> None:
+        """Leave some of the exits open, and open others of a super-node."""
+        opened = [OpenExit(next(self.serial), port, owner) for port in ports]
+        self.exits = others + opened
+        for exit_ in opened:
+            self.push(exit_)
+
+    def find(self, exit_: OpenExit) -> Split | None:
+        """Return the best split of an exit, None where there is none."""
+        return super().find(exit_.port)
+
+    def split(self, exit_: OpenExit) -> None:
+        """Make a node of an exit for which a split was found, and collect if it is time."""
+        assert exit_.split is not None
+        others = [other for other in self.exits if other is not exit_]
+        port, above = exit_.port, exit_.owner
+        parts = self.open(port, exit_.split, math.fsum(other.bound for other in others))
+        kept = port if self.collect == "sign" else None
+        change = math.fsum(part.bound for part in parts) - port.bound
+        node = SuperNode(above, port.votes, port.bound, kept, [], 1, port.bound)
+        self.replace_exits(others, parts, node)
+        path = list(node.upwards())[::-1]
+        for at in path:
+            at.members.append(self.n_nodes - 1)
+            at.n_open += 1
+            at.bound += change
+        for at in path:
+            if at.should_be_collected(change):
+                self.collect_at(at)
+                break
+
+    def collect_at(self, top: SuperNode) -> None:
+        """Make one super-node of a sub-tree."""
+        inside, others = [], []
+        for exit_ in self.exits:
+            votes = exit_.port.votes
+            for at in exit_.owner.upwards() if exit_.owner is not None else ():
+                if at is top:
+                    inside.append(replace(exit_.port, votes=votes))
+                    break
+                votes += at.votes
+            else:
+                others.append(exit_)
+        if top.root is None:
+            ports = self.merge(inside)
+        else:
+            ports = self.collapse(inside, top.root, top.members)
+        self.keep({exit_.serial for exit_ in others})
+        self.replace_exits(others, ports, top)
+        change = math.fsum(port.bound for port in ports) - top.bound
+        closed = top.n_open - len(ports)
+        for at in top.upwards():
+            at.n_open -= closed
+            at.bound += change
+        self.certificate[-1] = math.fsum(exit_.bound for exit_ in self.exits)
