@@ -23,7 +23,7 @@ from pboost.threads import Workers
 from pboost.values import Progress, VoteRule, as_generator, check_callback, with_bar
 from pboost.weak.base import Weak
 from pboost.weak.label_search import LabelSearch, refusal
-from pboost.weak.priced_search import PricedSearch, with_prices
+from pboost.weak.stump_search import PricedSearch, with_prices
 
 
 class Grows(Protocol):

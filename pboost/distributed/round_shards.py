@@ -22,7 +22,7 @@ from pboost.data.training import Problem
 from pboost.distributed.tree_shards import Answer, TreeShard
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
-from pboost.losses.row_sums import fine_parts, values_of
+from pboost.losses.base import fine_parts, values_of
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pooling

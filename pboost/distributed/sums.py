@@ -19,7 +19,7 @@ from pboost.distributed.round_shards import Begun, Held, RoundShard, Weighed
 from pboost.distributed.sharded_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows
 from pboost.losses import Loss, Softmax
-from pboost.losses.row_sums import joined
+from pboost.losses.base import joined
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pooling

@@ -35,7 +35,7 @@ from pboost.observation.answers import Observer, Tables, chain_reach
 from pboost.threads import check_stop
 from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Masses, Weights, class_units
-from pboost.weak.priced_search import PricedSearch
+from pboost.weak.stump_search import PricedSearch
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from pboost.losses import labels, numbers, softmax
-from pboost.losses._differences import check_derivatives
+from pboost.losses import labels, numbers
 from pboost.losses.base import LOSSES as LOSSES
-from pboost.losses.base import Loss
+from pboost.losses.base import Loss, check_derivatives
 from pboost.losses.labels import *  # noqa: F403
 from pboost.losses.numbers import *  # noqa: F403
 from pboost.losses.pointers import CompiledLoss, compiled
-from pboost.losses.softmax import *  # noqa: F403
 from pboost.values import shown
 from pboost.values.peers import value_here
 
 __all__ = ["Loss", "check_loss", "compiled"]
 __all__ += labels.__all__
 __all__ += numbers.__all__
-__all__ += softmax.__all__
 
 
 def is_of_package(loss: Any) -> bool:

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.losses.base import Loss, named
-from pboost.losses.row_sums import RowSums, TableSums
+from pboost.losses.base import Loss, RowSums, TableSums, named
 from pboost.losses.search import Counts, kink_search, line_search, quantiles
 from pboost.values import FloatArray, check_number
 
