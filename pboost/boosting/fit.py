@@ -30,7 +30,7 @@ class Grows(Protocol):
     """What adds nodes until there are enough, says why it stopped, and makes a model of them."""
 
     def grow(self, callback: Callback | None) -> str: ...  # noqa: D102
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph: ...  # noqa: D102
+    def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph: ...  # noqa: D102
 
 
 class GraphFit:
@@ -132,7 +132,7 @@ class GraphFit:
             return self._source.growth(LabelTrees)(*own)
         return label_trees(*own, self.observation)
 
-    def settings(self, builder: str, **own: Any) -> dict[str, Any]:
+    def settings(self, builder: str, **own: object) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""
         return {
             **graph_settings(builder, own, self.weak, self.observation, self.rule),
@@ -161,7 +161,7 @@ class GraphFit:
         return found
 
     def grown(
-        self, growth: Grows, settings: Mapping[str, Any], told: Callback | None
+        self, growth: Grows, settings: Mapping[str, object], told: Callback | None
     ) -> DecisionGraph:
         """Return the model that grows, see `best`."""
         return self.best(growth.model(settings, growth.grow(told)))
@@ -174,7 +174,7 @@ class GraphFit:
 
 
 def graph_settings(
-    builder: str, own: Mapping[str, Any], weak: Weak, observation: Observation, rule: VoteRule
+    builder: str, own: Mapping[str, object], weak: Weak, observation: Observation, rule: VoteRule
 ) -> dict[str, Any]:
     """Return the record of the options that all builders of graphs have, its own first."""
     return {
@@ -187,7 +187,7 @@ def graph_settings(
     }
 
 
-def given_validation(options: Mapping[str, Any]) -> tuple[Any, ...]:
+def given_validation(options: Mapping[str, object]) -> tuple[Any, ...]:
     """Return the X of ``validation=(X, y)`` among the options of a fit, if it is there."""
     validation = options.get("validation")
     return tuple(validation[:1]) if isinstance(validation, tuple | list) else ()

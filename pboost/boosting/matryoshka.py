@@ -251,7 +251,7 @@ def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
 
 
 def check_sizes(
-    growth: str, shape: Any, nodes: Any, join: str
+    growth: str, shape: object, nodes: object, join: str
 ) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of nested and the number of nodes of greedy growth."""
     if growth == "nested":

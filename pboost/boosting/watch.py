@@ -25,10 +25,10 @@ from pboost.models.base import prefix, staged_decision_function
 from pboost.models.graph import DecisionGraph
 from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 #: Returns number k of some rows.
-Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
+Value: TypeAlias = Callable[[int, NDArray[np.intp]], Array]
 
 
 class Watch:
@@ -96,7 +96,7 @@ class Watch:
         self.gave_up = not stopped and step - self._least[1] >= self.patience
         return stopped or self.gave_up
 
-    def _above(self, record: StepRecord, value: NDArray[Any]) -> NDArray[np.bool_] | None:
+    def _above(self, record: StepRecord, value: Array) -> NDArray[np.bool_] | None:
         """Return which rows take exit 1 of a node that reads this; None if that is not known."""
         if record.levels:
             words = np.frombuffer(record.levels.to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
@@ -133,7 +133,7 @@ class Watch:
                 self._least = wrong, size
             self.gave_up = size - self._least[1] >= self.patience
 
-    def best_of(self, model: DecisionGraph, X: NDArray[Any], votes_stay: bool) -> DecisionGraph:
+    def best_of(self, model: DecisionGraph, X: Array, votes_stay: bool) -> DecisionGraph:
         """Return the first of the models of least error that growth to this one went through.
 
         X are the values of the rows; `votes_stay` whether votes stay what they were when a node was
@@ -163,12 +163,12 @@ class Watch:
         return int(self._weight[self._second != said].sum()) / self._total
 
 
-def _said(score: FloatArray) -> NDArray[Any]:
+def _said(score: FloatArray) -> Array:
     """Return whether decision values predict the second label; of several the label predicted."""
     return np.asarray(score > 0) if score.ndim == 1 else score.argmax(axis=1)
 
 
-def values_read(data: TrainingData, X: NDArray[Any]) -> Value:
+def values_read(data: TrainingData, X: Array) -> Value:
     """Return what tells what nodes trained on `data` compare with thresholds, for other rows."""
     inputs = data.inputs
     if inputs is not None:

@@ -385,7 +385,7 @@ class GraphFit(NamedTuple):
         return is_told and self.options == options and self.workers.is_for(n_threads)
 
 
-def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, Any]) -> DecisionGraph:
+def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, object]) -> DecisionGraph:
     """Return the graph with more nodes."""
     more, state = GoesOn.checked(model, given.X, own), own["state"]
     if isinstance(given.X, RowSource):
@@ -477,7 +477,7 @@ def tables_of(model: DecisionGraph) -> Tables:
     return [same] * model.n_nodes if model.answer is None else list(model.answer)
 
 
-def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
+def _check_size(rounds: object, nodes: object) -> tuple[bool, int]:
     """Return whether the open exits join, and how many nodes to add."""
     if (rounds is None) == (nodes is None):
         raise ValueError(
@@ -514,7 +514,7 @@ def _check_graph(model: Any) -> DecisionGraph:
     return model
 
 
-def _observation(model: DecisionGraph, X: Any, observation: Any) -> Observation:
+def _observation(model: DecisionGraph, X: object, observation: object) -> Observation:
     """Return the observation model of the new nodes, for the columns in the model's order."""
     if observation is None:
         if model.sigma is None:
@@ -616,7 +616,7 @@ def _check_votes(model: DecisionGraph, way: str) -> None:
         )
 
 
-def _check_growth(growth: Any, way: str, stored: Mapping[str, Any]) -> str:
+def _check_growth(growth: object, way: str, stored: Mapping[str, object]) -> str:
     if growth is not None:
         check_choice("growth", growth, GROWTHS if way == "tree" else GROWTHS[:1])
         return str(growth)
@@ -647,7 +647,7 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
     return weak.arrange(problem, given.n_threads)
 
 
-def _continue_forest(model: Forest, given: Given, own: Mapping[str, Any]) -> Forest:
+def _continue_forest(model: Forest, given: Given, own: Mapping[str, object]) -> Forest:
     """Return the forest with more trees."""
     members = check_integer("members", own["members"], least=1)
     options = _stored_options(model, "fit_forest", FOREST_OPTIONS)
@@ -663,7 +663,7 @@ def _continue_forest(model: Forest, given: Given, own: Mapping[str, Any]) -> For
     return grow_forest(data, len(model) + members, options, given.bar, tuple(model))
 
 
-def _continue_sum(model: StagewiseModel, given: Given, own: Mapping[str, Any]) -> StagewiseModel:
+def _continue_sum(model: StagewiseModel, given: Given, own: Mapping[str, object]) -> StagewiseModel:
     """Return the sum with more trees."""
     steps, settings = check_integer("steps", own["steps"], least=1), model.settings
     options = _stored_options(model, "fit_stagewise", (*SUM_OPTIONS, "steps"))
@@ -789,7 +789,7 @@ class FitState:
         raise TypeError("a FitState cannot be copied or pickled; pass a new one to continue_fit")
 
 
-def take(state: FitState, model: Any, rows: Mapping[str, Any]) -> Any:
+def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
     """Return the fit that was kept for this model and these rows, None if there is none.
 
     The state is then empty. `rows` has the fingerprints of the data, by argument.
@@ -813,12 +813,12 @@ def take(state: FitState, model: Any, rows: Mapping[str, Any]) -> Any:
     return fit
 
 
-def keep(state: FitState, model: Any, rows: Mapping[str, Any], fit: Any) -> None:
+def keep(state: FitState, model: object, rows: Mapping[str, object], fit: object) -> None:
     """Keep a fit for the next call, which is to be with this model and these rows."""
     state._model, state._rows, state._fit = model, rows, fit
 
 
-def check_state(state: Any, rng: Any) -> FitState:
+def check_state(state: object, rng: object) -> FitState:
     """Return the option `state` if it is one; with it `rng` must be None."""
     if not isinstance(state, FitState):
         raise TypeError(f"state: expected a FitState or None, got {shown(state)}")
@@ -843,7 +843,7 @@ def fingerprints(model: Any, X: Any, y: Any, sample_weight: Any, validation: Any
     return {name: _fingerprint(values) for name, values in found.items()}
 
 
-def _fingerprint(values: Any) -> Any:
+def _fingerprint(values: object) -> Any:
     if values is None or isinstance(values, SortedColumns | BinnedColumns):
         return values
     if isinstance(values, SoftLabels):

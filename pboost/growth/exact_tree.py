@@ -175,7 +175,7 @@ class BoostedArrays(TreeArrays):
             found[k] = sure(float(certificate[k]), exact)
         return found
 
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+    def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         n, problem = self.n_splits, self.data.problem
         assert problem.labels is not None

@@ -33,7 +33,7 @@ from pboost.growth.step import (
 from pboost.models.graph import DecisionGraph
 from pboost.models.sides import WORDS
 from pboost.models.stored import TrainingRecord
-from pboost.values import FloatArray, first_false
+from pboost.values import Array, FloatArray, first_false
 from pboost.weak.stump_search import Stump
 
 #: f(z) of shares z, elementwise.
@@ -114,7 +114,7 @@ class ImpurityStump(Stump):
         return {name: value for name, value in plain.items() if name != "criterion"}
 
 
-def by_impurity(weak: Stump, impurity: Any) -> ImpurityStump:
+def by_impurity(weak: Stump, impurity: object) -> ImpurityStump:
     """Return stumps that are chosen by an impurity, checked."""
     return ImpurityStump(
         min_weight=weak.min_weight,
@@ -189,7 +189,7 @@ class Cuts:
     score: FloatArray
     negative: NDArray[np.int64]
     positive: NDArray[np.int64]
-    place: NDArray[Any]
+    place: Array
     beside: NDArray[np.int32]
     side: NDArray[np.int8]
     above: NDArray[np.bool_] | None = None
@@ -214,7 +214,7 @@ class ImpurityTree(BestFirst):
         reason = super().grow(callback)
         return NO_EXIT if reason == ALL_OPENED and not self.heap else reason
 
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+    def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         model = self.arrays.model(settings, stop_reason)
         if not model.n_nodes:
@@ -295,7 +295,7 @@ class ImpurityTree(BestFirst):
             subset = np.packbits(members, bitorder="little").view("<u8")
         return Split(feature, place, cuts.beside[at], votes, after, side, subset)
 
-    def scores(self, exit_: Exit, features: slice) -> tuple[NDArray[Any], ...]:
+    def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
         """Return what is minimised for the cut after each row, class masses below, and the rows.
 
         Each is an array with a line for each feature; cuts that are not legal score infinity.
@@ -431,8 +431,8 @@ class ImpurityTree(BestFirst):
 
 def pull_of(
     smoothing: float,
-    negative: NDArray[Any],
-    positive: NDArray[Any],
+    negative: Array,
+    positive: Array,
     whole: tuple[float, float],
     n_rows: int,
 ) -> float:
@@ -454,7 +454,7 @@ def pull_of(
 
 
 def smoothed_away(
-    left: FloatArray, all_: float, low: NDArray[Any], high: NDArray[Any], whole: tuple[float, float]
+    left: FloatArray, all_: float, low: Array, high: Array, whole: tuple[float, float]
 ) -> NDArray[np.int64]:
     """Return how much of class +1 smoothing adds below cuts.
 

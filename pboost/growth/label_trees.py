@@ -43,7 +43,7 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import CERTAIN
 from pboost.observation.answers import TableObservation, Tables, stacked
 from pboost.threads import MIN_CELLS
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.label_search import LabelSearch, Node, Sums, aligned
 from pboost.weak.stump_search import StumpCut
 
@@ -59,7 +59,7 @@ class ExactLabels:
     def __init__(self, search: LabelSearch) -> None:
         self.search = search
 
-    def model_columns(self, tables: Any) -> dict[str, Any]:
+    def model_columns(self, tables: object) -> dict[str, Any]:
         """Return no fields of a model."""
         return {}
 
@@ -400,7 +400,7 @@ class LabelTrees(Growth, BestFirst):
         return self._labels.part(cut, rows)
 
     def _votes(
-        self, own: NDArray[Any], other: NDArray[Any], delta: float, settled: NDArray[np.bool_]
+        self, own: Array, other: Array, delta: float, settled: NDArray[np.bool_]
     ) -> FloatArray:
         """Return the votes of an exit for each label, given the masses of its rows and others.
 
@@ -521,7 +521,7 @@ class LabelTrees(Growth, BestFirst):
         return votes, self._bound(root, self._scale)
 
 
-def _boosted(own: NDArray[Any], other: NDArray[Any], for_it: Any, against: Any) -> float:
+def _boosted(own: Array, other: Array, for_it: FloatArray, against: FloatArray) -> float:
     """Return the sum of the masses of each label's rows, and of the others, times their factors."""
     return math.fsum([*(for_it * own).tolist(), *(against * other).tolist()])
 

@@ -152,7 +152,7 @@ class PortGrowth(Growth):
         """Return the exit of a split that more of the reach of a port takes."""
         raise NotImplementedError
 
-    def with_side(self, port: Any, split: Split) -> Split:
+    def with_side(self, port: Port, split: Split) -> Split:
         """Return a split as the model is going to have it.
 
         Rows without a value, and of levels without mass, lie on the side of the heavier exit.
@@ -298,7 +298,7 @@ class Matryoshka(PortGrowth):
         answers.send(coefficients, source, target)
         return target
 
-    def empty(self, source: Any, scale: float) -> Weights:
+    def empty(self, source: object, scale: float) -> Weights:
         """Return where weights are written that are made of others."""
         return Weights(np.empty_like(source), self.fixed, scale, (0, 0))
 

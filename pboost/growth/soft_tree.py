@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -288,7 +287,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.keep(self.bounds)
         return exits
 
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+    def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         if self.n_nodes:
             # A small certificate is the difference of large masses: here it is a plain sum.

@@ -173,7 +173,7 @@ class TreeLimits:
     target: float
 
 
-def check_target(target: Any) -> float:
+def check_target(target: object) -> float:
     """Return a target certificate, checked; -1 for None."""
     if target is None:
         return -1.0
@@ -344,7 +344,7 @@ class Growth:
             levels,
         )
 
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+    def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the graph grown so far."""
         n, problem = len(self._cuts), self.data.problem
         assert problem.labels is not None

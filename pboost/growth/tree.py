@@ -21,7 +21,7 @@ from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import STOPPED, CartStep
 from pboost.models.sides import HALF, WORDS, heavier_child, own_sets
 from pboost.models.trees import LEAF, Tree
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 #: The types of what the kernel knows of a node, and of a node of a boosted tree; and of its state.
 NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "vote", "counter"))
@@ -202,7 +202,7 @@ class CartArrays(TreeArrays):
             int(feature[0]), float(threshold), int(nodes["depth"][0]), self.n_rows_at(at)
         )
 
-    def model(self, settings: Mapping[str, Any], stop_reason: str, criterion: str) -> Tree:
+    def model(self, settings: Mapping[str, object], stop_reason: str, criterion: str) -> Tree:
         """Return the tree grown so far, its nodes in preorder."""
         problem = self.data.problem
         _, columns = tree_columns(problem, [self.grown()], criterion)
@@ -228,7 +228,7 @@ class CartArrays(TreeArrays):
         """Return which nodes those of the tree are, in preorder."""
         return self._preorder()[1]
 
-    def _preorder(self) -> tuple[NDArray[Any], IntArray, IntArray]:
+    def _preorder(self) -> tuple[Array, IntArray, IntArray]:
         """Return the nodes below the root, their numbers, and their children, in preorder."""
         n, rows = int(self.counter["nodes"]), self.data.rows
         nodes, place = np.empty(n, dtype=NODE), np.empty(n, dtype=np.int32)
@@ -259,7 +259,7 @@ class Grown:
         The levels above, where a category was split; empty without such columns.
     """
 
-    nodes: NDArray[Any]
+    nodes: Array
     children: IntArray
     mass: NDArray[np.int64]
     scale: float

@@ -25,7 +25,7 @@ from pboost.data.row_source import RowSource
 from pboost.data.sharing import check_values
 from pboost.data.training import Problem
 from pboost.models.new_rows import is_second, match_names
-from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown
+from pboost.values import Array, FloatArray, Seed, as_generator, check_integer, check_number, shown
 
 #: Nodes without improvement after which growth ends, where no number is given.
 PATIENCE = 50
@@ -58,14 +58,14 @@ class ValidationRows:
 
     problem: Problem
     drawn: NDArray[np.intp]
-    X: NDArray[Any] | None
-    y: NDArray[Any]
+    X: Array | None
+    y: Array
     weight: FloatArray
     patience: int
     settings: Mapping[str, Any]
 
 
-def held_share(validation: Any, rng: Seed, keeps_levels: bool = False) -> HoldOut | None:
+def held_share(validation: object, rng: Seed, keeps_levels: bool = False) -> HoldOut | None:
     """Return which rows are to be held out before X is read; None without a share of them."""
     if validation is None or isinstance(validation, tuple | list | RowSource):
         return None
@@ -74,7 +74,7 @@ def held_share(validation: Any, rng: Seed, keeps_levels: bool = False) -> HoldOu
 
 
 def validation_rows(
-    validation: Any, patience: Any, problem: Problem, rng: Seed, *, holes: bool = True
+    validation: object, patience: object, problem: Problem, rng: Seed, *, holes: bool = True
 ) -> ValidationRows | None:
     """Return the rows that `validation` means: data, or a share to hold out; None without.
 
@@ -107,9 +107,7 @@ def validation_rows(
     return ValidationRows(problem, held.rows, held.values, y, held.weight, patience, settings)
 
 
-def _given(
-    validation: Any, problem: Problem, holes: bool
-) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array, FloatArray]:
     """Return X, y and the weights of validation data."""
     if isinstance(validation, RowSource):
         X, *more = validation.gather()
@@ -146,7 +144,7 @@ def _given(
     return features.values, found, _ones(weight, n)
 
 
-def _of_two(labels: NDArray[Any], label: NDArray[Any]) -> NDArray[Any]:
+def _of_two(labels: Array, label: Array) -> Array:
     """Return numbers of labels, of two whether it is the second."""
     return label if len(labels) > 2 else label == 1
 

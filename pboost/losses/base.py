@@ -8,12 +8,11 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost._core.boost import exact_sum
 from pboost._core.voting import half_log_odds
 from pboost.losses.search import Counts, line_search, newton_steps
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 
 class RowSums(Protocol):
@@ -200,7 +199,7 @@ class Loss:
         """Return the number that is predicted, in a regression: the decision value itself."""
         return f
 
-    def check_targets(self, y: FloatArray, rows: NDArray[Any]) -> None:
+    def check_targets(self, y: FloatArray, rows: Array) -> None:
         """Raise ValueError if numbers y are not as this loss needs them; `rows` are their rows."""
         low = y < self.least
         if low.any():

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost._core import probit as kernel
 from pboost._core.voting import half_log_odds
 from pboost.losses.base import HALF_LIMIT, LOG_LOSS, Loss, RowSums, TableSums, named
 from pboost.losses.search import kink_search, line_search
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 __all__ = ["Exponential", "Hinge", "Logistic", "Probit", "Softmax"]
 
@@ -203,7 +203,7 @@ def logistic(x: ArrayLike) -> FloatArray:
     return np.where(x > 0, 1.0, smaller) / (1 + smaller)
 
 
-def _each(function: Callable[[NDArray[Any], NDArray[Any]], None], m: ArrayLike) -> FloatArray:
+def _each(function: Callable[[Array, Array], None], m: ArrayLike) -> FloatArray:
     """Return what a kernel makes of each number of an array."""
     margins = np.ascontiguousarray(m, dtype=np.float64)
     out = np.empty_like(margins)

@@ -419,7 +419,7 @@ class Options:
         vote: str,
         one_vs_all: str,
         stratify: bool,
-        **of_trees: Any,
+        **of_trees: object,
     ) -> Options:
         """Return the options, or raise what `fit_sbpmt` raises; those of trees are not checked."""
         return cls(
@@ -435,9 +435,9 @@ class Options:
 
     def arranged(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
+        X: object,
+        y: object,
+        sample_weight: object,
         generator: np.random.Generator,
         n_threads: int | None,
     ) -> Subsampled:

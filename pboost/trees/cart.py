@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost.data.check_xy import TASKS, check_taken
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
@@ -35,6 +35,7 @@ from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
     MOST_NODES,
+    Array,
     FloatArray,
     Progress,
     Seed,
@@ -257,7 +258,7 @@ class FitData(NamedTuple):
     generator: np.random.Generator
 
 
-def check_labels(problem: Problem, labels: NDArray[Any] | None) -> None:
+def check_labels(problem: Problem, labels: Array | None) -> None:
     """Raise ValueError if the labels of a problem are not those of a model that goes on."""
     found = problem.labels
     same = found is labels if found is None or labels is None else np.array_equal(found, labels)
@@ -427,7 +428,7 @@ def cart_limits(
     return limits, settings, key
 
 
-def _check_together(criterion: str, growth: Any, max_leaves: Any, problem: Problem) -> None:
+def _check_together(criterion: str, growth: object, max_leaves: object, problem: Problem) -> None:
     """Check options that depend on others, or on the data."""
     if growth is not None:
         check_choice("growth", growth, CART_GROWTHS)
@@ -438,12 +439,12 @@ def _check_together(criterion: str, growth: Any, max_leaves: Any, problem: Probl
         raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
 
 
-def taken_of(missing: Any) -> Takes:
+def taken_of(missing: object) -> Takes:
     """Return what columns may be; `missing` is the option."""
     return Takes(holes=check_choice("missing", missing, MISSING) != "error", levels=True)
 
 
-def resolve_features(features_per_split: Any, d: int, name: str = "features_per_split") -> int:
+def resolve_features(features_per_split: object, d: int, name: str = "features_per_split") -> int:
     """Return the number of columns in which a node is searched, of d."""
     if features_per_split is None:
         return d

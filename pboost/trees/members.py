@@ -14,7 +14,7 @@ from pboost.data.labels import Entries
 from pboost.growth.step import Callback, MemberStep
 from pboost.models.stored import OutOfBag
 from pboost.threads import Workers
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 T = TypeVar("T")
 #: Members per thread that are trained before their results are taken in.
@@ -30,7 +30,7 @@ class Tally:
 
     def __init__(
         self,
-        truth: NDArray[Any],
+        truth: Array,
         weights: FloatArray,
         n_classes: int,
         entries: Entries | None = None,
@@ -64,7 +64,7 @@ class Tally:
             error = float(np.average(loss, weights=scaled_weights(weights[tested])[0]))
         return OutOfBag(self.members, mean if self.n_classes else mean[:, 0], error)
 
-    def tell(self, callback: Callback | None, number: int, model: Any) -> bool:
+    def tell(self, callback: Callback | None, number: int, model: object) -> bool:
         """Tell the callback, if there is one, of a member; returns whether to stop."""
         if callback is None:
             return False

@@ -74,7 +74,7 @@ class Pooling:
 
 
 def limits_of_growth(
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     limits: CartLimits,
     problem: Problem,
     n_copies: Callable[[], float],
@@ -111,7 +111,7 @@ def limits_of_growth(
     return growth, limits if growth == "free" else replace(limits, growth=growth)
 
 
-def plain_comparisons(given: Any) -> float | list[float] | None:
+def plain_comparisons(given: object) -> float | list[float] | None:
     """Return the option `tree_comparisons` as settings hold it: one number, or those of trees."""
     if given is None or isinstance(given, str) or not isinstance(given, Iterable):
         return None if given is None else check_number("tree_comparisons", given, least=1.0)
@@ -145,7 +145,9 @@ def _is_open(depth: int, loss: Loss, of_labels: bool) -> bool:
     return depth > 3 or (depth == 3 and of_labels)
 
 
-def _check(growth: str, options: Mapping[str, Any], limits: CartLimits, problem: Problem) -> None:
+def _check(
+    growth: str, options: Mapping[str, object], limits: CartLimits, problem: Problem
+) -> None:
     columns = problem.columns
     if not isinstance(columns, BinnedColumns):
         raise NotImplementedError(

@@ -25,7 +25,7 @@ from pboost.trees.forest import nodes_of_rows
 from pboost.trees.pooling import SHARES, Pooling, open_nodes, pooling_of
 from pboost.trees.restraints import Payments, Restraints
 from pboost.trees.targets import MOST_DERIVATIVE, Steps, Weights, slopes_of
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 
 class Lanes(NamedTuple):
@@ -428,7 +428,7 @@ class Rounds:
         best = self.loss.leaf_values(self.y[rows], self.f[rows], weight, count)
         nodes["mean"][leaves] = steps.rate * np.clip(best, -most, most)
 
-    def _bound_steps(self, nodes: NDArray[Any], unit: float) -> None:
+    def _bound_steps(self, nodes: Array, unit: float) -> None:
         """Keep what leaves add between the bounds that monotone columns set."""
         mean = np.clip(nodes["mean"], unit * nodes["least"], unit * nodes["most"])
         nodes["mean"] = np.where(nodes["feature"] < 0, mean, 0.0)

@@ -427,7 +427,7 @@ def grow_sum(
         return begin_sum(data, loss, options, held_out, given, parts).grow(bar, told)
 
 
-def check_in_partitions(loss: Loss, options: Mapping[str, Any]) -> None:
+def check_in_partitions(loss: Loss, options: Mapping[str, object]) -> None:
     """Raise NotImplementedError for what partitions are not asked."""
     what = None
     if not is_of_package(loss) or loss.name not in LOSSES_IN_PARTITIONS:
@@ -532,7 +532,7 @@ def _leaf_step(leaf_step: str, loss: Loss) -> str:
     return leaf_step
 
 
-def _check_trees(options: Mapping[str, Any], loss: Loss, is_exact: bool) -> None:
+def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
     """Raise ValueError or NotImplementedError unless a round can have such trees."""
     if check_choice("trees", options["trees"], TREES) == "per-class":
         return
@@ -558,7 +558,7 @@ def _held(loss: Loss) -> float:
     return loss.held if is_of_package(loss) and loss.has_curvature else 0.0
 
 
-def draws(settings: Mapping[str, Any]) -> bool:
+def draws(settings: Mapping[str, object]) -> bool:
     """Return whether fits of these settings draw rows or columns, for trees or for validation."""
     bag = settings["bag"]
     is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # 1 is one row
@@ -566,7 +566,7 @@ def draws(settings: Mapping[str, Any]) -> bool:
     return not is_all or is_validated or draws_columns(settings)
 
 
-def _most(max_step: Any, task: str, loss: Loss) -> float | None:
+def _most(max_step: object, task: str, loss: Loss) -> float | None:
     """Return the bound on what a leaf adds, None where there is none."""
     if isinstance(max_step, str):
         check_choice("max_step", max_step, ("auto",))

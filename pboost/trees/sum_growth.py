@@ -42,12 +42,12 @@ class LossWatch:
 
     def __init__(
         self,
-        validation: Any,
-        patience: Any,
+        validation: object,
+        patience: object,
         problem: Problem,
         loss: Loss,
         generator: np.random.Generator,
-        values: Callable[[NDArray[np.intp]], NDArray[Any]] | None = None,
+        values: Callable[[NDArray[np.intp]], Array] | None = None,
     ) -> None:
         """`values` returns rows by their numbers, where decision values are elsewhere."""
         self.settings: Mapping[str, Any] = {}
@@ -101,7 +101,7 @@ class LossWatch:
         self._measure(rows)
         return len(self.losses) - 1 - self.best >= rows.patience
 
-    def _predictions(self, trees: Tree | list[Tree], X: NDArray[Any]) -> FloatArray:
+    def _predictions(self, trees: Tree | list[Tree], X: Array) -> FloatArray:
         if isinstance(trees, list):
             return np.stack([self._predictions(tree, X) for tree in trees])
         return trees.predict(Features(X, trees.feature_names, trees.table)).T

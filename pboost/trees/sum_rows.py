@@ -28,7 +28,7 @@ from pboost.trees.rounds import Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.targets import Steps, Weights, check_size, targets_of, weights_of
 from pboost.trees.vector_rounds import VectorRounds
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 
 class Growing(NamedTuple):
@@ -57,10 +57,10 @@ class SumRows(Protocol):
     greatest: float
 
     @property
-    def values(self) -> Callable[[NDArray[np.intp]], NDArray[Any]] | None:
+    def values(self) -> Callable[[NDArray[np.intp]], Array] | None:
         """Return what returns rows, by their numbers, if decision values are not here."""
 
-    def take_targets(self, loss: Loss, y: Any) -> NDArray[Any] | None:
+    def take_targets(self, loss: Loss, y: object) -> Array | None:
         """Take over what a loss compares with; returns the labels."""
 
     def sort_once(self) -> None:
@@ -78,10 +78,10 @@ class SumRows(Protocol):
     def scan(self) -> pooling.Scanned:
         """Return the rows that tell how trees grow."""
 
-    def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
+    def rounds(self, growing: Growing, bias: object, workers: Workers) -> Any:
         """Return what grows the trees of a round."""
 
-    def begin_bags(self, bag: Any, generator: np.random.Generator) -> bool:
+    def begin_bags(self, bag: object, generator: np.random.Generator) -> bool:
         """Begin to draw rows for trees; returns whether each tree has all rows."""
 
     def listed(self, number: int) -> Any:
@@ -90,7 +90,7 @@ class SumRows(Protocol):
     def given_values(self, tree: Tree) -> FloatArray:
         """Return what a tree of an earlier fit adds to the decision values of rows here."""
 
-    def refuse_first(self, rounds: Any) -> None:
+    def refuse_first(self, rounds: object) -> None:
         """Raise ValueError if derivatives are none that a first tree can be fitted to."""
 
 
@@ -99,7 +99,7 @@ class TableRows:
 
     values = None
 
-    def __init__(self, problem: Problem, X: Any, n_threads: int | None) -> None:
+    def __init__(self, problem: Problem, X: object, n_threads: int | None) -> None:
         self.problem, self._n_threads = problem, n_threads
         self.of_row = weight_of_copy(problem.weights)
         self.greatest = 1.0 if problem.weights is None else float(problem.weights.max())
@@ -108,7 +108,7 @@ class TableRows:
             self._weight = problem.weights / self.greatest  # 0 of the rows held out
         self._features = X if isinstance(X, Features) else None
 
-    def take_targets(self, loss: Loss, y: Any) -> NDArray[Any] | None:
+    def take_targets(self, loss: Loss, y: object) -> Array | None:
         """Take over what a loss compares with; returns the labels."""
         labels, self._y = targets_of(self.problem, loss, y)
         return labels

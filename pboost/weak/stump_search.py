@@ -35,7 +35,7 @@ from pboost.data.special_columns import HOLES, LEVEL_SMOOTHING, LEVELS, has
 from pboost.data.table import Takes
 from pboost.data.training import Problem, TrainingData, is_binned
 from pboost.threads import CELLS_PER_CALL, Workers
-from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number
+from pboost.values import Array, FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker
 
 #: Where rows without a value go.
@@ -352,9 +352,7 @@ class Affine(ColumnLearner):
         )
         return replace(data, problem=problem)
 
-    def projections(
-        self, X: NDArray[Any], rows: IntArray, weights: FloatArray | None
-    ) -> Projections:
+    def projections(self, X: Array, rows: IntArray, weights: FloatArray | None) -> Projections:
         """Return what is compared with thresholds, made for the listed rows of X."""
         d = X.shape[1]
         if d == 2:
@@ -364,7 +362,7 @@ class Affine(ColumnLearner):
         return random_directions(scale, self.directions, self.terms, generator)
 
 
-def stump_search(options: Mapping[str, Any]) -> Search | None:
+def stump_search(options: Mapping[str, object]) -> Search | None:
     """Return the search of builders with a weak learner; None where that is no stump."""
     weak = options.get("weak", Stump())
     return Search(weak.search, weak.max_bins) if isinstance(weak, Stump) else None
