@@ -12,11 +12,10 @@ from pboost.data.row_source import rows_of_fit
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
-from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.impurity_search import ImpurityStump, ImpurityTree
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
-from pboost.growth.tree import grow_tree
+from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (

@@ -15,8 +15,7 @@ from pboost.data.row_source import rows_of_fit
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
-from pboost.growth.matryoshki import JOINS, GreedyGrowth, NestedGrowth
-from pboost.growth.ports import COLLECTS
+from pboost.growth.matryoshki import COLLECTS, JOINS, GreedyGrowth, NestedGrowth
 from pboost.growth.step import GROWTHS as GROWTHS_OF_TREES
 from pboost.growth.step import Callback, TreeLimits
 from pboost.models.graph import DecisionGraph

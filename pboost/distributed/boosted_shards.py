@@ -35,8 +35,8 @@ from pboost.distributed.tree_shards import (
     ShardedArrays,
     TreeShard,
 )
-from pboost.growth.exact_tree import BoostedArrays, limits_of
 from pboost.growth.step import TreeLimits
+from pboost.growth.tree import BoostedArrays, limits_of
 from pboost.values import FloatArray, IntArray
 
 

@@ -17,11 +17,11 @@ from pboost.distributed.graph_shards import PathStump, Shard, ShardedStump, begi
 from pboost.distributed.label_shards import LabelShard, ShardedLabelTrees
 from pboost.distributed.port_shards import PortShard, PortStump
 from pboost.distributed.tree_shards import TreeShard
-from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.label_trees import LabelTrees
 from pboost.growth.matryoshki import GreedyGrowth, NestedGrowth
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import Chain
+from pboost.growth.tree import BoostedArrays
 from pboost.observation.answers import TableObservation
 from pboost.weak.stump_search import Stump
 

@@ -23,7 +23,7 @@ from pboost.losses.base import joined
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pooling
-from pboost.trees.sum_rows import Growing
+from pboost.trees.sum_growth import Growing
 from pboost.trees.targets import MOST_OF_ROW, Weights, check_classes
 from pboost.values import FloatArray
 

@@ -31,12 +31,11 @@ from pboost.data.row_source import IN_ONE_PLACE, RowSource, rows_of_fit
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
-from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.label_trees import label_trees
 from pboost.growth.matryoshki import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, STOPPED, Callback, Chain, TreeLimits
-from pboost.growth.tree import grow_tree
+from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.growth.validation import GIVEN
 from pboost.models.base import check_model
 from pboost.models.forest import Forest

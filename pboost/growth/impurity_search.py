@@ -20,7 +20,6 @@ from pboost._core.voting import TIE, VoteRule, half_log_odds
 from pboost.data.columns import ROW_MASK
 from pboost.data.special_columns import LEVELS
 from pboost.data.training import TrainingData
-from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.step import (
     ALL_OPENED,
     NO_EXIT,
@@ -30,6 +29,7 @@ from pboost.growth.step import (
     TreeLimits,
     cost_after,
 )
+from pboost.growth.tree import BoostedArrays
 from pboost.models.graph import DecisionGraph
 from pboost.models.sides import WORDS
 from pboost.models.stored import TrainingRecord

@@ -37,8 +37,7 @@ from pboost.trees.restraints import (
     read_restraints,
     refuse_restraints,
 )
-from pboost.trees.sum_growth import LossWatch, SumFit
-from pboost.trees.sum_rows import Growing, SumRows, TableRows
+from pboost.trees.sum_growth import Growing, LossWatch, SumFit, SumRows, TableRows
 from pboost.trees.targets import Steps, loss_of, task_of_loss
 from pboost.values import (
     Bar,
