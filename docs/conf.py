@@ -13,8 +13,7 @@ from pathlib import Path
 from sphinx_gallery.sorting import FunctionSortKey
 
 import pboost
-from pboost.models.base import Model
-from pboost.models.listed import public_names
+from pboost.models.base import Model, public_names
 from pboost.models.stored import Stored
 
 project = "pboost"

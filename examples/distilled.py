@@ -21,7 +21,7 @@ from oblique_trees import table
 from table_command import arguments, publish
 
 import pboost as pb
-from pboost.budget.mixture import with_forest
+from pboost.budget.candidates import with_forest
 
 BUDGETS = (5, 10, 20, 50, 100)
 #: Comparisons of the students, and the budgets that they are for.

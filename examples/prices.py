@@ -33,7 +33,7 @@ from oblique_trees import as_it_is, table
 from table_command import Results, arguments, publish, stored, write
 
 import pboost as pb
-from pboost.models.trajectory import Trajectory, trajectory
+from pboost.models.early_exit import Trajectory, trajectory
 
 SETS = ("pima", "bupa", "adult_census", "magic04", "spambase", "breast_cancer_wdbc")
 SHARES = (25, 50, 75)  # percent of the price of a model without prices

@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 
 import pboost as pb
-from pboost.data.binned_values import BinnedValues
-from pboost.data.column_folder import HEADER, _digest
+from pboost.data.columns.columns import BinnedValues
+from pboost.data.on_disk.column_folder import HEADER, _digest
 
 #: Cases of a process, and the seconds that it has for each: of a processor, which a busy machine
 #: may have little of, and in all.

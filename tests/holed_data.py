@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pboost.data.convert import Features
-from pboost.data.table import Table
+from pboost.data.read.convert import Features
+from pboost.data.read.table import Table
 from pboost.data.training import Problem
 from pboost.threads import Workers
 from pboost.weak.base import Weights

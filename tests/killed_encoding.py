@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import pboost as pb
-from pboost.data import column_folder, encoded_batches
+from pboost.data.on_disk import column_folder, encoded_batches
 
 ROWS, BATCHES = 20_000, 40
 #: Seconds between two batches, so that there is something to kill.

@@ -3,7 +3,7 @@
 import numpy as np
 
 import pboost as pb
-from pboost.data.check_xy import with_categories
+from pboost.data.read.check_xy import with_categories
 
 PARTS = (1, 2, 5, 16)
 

@@ -7,8 +7,8 @@ from reference import rounds as twin
 from special_problems import draw, problem, with_one_hot
 
 from pboost._core import boost
+from pboost.data.columns.prebuilt import LEVELS
 from pboost.data.prices import read_prices
-from pboost.data.special_columns import LEVELS
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
 from pboost.trees.restraints import Restraints, _groups

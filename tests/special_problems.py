@@ -4,10 +4,10 @@ import numpy as np
 from carts import targets
 from reference.problems import random_matrix, random_weight
 
-from pboost.data.columns import BinnedColumns
-from pboost.data.convert import Features
-from pboost.data.made_columns import binned_features
-from pboost.data.table import Table
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.making import binned_features
+from pboost.data.read.convert import Features
+from pboost.data.read.table import Table
 from pboost.data.training import Problem
 
 

@@ -40,7 +40,7 @@ FEW, MANY = 5, 205
 #: A worker is killed in the middle of a fit of at least so many seconds, or of most rounds; the fit
 #: then has so long.
 LONG, MOST, LIMIT = 4.0, 20_000, 120.0
-SHAPES = {"stumps": 1, "depth 6": 6}
+SHAPES = {"stumps": 1, "depth 3": 3, "depth 6": 6}
 #: What each process of Dask looks after, between 2 and 100 times a second by default. Profiles are
 #: taken in workers, of threads that compute.
 USUAL, RARE = "usual", "rare"
@@ -283,18 +283,20 @@ def by_turns(n, pairs, rounds):
 
 
 class Ours:
-    """The fit of pboost that has the trees of a shape."""
+    """AdaBoost with stumps, gradient boosting with deeper trees."""
 
     def __init__(self, client, n, n_parts, shape):
-        self._data, self._shape = collections(n, n_parts), shape
+        self._data, self._depth = collections(n, n_parts), SHAPES[shape]
 
     def fit(self, rounds, callback=None):
-        """Return the model of so many rounds; of deep trees, one tree of so many nodes."""
         import pboost.dask
 
-        if self._shape == "stumps":
-            return pb.fit_adaboost(pboost.dask.rows(*self._data), rounds=rounds, callback=callback)
-        return pb.fit_boosted_tree(pboost.dask.rows(*self._data), nodes=rounds, callback=callback)
+        rows = pboost.dask.rows(*self._data)
+        if self._depth == 1:
+            return pb.fit_adaboost(rows, rounds=rounds, callback=callback)
+        return pb.fit_stagewise(
+            rows, steps=rounds, max_depth=self._depth, growth="free", callback=callback
+        )
 
     @staticmethod
     def predict(model, rows):
@@ -383,19 +385,10 @@ def peers(n, reps):
                 print(shape, name, cost, spread[name], file=sys.stderr)
         for name in costs:
             said = killed(name, shape, n)
-            what = "a node" if name == "pboost" and shape != "stumps" else "a round"
-            label = (
-                shape
-                if name != "pboost"
-                else {
-                    "stumps": "fit_adaboost",
-                    "depth 6": "fit_boosted_tree",
-                }[shape]
-            )
             least = {rounds: min(taken) for rounds, taken in costs[name].items()}
             ms = number(1e3 * (least[MANY] - least[FEW]) / (MANY - FEW))
-            rows.append([f"{name}, {label}", f"{ms} {what}", f"{spread[name]:.2g}", said])
-    header = ["fit", "ms", "most that probabilities differ", "one of two workers killed"]
+            rows.append([f"{name}, {shape}", ms, f"{spread[name]:.2g}", said])
+    header = ["fit", "ms per tree", "most that probabilities differ", "one of two workers killed"]
     title = f"{n:,} rows, {N_FEATURES} columns, two workers; partitions: 2 beside 5"
     return Table(title, header, rows)
 

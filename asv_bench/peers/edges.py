@@ -22,7 +22,7 @@ import pboost as pb
 from asv_bench.benchmarks.common import additive
 from asv_bench.peers.report import Table, number
 from asv_bench.peers.tables import cpu
-from pboost.data import sampled_bins
+from pboost.data.columns import sampled_edges
 
 SIZES = [(100_000, 20), (1_000_000, 20), (1_000_000, 100)]
 TRAIN_SHARE, SAMPLE_SHARE = 0.8, 0.2
@@ -41,12 +41,12 @@ SIMULATED = 4
 
 def with_part(rows, function):
     """Return what a function returns while edges come from so many rows."""
-    default = sampled_bins.SAMPLE_ROWS
-    sampled_bins.SAMPLE_ROWS = rows
+    default = sampled_edges.SAMPLE_ROWS
+    sampled_edges.SAMPLE_ROWS = rows
     try:
         return function()
     finally:
-        sampled_bins.SAMPLE_ROWS = default
+        sampled_edges.SAMPLE_ROWS = default
 
 
 def times(sizes, reps):
@@ -56,7 +56,7 @@ def times(sizes, reps):
         X, _ = additive(*size)
         found = [], []
         for _ in range(reps):
-            for seconds, part in zip(found, (size[0], sampled_bins.SAMPLE_ROWS), strict=True):
+            for seconds, part in zip(found, (size[0], sampled_edges.SAMPLE_ROWS), strict=True):
                 work = partial(cpu, partial(pb.bin_columns, X, n_threads=1))
                 seconds.append(with_part(part, work)[0] / X.size * 1e9)
         ratio = statistics.median(b / a for a, b in zip(*found, strict=True))
@@ -97,7 +97,7 @@ def compared(name, divisions):
     pairs = []
     for data in divisions:
         n = len(data[1])
-        part = sampled_bins.SAMPLE_ROWS if n > 2 * sampled_bins.SAMPLE_ROWS else n // 5
+        part = sampled_edges.SAMPLE_ROWS if n > 2 * sampled_edges.SAMPLE_ROWS else n // 5
         pairs.append([with_part(rows, partial(measures, *data)) for rows in (n, part)])
     found = np.array(pairs)  # division, edges, measure
     change = 100 * (found[:, 1, 0] / found[:, 0, 0] - 1)

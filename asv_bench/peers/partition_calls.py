@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import pboost as pb
-from pboost.data.engines import Serial
+from pboost.distributed.engines import Serial
 
 N_FEATURES = 20
 #: Builders with their options, and how many trees or rounds they make.

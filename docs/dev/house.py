@@ -122,7 +122,7 @@ class Box:
         source = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
         purpose = first_sentence(source).replace("`", "")
         kind = "*.pyx" if name == "_core" else "*.py"
-        files = sorted(p.stem for p in folder.glob(kind) if p.stem != "__init__")
+        files = sorted(p.stem for p in folder.rglob(kind) if p.stem != "__init__")
         self.title = name if folder.is_dir() else f"{name}.py"
         self.purpose = textwrap.wrap(purpose, letters, break_on_hyphens=False)
         self.files = textwrap.wrap("  ".join(files), letters)
@@ -242,13 +242,19 @@ def listing() -> str:
     title = "Files"
     lines = [title, "=" * len(title), "", "What each says of itself first; written by", ""]
     lines[-2] += " ``docs/dev/house.py``."
-    folders = [name for floor in floors(uses()) for name in floor if (PACKAGE / name).is_dir()]
-    for title, folder in [("pboost", PACKAGE), *((name, PACKAGE / name) for name in folders)]:
+    rooms = [name for floor in floors(uses()) for name in floor if (PACKAGE / name).is_dir()]
+    folders = [
+        folder
+        for name in rooms
+        for folder in (PACKAGE / name, *sorted((PACKAGE / name).glob("[a-z]*/")))
+    ]
+    for folder in (PACKAGE, *folders):
+        title = folder.relative_to(PACKAGE.parent if folder == PACKAGE else PACKAGE).as_posix()
         lines += [title, "-" * len(title), ""]
-        for path in sorted(folder.iterdir()):
+        for path in sorted(folder.iterdir() if folder == PACKAGE else folder.rglob("*")):
             if path.suffix in (".py", ".pyx", ".pxd", ".h") and (said := first_sentence(path)):
                 said = re.sub(r"(?<!`)`(?!`)", "``", said)
-                item = f"* ``{path.name}``: {said}"
+                item = f"* ``{path.relative_to(folder).as_posix()}``: {said}"
                 lines += textwrap.wrap(item, 100, subsequent_indent="  ", break_on_hyphens=False)
         lines.append("")
     return "\n".join(lines)

@@ -12,7 +12,7 @@ cdef struct Lanes:
     int32_t[TILE] cost
     uint8_t[TILE] left
 
-# When rows leave, see `pboost.models.exits`; of T joints, `checked` says at which any can.
+# When rows leave, see `pboost.models.evaluate.exits`; of T joints, `checked` says at which any can.
 cdef struct Exits:
     const double* high  # (T, V)
     const double* low

@@ -15,7 +15,7 @@ from pboost._core.types cimport int32_t, uint64_t, uint8_t
 # Projections of rows: sums of a few columns, each times a coefficient.
 #
 # Arrays: start (k + 1,), index (terms,), coefficient (terms,), fill (d,) or None as in
-# `pboost.data.projections`; X (n, d) float64 or float32, any strides.
+# `pboost.data.node_inputs.sums`; X (n, d) float64 or float32, any strides.
 
 cdef enum:
     BLOCK = 64  # rows whose values stand in the first cache

@@ -14,7 +14,7 @@ known that there are such rows nobody has made these steps: without `holes` a wa
 such tile begins. `holes`: these steps, and which columns stand twice (k,). Where nodes test whether levels are in sets, `sets` are those of `trees_of`.
 
 A graph without joins is laid out as such a tree. Shallow trees
-of many rows are added up on ranks in place of values, see rank_simd.h and `pboost.models.ranked`. The
+of many rows are added up on ranks in place of values, see rank_simd.h and `pboost.models.forest`. The
 sums are the same, bit for bit.
 """
 from libc.float cimport DBL_MAX
@@ -284,7 +284,7 @@ def walk_sums(
 # ---------------------------------------------------------------------------------------------
 # Walks that rows leave at the joints of a sum of trees, as soon as their values are sure enough.
 #
-# When they leave: `pboost.models.exits`. high, low (T, V), and checked (T,), whether any row can leave
+# When they leave: `pboost.models.evaluate.exits`. high, low (T, V), and checked (T,), whether any row can leave
 # there. Outputs are score (n, V), the values with which rows leave, joint (n,) int32, after how many
 # joints, T at the end, and cost (n,) float64, the comparisons by then. Rows go in tiles of 64, in lanes that
 # those leave.

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
 from pboost.data.prices import GroupOption, PriceOption, plain_options
+from pboost.data.read.table import Categorical
 from pboost.data.row_source import rows_of_fit
-from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
-from pboost.data.table import Categorical
+from pboost.data.training import reads_columns
 from pboost.growth.step import GROWTHS, Callback, Chain, TreeLimits
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation

@@ -6,8 +6,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from pboost.data.read.table import Categorical
 from pboost.data.row_source import rows_here
-from pboost.data.table import Categorical
 from pboost.growth.real_chain import (
     CONFIDENCES,
     RealChain,

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from pboost.boosting.watch import Watch, values_read
-from pboost.data.binned_values import lacks_values
+from pboost.data.columns.columns import lacks_values
 from pboost.data.prices import PRICE_OPTIONS
 from pboost.data.row_source import RowSource
 from pboost.growth.label_trees import LabelTrees, label_trees

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
 from pboost.data.prices import GroupOption, PriceOption, plain_options
+from pboost.data.read.table import Categorical
 from pboost.data.row_source import rows_of_fit
-from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
-from pboost.data.table import Categorical
+from pboost.data.training import reads_columns
 from pboost.growth.matryoshki import COLLECTS, JOINS, GreedyGrowth, NestedGrowth
 from pboost.growth.step import GROWTHS as GROWTHS_OF_TREES
 from pboost.growth.step import Callback, TreeLimits

@@ -13,17 +13,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns import MAX_BINS, to_fixed_point
-from pboost.data.convert import Features
-from pboost.data.indicators import in_sums
-from pboost.data.node_inputs import GrownInputs
-from pboost.data.subsets import in_set
+from pboost.data.columns.columns import MAX_BINS, to_fixed_point
+from pboost.data.node_inputs.inputs import GrownInputs, in_set, in_sums
+from pboost.data.read.convert import Features
 from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import ValidationRows
 from pboost.models.base import prefix, staged_decision_function
+from pboost.models.evaluate.graph_walk import goes_right
 from pboost.models.graph import DecisionGraph
-from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
 from pboost.values import Array, FloatArray
 

@@ -26,9 +26,10 @@ from pboost.bounds._binomial import (
     clopper_pearson_upper,
     fixed_sequence,
     hoeffding_bentkus_p_value,
+    kl_inverse,
+    pac_bayes_bound,
 )
 from pboost.bounds._numbers import align, as_numbers, plain
-from pboost.bounds._pac_bayes import kl_inverse, pac_bayes_bound
 from pboost.values import FloatArray, check_integer, check_number, shown
 
 __all__ = [

@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 
 from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options
 from pboost.data.row_digest import digest
-from pboost.inspection.calibration import hashes_of_unseen
-from pboost.models.base import Model, check_model
-from pboost.models.early_exit import EarlyExitModel
-from pboost.models.exits import LEAST, sizes, sizes_at_end
-from pboost.models.priced import prices_for
-from pboost.models.trajectory import Trajectory, priced_trajectory, trajectory, where_left
+from pboost.inspection.guarantees import hashes_of_unseen
+from pboost.models.base import Model, check_model, prices_for
+from pboost.models.early_exit import (
+    EarlyExitModel,
+    Trajectory,
+    priced_trajectory,
+    trajectory,
+    where_left,
+)
+from pboost.models.evaluate.exits import LEAST, sizes, sizes_at_end
 from pboost.values import FloatArray, IntArray, check_number
 
 #: How often joints are set apart at which many rows leave together.
@@ -61,8 +65,8 @@ def early_exit(
     X_cal : array_like of shape (n, d), data frame, or Trajectory
         Rows as they will come, best such that the model was not fitted to: on its own training rows
         a model is surer than on others. No labels are needed. Or the trajectories of such rows,
-        `pboost.models.trajectory.trajectory`, for example out of folds; with `price` those of
-        `pboost.models.trajectory.priced_trajectory`, whose costs are what rows have paid.
+        `pboost.models.early_exit.trajectory`, for example out of folds; with `price` those of
+        `pboost.models.early_exit.priced_trajectory`, whose costs are what rows have paid.
     comparisons : float, optional
         The budget: mean number of comparisons per row.
     worst : float, optional

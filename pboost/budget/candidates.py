@@ -1,10 +1,10 @@
-"""Models worth having within a budget: few families, each grown as long as a budget asks for."""
+"""Families of models that can be taken within a budget, and the paths of rows through them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,19 +13,65 @@ import numpy as np
 from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
-from pboost.budget.choice import REACH, first_part
-from pboost.budget.compared import by_weight
+from pboost.budget.choice import REACH, by_weight, first_part
 from pboost.budget.distill import distill, held_back
-from pboost.budget.mixture import with_forest
-from pboost.data.convert import Features
 from pboost.data.prices import Prices
-from pboost.models.forest import Forest
+from pboost.data.read.convert import Features
+from pboost.export.c_file import c_size
+from pboost.models.early_exit import Trajectory, priced_trajectory, trajectory
+from pboost.models.forest import Forest, join_trees
 from pboost.models.graph import DecisionGraph
-from pboost.models.trajectory import Trajectory, priced_trajectory, trajectory
 from pboost.models.tree_sum import StagewiseModel
+from pboost.models.trees import LEAF
 from pboost.trees.forest import fit_forest
 from pboost.trees.stagewise import fit_stagewise
 from pboost.values import FloatArray, IntArray
+
+#: Log odds by which a forest counts that is certain; those of its shares are cut off there.
+CERTAIN = 4.0
+
+
+def with_forest(chain: StagewiseModel, forest: Forest, share: float) -> StagewiseModel:
+    """Return ``1 - share`` times a sum of trees plus `share` times a forest, tree by tree.
+
+    Of labels a forest adds in proportion to the shares of its leaves. Losses in training are not
+    known after the trees of the forest: they are given as infinite.
+    """
+    first = _scaled(chain.trees, (1 - share) * chain.trees.value)
+    last = _scaled(forest, share / len(forest) * _scores(forest, chain))
+    trees = join_trees([*first, *last], chain.trees.settings, None)
+    rounds = len(trees) // chain.n_trees
+    loss = np.full(rounds + 1, np.inf)
+    bias = (1 - share) * np.asarray(chain.bias)
+    return replace(
+        chain,
+        trees=trees,
+        bias=bias if bias.ndim else float(bias),
+        training_loss=loss,
+        settings={**chain.settings, "forest": len(forest), "share": share},
+        validation_loss=None,
+        stop_reason="all trees are there",
+    )
+
+
+def _scores(forest: Forest, chain: StagewiseModel) -> FloatArray:
+    """Return what the leaves of a forest say in units of the decision values of a sum."""
+    value = forest.value
+    if chain.labels is not None:
+        scale = CERTAIN if value.shape[1] == 2 else 2 * CERTAIN
+        value = scale * (value - value.mean(axis=1, keepdims=True))
+        if chain.n_votes == 1:
+            value = 2 * value[:, 1]
+    is_leaf = forest.feature == LEAF
+    return np.where(is_leaf if value.ndim == 1 else is_leaf[:, None], value, 0.0)
+
+
+def _scaled(trees: Forest, value: Any) -> Forest:
+    """Return trees as regression trees with these values."""
+    return replace(trees, value=value, labels=None, oob=None)
+
+
+# The families: few, each grown as long as a budget asks for
 
 Fitted: TypeAlias = DecisionGraph | StagewiseModel
 #: Trees of the long sum, those of it that are mixed with a forest at most, and those of the forest.
@@ -392,3 +438,39 @@ def longest(model: Fitted) -> FloatArray:
     if sizes is None:
         return model.longest_costs()
     return np.array([0.0, *(model.prefix(int(size)).longest_costs()[-1] for size in sizes)])
+
+
+# Bytes on a small device
+
+#: Of how many parts of a model bytes are counted; those between them are interpolated.
+COUNTED = 64
+
+
+def bytes_of(model: Fitted) -> FloatArray:
+    """Return about how many bytes the parts of a model take, of 0, 1, … joints."""
+    joints = joints_of(model)
+    counted = np.unique(np.linspace(1, joints, min(COUNTED, joints)).round().astype(np.intp))
+    sizes = [c_size(first(model, int(joint))) for joint in counted]
+    return np.interp(np.arange(joints + 1), [0, *counted], [0, *sizes])
+
+
+def costly_path(fits: Fits, model: Fitted, X: Features) -> Trajectory:
+    """Return the path of rows through a model, whose costs are what budgets are counted in."""
+    path = path_of(model, X, fits.prices)
+    if not fits.is_device:
+        return path
+    return path._replace(cost=np.repeat(bytes_of(model)[:, None], X.n_rows, axis=1))
+
+
+def fitted_in_bytes(whole: Fits, family: str, joints: int, most: float) -> Fitted | None:
+    """Return the longest part of a family's model, fitted to all rows, that takes no more.
+
+    Of at most so many joints; None where there is none.
+    """
+    model = whole.of(family)
+    fits = np.flatnonzero(bytes_of(model)[: joints + 1] <= most)
+    for joint in range(int(fits[-1]), 0, -1):
+        part = first(model, joint)
+        if c_size(part) <= most:
+            return part
+    return None

@@ -3,10 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from pboost.budget.row_inquiry import Name
 from pboost.values import shown
+
+#: Why nothing more is asked.
+BUDGET = "the budget ends here"
+#: What is asked: a column by its name, or its position where it has none, or a group.
+Name: TypeAlias = str | int
+
+
+class Asked(NamedTuple):
+    """An entry of a ledger.
+
+    Attributes
+    ----------
+    asked : str or int
+        A column, by its name, or its position where columns have no names; or the name of a group.
+    value : object
+        What was answered.
+    price : float
+        What was paid; 0 of a column whose group was paid before.
+    calls : int
+        How often it was asked.
+    """
+
+    asked: Name
+    value: Any
+    price: float
+    calls: int = 1
+
+
+class AskError(RuntimeError):
+    """A question that was not answered, or not by a value of its column.
+
+    Attributes
+    ----------
+    asked : str or int
+        What was asked, see `Asked`.
+    ledger : tuple of Asked
+        What was asked and answered before.
+    """
+
+    def __init__(self, message: str, asked: Name, ledger: tuple[Asked, ...]) -> None:
+        super().__init__(message)
+        self.asked, self.ledger = asked, ledger
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.asked, self.ledger)
 
 
 class Question(NamedTuple):

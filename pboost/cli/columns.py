@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from pboost.cli.errors import CommandError, UsageError, require
 from pboost.cli.table import CSV, DataFrame, Format
-from pboost.data.check_xy import as_features
-from pboost.data.numbers import as_text, first_inexact
-from pboost.data.table import Table
+from pboost.data.read.check_xy import as_features
+from pboost.data.read.numbers import as_text, first_inexact
+from pboost.data.read.table import Table
 
 _INTEGER = re.compile(r"\s*(0|[+-]?[1-9][0-9]*)\s*")
 _NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")

@@ -33,8 +33,8 @@ from pboost.cli.streams import (
 )
 from pboost.cli.table import Format, check_output, read_table, write_table, write_text
 from pboost.cli.wording import told_warnings
-from pboost.data.check_xy import MOST_CLASSES, is_continuous
-from pboost.data.target_task import CLASSIFICATION, REGRESSION, targets_of, task_of_options
+from pboost.data.read.check_xy import MOST_CLASSES, is_continuous
+from pboost.data.targets import CLASSIFICATION, REGRESSION, targets_of, task_of_options
 from pboost.models.base import Model, TwoClassModel
 from pboost.values import FloatArray
 

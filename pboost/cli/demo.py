@@ -10,7 +10,7 @@ from typing import Any
 import pboost as pb
 from pboost.cli.errors import UsageError, progress, require
 from pboost.cli.table import check_output, write_text
-from pboost.models._safe_files import replace_file
+from pboost.models.files import replace_file
 from pboost.values import with_bar
 
 ROUNDS = (5, 20, 100, 400)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pboost.cli.errors import CommandError, UsageError, require
 from pboost.cli.streams import STREAM, called, opened
-from pboost.models._safe_files import replace_file
+from pboost.models.files import replace_file
 
 #: pandas is optional and untyped.
 DataFrame: TypeAlias = Any

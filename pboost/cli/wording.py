@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from pboost.cli.options import OWNERS, flag
-from pboost.data.levels import NAMED
-from pboost.data.numbers import NAME_OR_ENCODE
+from pboost.data.read.levels import NAMED
+from pboost.data.read.numbers import NAME_OR_ENCODE
 
 #: Parameters that are typed under names of their own.
 TYPED = {"n_threads": "threads", "rng": "seed", "sample_weight": "weight"}

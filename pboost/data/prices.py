@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.table import column_label, named_columns, positions
+from pboost.data.read.table import column_label, named_columns, positions
 from pboost.values import FloatArray, IntArray, check_number, freeze, shown
 
 #: The options that say what columns cost, and what they are where nothing has a price.

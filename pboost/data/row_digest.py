@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import binning
-from pboost.data.columns import SortedColumns
-from pboost.data.convert import Features
+from pboost.data.columns.columns import SortedColumns
+from pboost.data.read.convert import Features
 from pboost.threads import run_ranges
 from pboost.values import FloatArray, IntArray
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import with_categories
-from pboost.data.columns import BinnedColumns
-from pboost.data.held_rows import HoldOut
-from pboost.data.labels import labels_of_rows
-from pboost.data.table import Categorical
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.read.check_xy import with_categories
+from pboost.data.read.table import Categorical
+from pboost.data.splits import HoldOut
+from pboost.data.targets import labels_of_rows
 from pboost.data.training import Problem
 from pboost.values import Array, FloatArray, shown
 

@@ -1,17 +1,33 @@
-"""Rows dealt to parts, class by class: validation rows and folds."""
+"""Rows dealt to parts: folds, rows held out for validation, and the bags of ensembles."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.blocks import as_codes
-from pboost.data.check_xy import AbsentClassError
-from pboost.values import FloatArray, IntArray
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.making import codes_between
+from pboost.data.columns.prebuilt import HOLES
+from pboost.data.read.check_xy import AbsentClassError, present_levels, training_features
+from pboost.data.read.codes import as_codes
+from pboost.data.read.convert import Features
+from pboost.data.read.table import Takes
+from pboost.data.targets import Entries
+from pboost.values import (
+    FloatArray,
+    IntArray,
+    check_flag,
+    check_integer,
+    check_number,
+    child,
+    draw_seed,
+    shown,
+)
 
 #: What builders take as `validation`.
 Validation: TypeAlias = tuple[Any, ...] | float | None
@@ -104,3 +120,219 @@ def _draw(rows: NDArray[np.intp], share: float, generator: np.random.Generator) 
         )
     n = min(max(round(share * len(rows)), 1), len(rows) - 1)
     return generator.permutation(rows)[:n]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bags:
+    """How the rows of the members are drawn: those of member i follow from the seed and i alone.
+
+    Attributes
+    ----------
+    rows : ndarray of int32, shape (n_positive,)
+        The rows of positive weight, from which is drawn.
+    weights : ndarray of float64, shape (n,)
+        Weights of all rows; of the entries, where there are such.
+    size : int
+        Number of rows drawn.
+    replace : bool
+        Whether a row can be drawn again.
+    seed : tuple of int
+        Of all streams.
+    entries : Entries or None
+        Of soft labels: all entries of a row are drawn together.
+    """
+
+    rows: IntArray
+    weights: FloatArray
+    size: int
+    replace: bool
+    seed: tuple[int, ...]
+    entries: Entries | None = None
+
+    def stream(self, member: int) -> np.random.Generator:
+        """Return the stream of numbers of a member."""
+        return child(self.seed, member)
+
+    def draw(self, member: int) -> tuple[FloatArray, np.random.Generator]:
+        """Return the row weights of a member, 0 out of its bag, and its stream of numbers."""
+        generator = self.stream(member)
+        n = len(self.rows)
+        if not self.replace and self.size == n:
+            return self.weights, generator
+        return self.taken(self.rows, times_drawn(generator, n, self.size, self.replace)), generator
+
+    def taken(self, rows: IntArray, count: Any = 1) -> FloatArray:
+        """Return the weights where the listed rows are taken, so many times each, and no others."""
+        if self.entries is not None:
+            times = np.zeros(len(self.entries.first))
+            times[rows] = count
+            return self.weights * times[self.entries.rows]
+        weights = np.zeros(len(self.weights))
+        weights[rows] = self.weights.take(rows) * count
+        return weights
+
+
+def times_drawn(
+    generator: np.random.Generator, n: int, size: int, is_repeated: bool
+) -> NDArray[np.intp]:
+    """Return how often each of n rows is drawn for a bag of this size."""
+    if is_repeated:
+        return np.bincount(generator.integers(0, n, size), minlength=n)
+    found = np.zeros(n, dtype=np.intp)
+    found[generator.choice(n, size, replace=False, shuffle=False)] = 1
+    return found
+
+
+def check_bag(bag: Any) -> int | float | None:
+    """Return `bag` if it is a share of the rows in (0, 1], a number of rows or None."""
+    if bag is None:
+        return None
+    if isinstance(bag, bool | np.bool_) or not isinstance(
+        bag, int | float | np.integer | np.floating
+    ):
+        raise TypeError(
+            "bag: expected a share of the rows (a float), a number of rows (an integer) or None, "
+            f"got {shown(bag)}"
+        )
+    if isinstance(bag, int | np.integer):
+        return check_integer("bag", bag, least=1)
+    return check_number("bag", bag, least=0.0, most=1.0, open_least=True)
+
+
+def rows_of_bag(bag: int | float | None, n: int, rounded: Callable[[float], int] = round) -> int:
+    """Return the number of rows that a checked `bag` is of n rows, at least 1."""
+    if bag is None:
+        return n
+    return bag if isinstance(bag, int) else max(1, rounded(bag * n))
+
+
+def make_bags(
+    weights: FloatArray | None,
+    n: int,
+    bag: int | float | None,
+    replace: Any,
+    generator: np.random.Generator,
+    rounded: Callable[[float], int] = round,
+    entries: Entries | None = None,
+) -> Bags:
+    """Return how rows are drawn, by a checked `bag`."""
+    replace = check_flag("replace", replace)
+    weights = np.ones(n) if weights is None else weights
+    rows = np.flatnonzero(weights > 0).astype(np.int32)
+    if entries is not None:
+        rows = np.unique(entries.rows[rows])
+    size = rows_of_bag(bag, len(rows), rounded)
+    if weights.max(initial=0.0) > np.finfo(np.float64).max / max(size, len(rows)):
+        raise ValueError("sample_weight: expected weights with a finite sum in every bag")
+    if not replace and size > len(rows):
+        raise ValueError(
+            f"bag: expected at most {len(rows)}, the number of rows of positive weight, where "
+            f"rows are drawn once, got {size}"
+        )
+    return Bags(rows, weights, size, replace, draw_seed(generator), entries)
+
+
+class HoldOut(NamedTuple):
+    """Which rows are to be held out: a random share of those of each class.
+
+    Attributes
+    ----------
+    share : float
+        In (0, 0.5].
+    generator : numpy.random.Generator
+        Source of randomness.
+    keeps_levels : bool
+        Whether the level numbers of categories are those of a model, so that they must not change.
+    """
+
+    share: float
+    generator: np.random.Generator
+    keeps_levels: bool = False
+
+    def draw(
+        self, rows: NDArray[np.intp], labels: Any, label: NDArray[Any], entries: Entries | None
+    ) -> NDArray[np.intp]:
+        """Return some of the rows of positive weight, or of the entries of soft labels.
+
+        Which these are depends on the generator, on the classes and on which rows there are.
+        """
+        if entries is not None:
+            return _entries_held_out(entries, rows, self.share, self.generator)
+        if labels is None:
+            return hold_out([rows], self.share, self.generator)
+        classes = [rows[label[rows] == k] for k in range(len(labels))]
+        return hold_out(classes, self.share, self.generator)
+
+
+def _entries_held_out(
+    entries: Entries, listed: NDArray[np.intp], share: float, generator: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return the entries of a random part of the rows that the listed entries are of.
+
+    Each class has a part of the rows of which it is the likeliest, if there are two or more.
+    """
+    rows = np.unique(entries.rows[listed]).astype(np.intp)
+    kinds = entries.likeliest[rows]
+    strata = [rows[kinds == k] for k in np.unique(kinds)]
+    drawn = hold_out([part for part in strata if len(part) > 1] or strata, share, generator)
+    return np.flatnonzero(np.isin(entries.rows, drawn))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldRows:
+    """Rows that are held out, to choose the size of a model by them.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (m,)
+        Their numbers; of entries, if there are any.
+    given : ndarray of int, shape (m,)
+        Which rows of X these are.
+    weight : ndarray of float64, shape (m,)
+        The weights that they were given.
+    y : ndarray, shape (m,)
+        Targets as given, or classes.
+    values : ndarray, shape (m, d), or None
+        Their values, if bins of the training rows cannot hold them.
+    """
+
+    rows: NDArray[np.intp]
+    given: NDArray[np.intp]
+    weight: FloatArray
+    y: NDArray[Any]
+    values: NDArray[Any] | None = None
+
+    def without(self, weights: FloatArray | None, n: int) -> FloatArray:
+        """Return the weights of the n rows of X, 0 for the rows held out."""
+        weights = np.ones(n) if weights is None else weights.copy()
+        weights[self.given] = 0.0
+        return weights
+
+    def coded(
+        self, columns: BinnedColumns, values: NDArray[Any], n_threads: int | None
+    ) -> tuple[HeldRows, BinnedColumns]:
+        """Return bins of the training rows with the codes of the rows held out, and these rows.
+
+        `values` are those of all rows. A missing value has no code in a column in which no training
+        row misses one; the rows then keep their values.
+        """
+        rows = np.unique(self.given).astype(np.int32)
+        special = columns.special
+        has_holes = np.zeros(columns.n_features) if special is None else special & HOLES
+        has_no_code = np.isnan(values[rows]).T & (has_holes[:, None] == 0)
+        codes = columns.codes.copy()
+        codes[:, rows] = np.where(has_no_code, 0, codes_between(columns, values, rows, n_threads))
+        held = replace(self, values=values[self.given]) if has_no_code.any() else self
+        return held, columns.with_codes(codes, None, rows)
+
+
+def trained_features(
+    features: Features, weights: FloatArray | None, takes: Takes, hold: HoldOut | None
+) -> Features:
+    """Return features as they are trained on, with these weights of the rows of X.
+
+    Categories that only rows held out have are missing values.
+    """
+    if hold is not None and not hold.keeps_levels:
+        features = present_levels(features, weights)
+    return training_features(features, weights, takes)

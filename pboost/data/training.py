@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.binning import list_rows
-from pboost.data.binned_values import BinnedValues, check_summed, values_in_bins
-from pboost.data.check_xy import (
+from pboost.data.columns.columns import (
+    AUTO_BINNED_ROWS,
+    MAX_BINS,
+    MOST_FLOAT,
+    NO_WEIGHT,
+    SEARCHES,
+    BinnedColumns,
+    BinnedValues,
+    SortedColumns,
+    check_summed,
+    lacks_values,
+    listed_values,
+    made,
+    midpoint,
+    to_fixed_point,
+    values_in_bins,
+    values_of,
+)
+from pboost.data.columns.making import (
+    binned_columns,
+    binned_features,
+    columns_sorted,
+    sorted_columns,
+    sorted_orders,
+)
+from pboost.data.columns.prebuilt import LEVELS
+from pboost.data.node_inputs.fill import column_means
+from pboost.data.node_inputs.inputs import GrownInputs, Inputs, Subsets, indicators_of
+from pboost.data.node_inputs.sums import Projections
+from pboost.data.read.check_xy import (
     AbsentClassError,
     as_features,
     as_targets,
@@ -20,22 +49,11 @@ from pboost.data.check_xy import (
     check_taken,
     targets_that_count,
 )
-from pboost.data.columns import (
-    AUTO_BINNED_ROWS,
-    MAX_BINS,
-    MOST_FLOAT,
-    NO_WEIGHT,
-    BinnedColumns,
-    SortedColumns,
-    made,
-    midpoint,
-    to_fixed_point,
-)
-from pboost.data.convert import Features, Rows, as_rows, check_size
-from pboost.data.fill import column_means
-from pboost.data.held_rows import HeldRows, HoldOut, trained_features
-from pboost.data.indicators import indicators_of
-from pboost.data.labels import (
+from pboost.data.read.convert import Features, Rows, as_rows, check_size
+from pboost.data.read.table import NUMBERS, Table, Takes
+from pboost.data.row_digest import Digest, digest_of
+from pboost.data.splits import HeldRows, HoldOut, trained_features
+from pboost.data.targets import (
     Classes,
     Entries,
     SoftLabels,
@@ -45,21 +63,8 @@ from pboost.data.labels import (
     rows_by_label,
     weighed,
 )
-from pboost.data.made_columns import (
-    binned_columns,
-    binned_features,
-    columns_sorted,
-    sorted_columns,
-    sorted_orders,
-)
-from pboost.data.node_inputs import GrownInputs, Inputs
-from pboost.data.projections import Projections
-from pboost.data.row_digest import Digest, digest_of
-from pboost.data.special_columns import LEVELS
-from pboost.data.subsets import Subsets
-from pboost.data.table import NUMBERS, Table, Takes
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray
+from pboost.values import FloatArray, IntArray, check_choice
 
 #: What a row is that takes no part, beside 0 and 1 for its class.
 _LEFT_OUT = np.uint8(2)
@@ -635,3 +640,73 @@ def _of_entries(columns: Any, entries: Entries | None) -> Any:
         return columns.select(entries.rows)
     features = Features(columns.source, columns.names, columns.table)
     return sorted_columns(features, columns.rows[entries.rows], MAX_BINS, None)
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+class Search(NamedTuple):
+    """The search that a builder makes of the columns of X.
+
+    Attributes
+    ----------
+    kind : {"auto", "exact", "binned"}
+        Which.
+    max_bins : int
+        Bins of a binned search.
+    takes_bins : bool
+        Whether BinnedColumns can be given in place of X, as SortedColumns can.
+    """
+
+    kind: str = "auto"
+    max_bins: int = MAX_BINS
+    takes_bins: bool = True
+
+    def resolved(self, n_rows: int) -> str:
+        """Return "exact" or "binned" for data of `n_rows` rows."""
+        check_choice("search", self.kind, SEARCHES)
+        return "binned" if is_binned(self.kind, n_rows) else "exact"
+
+
+_SEARCHED: dict[Callable[..., Any], Callable[[Mapping[str, Any]], Search | None]] = {}
+
+
+def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Callable[[Fit], Fit]:
+    """Declare a builder that takes columns in place of X, which `searched` tells by its options."""
+
+    def declare(fit: Fit) -> Fit:
+        _SEARCHED[fit] = searched
+        return fit
+
+    return declare
+
+
+def column_search(fit: Any, options: Mapping[str, Any]) -> Search | None:
+    """Return the search of a builder with these options; None where it cannot be given columns."""
+    # A wrapper, which may look at X itself, is another function.
+    searched = _SEARCHED.get(fit) if inspect.isfunction(fit) else None
+    return None if searched is None else searched(options)
+
+
+def search_option(options: Mapping[str, Any]) -> Search:
+    """Return the search of builders whose own options say which it is."""
+    return Search(options.get("search", "auto"), options.get("max_bins", MAX_BINS))
+
+
+def check_values(X: Any, use: str = "to predict from") -> None:
+    """Raise TypeError for columns that hold no values, and say what these would be for."""
+    if lacks_values(X):
+        raise TypeError(
+            f"X: BinnedColumns hold no values {use}; pass X, SortedColumns or "
+            "bin_columns(X, values=True)"
+        )
+
+
+def rows_to_predict(X: Any) -> Rows:
+    """Return the rows of X, or of what is sorted, to predict from."""
+    check_values(X)
+    X = values_of(X)
+    if not isinstance(X, SortedColumns):
+        return as_rows(X)
+    rows = as_rows(listed_values(X.source, X.rows))
+    return replace(rows, names=X.names, table=X.table)

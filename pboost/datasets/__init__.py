@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import as_features, check_finite
+from pboost.data.read.check_xy import as_features, check_finite
 from pboost.values import (
     FloatArray,
     Seed,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import grow
-from pboost.data.columns import MAX_BINS
+from pboost.data.columns.prebuilt import MAX_BINS
+from pboost.data.node_inputs.inputs import WORDS
 from pboost.growth.tree import COUNTER, NODE, TreeArrays
-from pboost.models.sides import WORDS
 from pboost.values import FloatArray, IntArray
 
 #: As in `_core/_grower.pxd`: below this mass the weights of a node are made anew.

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import grow
-from pboost.data.bags import times_drawn
-from pboost.data.columns import MAX_BINS, BinnedColumns
-from pboost.data.engines import Engine, check_size, first_shift, scale_of, scaled_sum
-from pboost.data.special_columns import HOLES
+from pboost.data.columns.columns import MAX_BINS, BinnedColumns
+from pboost.data.columns.prebuilt import HOLES
+from pboost.data.splits import times_drawn
 from pboost.data.training import Problem, TrainingData
+from pboost.distributed.engines import Engine, check_size, first_shift, scale_of, scaled_sum
 from pboost.distributed.tree_shards import ShardArrays, TreeRows, TreeShard, data_elsewhere
 from pboost.models.trees import Tree
 from pboost.threads import Workers
@@ -22,7 +22,7 @@ from pboost.values import FloatArray, IntArray, child
 
 
 class Bag(NamedTuple):
-    """How the rows of a member are drawn from `n` of positive weight, as in `pboost.data.bags`."""
+    """How rows of a member are drawn from `n` of positive weight, as in `pboost.data.splits`."""
 
     seed: tuple[int, ...]
     member: int
@@ -89,7 +89,7 @@ class BagShard(TreeShard):
     def scaled_sums(
         self, bags: Sequence[Bag], exponents: Sequence[int], shift: int
     ) -> list[tuple[int, bool]]:
-        """Return `pboost.data.engines.scaled_sum` of the weights of each bag."""
+        """Return `pboost.distributed.engines.scaled_sum` of the weights of each bag."""
         self._take(bags)
         of_bags = zip(self._of_bags, exponents, strict=True)
         return [scaled_sum(weight, slice(0), exponent, shift) for weight, exponent in of_bags]

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.voting import VoteRule
-from pboost.data.check_xy import AbsentClassError
-from pboost.data.columns import to_fixed_point
-from pboost.data.engines import (
+from pboost.data.columns.columns import to_fixed_point
+from pboost.data.columns.prebuilt import most_bins
+from pboost.data.read.check_xy import AbsentClassError
+from pboost.data.training import TrainingData
+from pboost.distributed.engines import (
     NO_PARTS,
     Engine,
     check_size,
@@ -25,8 +27,6 @@ from pboost.data.engines import (
     merge,
     shared_scale,
 )
-from pboost.data.special_columns import most_bins
-from pboost.data.training import TrainingData
 from pboost.distributed.tree_shards import (
     Asking,
     Calls,

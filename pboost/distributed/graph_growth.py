@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from pboost._core.voting import VoteRule
-from pboost.data.engines import Engine, exact_sum, merge, sum_of_weights
 from pboost.data.training import TrainingData
+from pboost.distributed.engines import Engine, exact_sum, merge, sum_of_weights
 from pboost.distributed.graph_shards import PathSearch, PathWeights, ShardedSearch
 from pboost.distributed.port_shards import Ports, PortSearch
 from pboost.growth.matryoshki import GreedyGrowth, Matryoshka, NestedGrowth

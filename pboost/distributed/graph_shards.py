@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import split, voting
-from pboost.data.check_xy import AbsentClassError
-from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
-from pboost.data.criteria import CODES
-from pboost.data.engines import (
+from pboost.data.columns.columns import GROUP, BinnedColumns, to_fixed_point
+from pboost.data.columns.prebuilt import HOLES, is_heavier, most_bins
+from pboost.data.read.check_xy import AbsentClassError
+from pboost.data.splits import HoldOut
+from pboost.data.targets import CODES
+from pboost.data.training import Problem, TrainingData
+from pboost.distributed.engines import (
     Engine,
     check_size,
     class_sums,
@@ -31,9 +34,6 @@ from pboost.data.engines import (
     shared_scale,
     sum_of_weights,
 )
-from pboost.data.held_rows import HoldOut
-from pboost.data.special_columns import HOLES, is_heavier, most_bins
-from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 from pboost.weak.base import Weights, class_units

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pboost.data.columns import BinnedColumns, made
-from pboost.data.engines import Engine
-from pboost.data.held_rows import HoldOut
+from pboost.data.columns.columns import BinnedColumns, made
+from pboost.data.splits import HoldOut
 from pboost.data.training import Problem, TrainingData
 from pboost.distributed.boosted_shards import Root, ShardedBoosted, begin_boosted
+from pboost.distributed.engines import Engine
 from pboost.distributed.graph_growth import ShardedGreedy, ShardedNested, ShardedSoft
 from pboost.distributed.graph_shards import PathStump, Shard, ShardedStump, begin
 from pboost.distributed.label_shards import LabelShard, ShardedLabelTrees

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import labels as kernels
-from pboost.data.columns import BinnedColumns
-from pboost.data.engines import exact_parts, exact_sum, merge, sum_of_weights
-from pboost.data.special_columns import most_bins
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.prebuilt import most_bins
+from pboost.distributed.engines import exact_parts, exact_sum, merge, sum_of_weights
 from pboost.distributed.graph_shards import Shard
 from pboost.growth.label_trees import LabelExit, LabelTrees
 from pboost.threads import Workers

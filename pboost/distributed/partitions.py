@@ -14,21 +14,20 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.batch_counts import BatchCounts
-from pboost.data.binned_values import BinnedValues, valued
-from pboost.data.check_xy import check_label_values, label_values
-from pboost.data.columns import MAX_BINS, BinnedColumns
-from pboost.data.convert import Features, Trained
-from pboost.data.engines import SUM_BITS, Engine, Serial, check_size
-from pboost.data.held_rows import HeldRows, HoldOut
-from pboost.data.made_columns import EDGES
-from pboost.data.part_levels import PartLevels, has_categories, joined_levels, shared_levels
+from pboost.data.columns.columns import MAX_BINS, BinnedColumns, BinnedValues, valued
+from pboost.data.columns.exact_edges import BatchCounts
+from pboost.data.columns.making import EDGES
+from pboost.data.columns.sampled_edges import SAMPLE_ROWS
+from pboost.data.read.batches import PartLevels, has_categories, joined_levels, shared_levels
+from pboost.data.read.check_xy import check_label_values, label_values
+from pboost.data.read.convert import Features, Trained
+from pboost.data.read.table import Table
 from pboost.data.row_source import OneTable, RowSource
-from pboost.data.sampled_bins import SAMPLE_ROWS
-from pboost.data.table import Table
-from pboost.data.target_task import CLASSIFICATION, joined, known_task
+from pboost.data.splits import HeldRows, HoldOut
+from pboost.data.targets import CLASSIFICATION, joined, known_task
 from pboost.data.training import Problem
 from pboost.distributed import tasks
+from pboost.distributed.engines import SUM_BITS, Engine, Serial, check_size
 from pboost.distributed.graphs import GROWTHS, GraphRows
 from pboost.distributed.sums import SumParts
 from pboost.distributed.trees import TreeRows

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import voting
-from pboost.data.engines import Engine, merge
+from pboost.distributed.engines import Engine, merge
 from pboost.distributed.graph_shards import PathSearch, Shard, ShardedStump
 from pboost.growth.matryoshki import rest_of, share_of
 from pboost.values import FloatArray

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import boost, softmax
-from pboost.data.binned_values import values_in_bins
-from pboost.data.columns import MAX_BINS, BinnedColumns
-from pboost.data.labels import least_rest
+from pboost.data.columns.columns import MAX_BINS, BinnedColumns, values_in_bins
+from pboost.data.targets import least_rest
 from pboost.data.training import Problem
 from pboost.distributed.tree_shards import Answer, TreeShard
 from pboost.growth.tree import CartLimits
@@ -117,6 +116,27 @@ class Packed(NamedTuple):
     is_wide: bool
     wants_squares: bool
     of_class: int
+
+
+class Guessed(NamedTuple):
+    """Looks at the rows and begins a tree with the scales of the tree before.
+
+    Asks for what `Farthest`, `Slopes`, `Sizes` and `Packed` ask for. The tree begins only once it
+    is told the same `Packed`.
+
+    Attributes
+    ----------
+    scale : float
+        In units of 1 / scale losses are added up.
+    steepest : float
+        A gradient is counted as large by this size of the largest.
+    packed : Packed
+        How the tree begins.
+    """
+
+    scale: float
+    steepest: float
+    packed: Packed
 
 
 class Split(NamedTuple):
@@ -251,6 +271,7 @@ class RoundShard:
         self._start, self._workers = start, workers
         self._seen = 0
         self._has_slopes = self._has_words = False
+        self._begun_as: Packed | None = None
         self._spans: list[tuple[int, int]] = []
         self._leaves = np.empty((0, 2), dtype=np.int64)
 
@@ -495,15 +516,35 @@ class RoundShard:
         if not is_asked:
             return None
         steepest, most, total = boost.place_slopes(self._rounds, told.scale)
-        self._has_slopes = True
+        self._has_slopes, self._begun_as = True, None
         return Answer(np.array([total]), np.array([steepest, most]))
+
+    def _guessed(self, told: Guessed, is_asked: bool) -> Answer | None:
+        if not is_asked:
+            return None
+        arrays = self._rounds
+        u, y, size = boost.farthest(arrays)
+        steepest, most, total = boost.place_slopes(arrays, told.scale)
+        numbers = total, *boost.sizes(arrays, told.steepest)
+        self._has_slopes, self._begun_as = True, None
+        root = self._packed(told.packed, True)
+        assert root is not None
+        self._begun_as = told.packed
+        found = np.concatenate([np.array(numbers, dtype=float), root.total])
+        return Answer(found, np.array([self._sign * u, y, size, steepest, most]))
 
     def _sizes(self, told: Sizes, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
+        if not self._has_slopes and self._residual is None:
+            boost.place_slopes(self._rounds, 1.0)
+            self._has_slopes, self._begun_as = True, None
         return Answer(np.array(boost.sizes(self._rounds, told.steepest), dtype=float), _NO_NUMBERS)
 
     def _packed(self, told: Packed, is_asked: bool) -> Answer | None:
+        if told == self._begun_as:  # as it was guessed
+            self._begun_as = None
+            return None
         arrays, n = self._rounds, len(self._listed)
         self._spans, self._class = [(0, n)], told.of_class
         arrays.n_listed, arrays.rows[:n] = n, self._listed
@@ -624,6 +665,7 @@ class RoundShard:
         Farthest: _farthest,
         Slopes: _slopes,
         Sizes: _sizes,
+        Guessed: _guessed,
         Packed: _packed,
         Split: _split,
         Counted: _counted,

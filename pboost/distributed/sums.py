@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import boost
-from pboost.data.engines import Engine
-from pboost.data.engines import check_size as check_counted
-from pboost.data.held_rows import HeldRows, HoldOut
-from pboost.data.labels import unit_of
-from pboost.data.splits import hold_out
+from pboost.data.splits import HeldRows, HoldOut, hold_out
+from pboost.data.targets import unit_of
+from pboost.distributed.engines import Engine
+from pboost.distributed.engines import check_size as check_counted
 from pboost.distributed.round_shards import Begun, Held, RoundShard, Weighed
 from pboost.distributed.sharded_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows

@@ -15,9 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import binning, voting
-from pboost.data.binned_values import BinnedValues, by_column, valued, values_in_bins
-from pboost.data.blocks import codes_among
-from pboost.data.check_xy import (
+from pboost.data.columns.columns import (
+    NO_WEIGHT,
+    BinnedColumns,
+    BinnedValues,
+    by_column,
+    made,
+    valued,
+    values_in_bins,
+)
+from pboost.data.columns.exact_edges import Cells, Keys, Question, count_cells, sorted_keys
+from pboost.data.columns.making import all_binned
+from pboost.data.columns.prebuilt import MOST_KNOWN
+from pboost.data.columns.sampled_edges import (
+    SAMPLE_ROWS,
+    Ends,
+    code_rows,
+    hashed_rows,
+    joined_ends,
+    with_ends,
+)
+from pboost.data.read.batches import PartLevels, part_levels
+from pboost.data.read.check_xy import (
     as_targets,
     features_as_trained,
     label_array,
@@ -27,24 +46,11 @@ from pboost.data.check_xy import (
     training_features,
     weights_of_some,
 )
-from pboost.data.columns import NO_WEIGHT, BinnedColumns, made
-from pboost.data.convert import Features, Trained, read_rows
-from pboost.data.exact_edges import Cells, Keys, Question, count_cells, sorted_keys
-from pboost.data.labels import numbers_given
-from pboost.data.made_columns import all_binned
-from pboost.data.numbers import ENCODE, NAME_OR_ENCODE
-from pboost.data.part_levels import PartLevels, part_levels
-from pboost.data.sampled_bins import (
-    SAMPLE_ROWS,
-    Ends,
-    code_rows,
-    hashed_rows,
-    joined_ends,
-    with_ends,
-)
-from pboost.data.special_columns import MOST_KNOWN
-from pboost.data.table import EVERYTHING
-from pboost.data.target_task import Targets, targets_of
+from pboost.data.read.codes import codes_among
+from pboost.data.read.convert import Features, Trained, read_rows
+from pboost.data.read.numbers import ENCODE, NAME_OR_ENCODE
+from pboost.data.read.table import EVERYTHING
+from pboost.data.targets import Targets, numbers_given, targets_of
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray
 

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 
 from pboost._core import grow
 from pboost._core.voting import VoteRule
-from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
-from pboost.data.criteria import CODES
-from pboost.data.engines import (
+from pboost.data.columns.columns import GROUP, BinnedColumns, to_fixed_point
+from pboost.data.columns.prebuilt import most_bins
+from pboost.data.targets import CODES
+from pboost.data.training import Problem, TrainingData
+from pboost.distributed.ahead import KNOWN, Ahead
+from pboost.distributed.engines import (
     Engine,
     LogShard,
     check_size,
@@ -30,9 +33,6 @@ from pboost.data.engines import (
     scaled_sum,
     shared_scale,
 )
-from pboost.data.special_columns import most_bins
-from pboost.data.training import Problem, TrainingData
-from pboost.distributed.ahead import KNOWN, Ahead
 from pboost.growth.tree import CartArrays, CartLimits, TreeArrays
 from pboost.threads import CELLS_PER_CALL, Workers, check_stop
 from pboost.values import INT32_MAX, FloatArray, IntArray

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.bags import Bags
-from pboost.data.engines import Engine
-from pboost.data.held_rows import HoldOut
+from pboost.data.splits import Bags, HoldOut
 from pboost.data.training import Problem
 from pboost.distributed import tasks
 from pboost.distributed.bag_shards import Bag, BagShard, begin_bags, tests_of
+from pboost.distributed.engines import Engine
 from pboost.distributed.tree_shards import Calls, ShardArrays, TreeShard, begin, grow_together
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits, grow_tree

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.check_xy import AbsentClassError, as_features
-from pboost.data.convert import Rows
-from pboost.data.functions import Oracles
-from pboost.data.labels import Classes, SoftLabels, fitted
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.read.check_xy import AbsentClassError, as_features
+from pboost.data.read.convert import Rows
+from pboost.data.targets import Classes, SoftLabels, fitted
 from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord
 from pboost.values import (

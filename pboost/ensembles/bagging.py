@@ -9,26 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.boosting.fit import given_validation
-from pboost.data.bags import Bags, check_bag, make_bags
-from pboost.data.check_xy import (
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.columns.making import bin_columns, sort_columns
+from pboost.data.read.check_xy import (
     as_features,
     as_weights,
     is_clean,
 )
-from pboost.data.columns import BinnedColumns, SortedColumns
-from pboost.data.convert import Rows, as_rows, is_frame
-from pboost.data.labels import Classes, needs_of, truth_of_rows
-from pboost.data.made_columns import bin_columns, sort_columns
+from pboost.data.read.convert import Rows, as_rows, is_frame
 from pboost.data.row_source import rows_here
 from pboost.data.shared_reads import held
-from pboost.data.sharing import column_search, rows_to_predict
-from pboost.data.target_task import REGRESSION, task_of_fit
+from pboost.data.splits import Bags, check_bag, make_bags
+from pboost.data.targets import REGRESSION, Classes, needs_of, task_of_fit, truth_of_rows
+from pboost.data.training import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.growth.step import Callback
-from pboost.models.ensembles import Bagging
-from pboost.models.members import said_by
-from pboost.models.new_rows import reads_columns
-from pboost.models.said import VOTES
+from pboost.models.ensembles import Bagging, said_by
+from pboost.models.evaluate.new_rows import reads_columns
+from pboost.models.stored import VOTES
 from pboost.trees.members import Tally, tallied_members
 from pboost.values import (
     FloatArray,

@@ -18,18 +18,16 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.check_xy import label_array
-from pboost.data.columns import BinnedColumns, SortedColumns
-from pboost.data.convert import Features, is_frame
-from pboost.data.functions import Oracles
-from pboost.data.labels import SoftLabels
-from pboost.data.node_inputs import Inputs
-from pboost.data.projections import Projections, single_columns
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.inputs import Inputs, Subsets
+from pboost.data.node_inputs.sums import Projections, Separators, single_columns
+from pboost.data.read.check_xy import label_array
+from pboost.data.read.codes import RowLabels
+from pboost.data.read.convert import Features, is_frame
 from pboost.data.row_digest import hashes
-from pboost.data.row_labels import RowLabels
 from pboost.data.row_source import IN_ONE_PLACE, RowSource, rows_of_fit
-from pboost.data.separators import Separators
-from pboost.data.subsets import Subsets
+from pboost.data.targets import SoftLabels
 from pboost.data.training import TrainingData
 from pboost.growth.label_trees import label_trees
 from pboost.growth.matryoshki import NestedGrowth
@@ -38,9 +36,14 @@ from pboost.growth.step import GROWTHS, STOPPED, Callback, Chain, TreeLimits
 from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.growth.validation import GIVEN
 from pboost.models.base import check_model
+from pboost.models.evaluate.new_rows import (
+    as_graph,
+    classes_of_labels,
+    columns_to_fit,
+    ordered_sigma,
+)
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import as_graph, classes_of_labels, columns_to_fit, ordered_sigma
 from pboost.models.nodes import CERTAIN, OUT, largest_score
 from pboost.models.text import input_names
 from pboost.models.tree_sum import CUT, StagewiseModel

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import given_validation
-from pboost.data.check_xy import (
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.columns.making import bin_columns, sort_columns
+from pboost.data.read.check_xy import (
     AbsentClassError,
     as_features,
     as_weights,
@@ -20,23 +22,21 @@ from pboost.data.check_xy import (
     is_clean,
     label_array,
 )
-from pboost.data.columns import BinnedColumns, SortedColumns
-from pboost.data.convert import as_rows
-from pboost.data.labels import (
+from pboost.data.read.convert import as_rows
+from pboost.data.row_source import rows_here
+from pboost.data.shared_reads import held
+from pboost.data.targets import (
+    CLASSIFICATION,
     Classes,
     SoftLabels,
     classes_of_rows,
     fitted,
     labels_of_rows,
     soft_validation,
+    with_task,
 )
-from pboost.data.made_columns import bin_columns, sort_columns
-from pboost.data.row_source import rows_here
-from pboost.data.shared_reads import held
-from pboost.data.sharing import column_search, rows_to_predict
-from pboost.data.target_task import CLASSIFICATION, with_task
-from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote
-from pboost.models.members import answers
+from pboost.data.training import column_search, rows_to_predict
+from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.cart import fit_cart
 from pboost.values import (

@@ -8,10 +8,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from pboost.boosting.boosted_tree import fit_boosted_tree
-from pboost.data.criteria import CRITERIA
-from pboost.data.special_columns import LEVEL_SMOOTHING
+from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
+from pboost.data.read.table import Categorical
 from pboost.data.splits import Validation
-from pboost.data.table import Categorical
+from pboost.data.targets import CRITERIA
 from pboost.growth.impurity_search import Impurity, by_impurity
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph

@@ -1,18 +1,38 @@
-"""The form that a C file is printed from: walks through nodes, and what is made of them."""
+"""The form that a C file is printed from, and how each kind of model is put into it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.indicators import Indicators
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.inputs import Indicators, Subsets, indicators_of
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.data.read.table import column_label, first_unlike
+from pboost.models.base import Averaged
+from pboost.models.calibrated import CalibratedModel
+from pboost.models.early_exit import EarlyExitModel
+from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote, is_foreign
+from pboost.models.graph import DecisionGraph
+from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel, ProbitModel
+from pboost.models.nodes import joints_of
+from pboost.models.probit_trees import NO_ROW, ProbitTree, means_of
+from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.tree_record import LEAF, TreeSum
+from pboost.models.tree_sum import StagewiseModel
+from pboost.models.trees import Trees
+from pboost.models.trees_of import tests_of, trees_of
 from pboost.values import FloatArray, IntArray
+
+#: The links of `TreeSum` of which there is a function; shares are probabilities.
+LINKS = ("half log odds", "log odds", "probit", "softmax", "shares")
+#: Those that are the decision values themselves.
+PLAIN = ("identity", "shares")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,3 +291,289 @@ def is_exact(part: Part) -> bool:
         plain = set(part.link) <= {"identity", "vote", "shares"}
         return plain and all(map(is_exact, part.members))
     return is_exact(part.part) and part.is_line if isinstance(part, Maps) else True
+
+
+# The form of each kind of model, and the link of its decision values: graphs and trees
+
+#: With more labels sums of shares are not in the order of the labels.
+MOST_SHARES = 7
+#: The arrays of a `TreeSum` that are tests of nodes.
+TESTS = ("feature", "threshold", "missing", "level_set")
+
+
+def part_of(model: Any) -> Part:
+    """Return the form of a model; NotImplementedError if a C file cannot have it."""
+    return _lower(model)[0]
+
+
+@singledispatch
+def _lower(model: Any) -> tuple[Part, str]:
+    """Return the form of a model, and how its decision values become probabilities."""
+    raise NotImplementedError(f"model: a {type(model).__name__} is not exported to C")
+
+
+@_lower.register
+def _(model: HypothesisSum) -> tuple[Part, str]:
+    raise NotImplementedError(
+        "model: a HypothesisSum holds Python functions, which no format but a pickle has"
+    )
+
+
+def _tests(found: dict[str, Any], inputs: Any = None, levels: Any = None) -> Tests:
+    """Return the tests of nodes whose arrays are called as those of a `TreeSum`."""
+    n, missing = len(found["feature"]), found["missing"]
+    above = np.zeros(n, dtype=np.bool_) if missing is None else missing.astype(np.bool_)
+    # No more bytes than the largest level needs.
+    sets = found["sets"].astype("<u8")
+    member = sets.view(np.uint8).reshape(len(sets), 8 * sets.shape[1])
+    used = np.flatnonzero(member.any(axis=0))
+    member = member[:, : used[-1] + 1 if len(used) else 1].copy()
+    return Tests(
+        found["feature"], found["threshold"], above, found["level_set"], member, inputs, levels
+    )
+
+
+@_lower.register
+def _(graph: DecisionGraph) -> tuple[Part, str]:
+    """Return the walk through a graph: its nodes as they are, so that joins stay joins."""
+    n, k, inputs = graph.n_nodes, graph.n_votes, graph.inputs
+    if isinstance(inputs, Oracles):
+        raise NotImplementedError(
+            "model: its nodes ask oracles, Python functions, which no format but a pickle has"
+        )
+    adds_up = isinstance(inputs, Projections | Separators)
+    if not (inputs is None or adds_up or isinstance(inputs, Subsets)):
+        raise NotImplementedError(
+            f"model: nodes that compare {type(inputs).__name__} are not exported to C"
+        )
+    found = tests_of(graph, np.arange(n, dtype=np.int32))
+    tests = _tests(found, inputs, indicators_of(graph.table)) if adds_up else _tests(found)
+    root = np.array([0 if n else -1], dtype=np.int32)
+    vote, bias = graph.vote.reshape(n, 2, k), np.atleast_1d(np.asarray(graph.bias, np.float64))
+    return Walk(tests, graph.next, root, vote, bias), "half log odds" if k == 1 else "softmax"
+
+
+def _of_trees(trees: TreeSum, **end: Any) -> Walk:
+    """Return the walks through trees: inner nodes and leaves numbered apart."""
+    is_leaf = trees.feature == LEAF
+    number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
+    inner = np.flatnonzero(~is_leaf)
+    arrays = {name: getattr(trees, name) for name in TESTS}
+    found = {name: None if array is None else array[inner] for name, array in arrays.items()}
+    return Walk(
+        _tests({**found, "sets": trees.sets}),
+        number[trees.children[inner] + trees.start[inner, None]],
+        number[trees.root[:-1]],
+        trees.value[is_leaf],
+        np.zeros(trees.n_values),
+        **end,
+    )
+
+
+@_lower.register
+def _(model: Trees) -> tuple[Part, str]:
+    """Return the mean over trees of shares or numbers; of two labels the lead of the second."""
+    trees = trees_of(model)
+    n = trees.n_trees if trees.aggregation == "mean" else 1
+    is_lead = trees.labels is not None and len(trees.labels) == 2
+    return _of_trees(trees, divisor=n, lead=is_lead), trees.link
+
+
+@_lower.register
+def _(model: StagewiseModel) -> tuple[Part, str]:
+    trees = trees_of(model)
+    if _predicts_otherwise(model) and trees.link != "exp":
+        raise NotImplementedError(
+            f"model: what the {model.loss} loss predicts by decision values is not known in C"
+        )
+    return _of_trees(trees, after=trees.bias), trees.link
+
+
+def _predicts_otherwise(model: Any) -> bool:
+    is_sum = isinstance(model, StagewiseModel) and model.labels is None
+    return is_sum and not model.loss.predicts_scores
+
+
+# Models around one model
+
+
+@_lower.register
+def _(model: EarlyExitModel) -> tuple[Part, str]:
+    """Return the walk with its joints where rows can leave."""
+    if model.item is not None:
+        raise NotImplementedError(
+            "model: early exits within a price, where rows leave only where they would pay, are "
+            "not exported to C; model.model can be exported as a whole"
+        )
+    walk, can = part_of(model.model), np.isfinite(model.threshold)
+    if not isinstance(walk, Walk):
+        raise NotImplementedError(
+            "model: early exits are exported to C of graphs, forests and sums of trees; "
+            f"model.model, a {type(model.model).__name__}, can be exported as a whole"
+        )
+    is_share = isinstance(model.model, Averaged)
+    if is_share and model.n_votes > MOST_SHARES:
+        raise NotImplementedError(
+            f"model: early exits of shares of more than {MOST_SHARES} labels are not exported to "
+            "C; model.model can be exported as a whole"
+        )
+    if not walk.is_graph:
+        each = len(walk.root) // model.model.n_joints
+        joints = each * np.arange(model.model.n_joints)
+    else:
+        each, joints = 0, np.append(0, joints_of(model.model.next))
+    at = joints[can].astype(np.int32)
+    exits = Exits(each, at, model.threshold[can], model.slope[can], is_share)
+    return replace(walk, exits=exits), "none"
+
+
+@_lower.register
+def _(model: CalibratedModel) -> tuple[Part, str]:
+    return Maps(part_of(model.model), model), "half log odds" if model.n_votes == 1 else "softmax"
+
+
+# Sums
+
+
+def _sum(model: Any, constant: float, factor: FloatArray, fill: Any, scale: Any = None) -> Affine:
+    """Return a sum of columns; with a scale `fill` is subtracted before."""
+    used = np.flatnonzero(factor)
+    fill = np.zeros(len(used)) if fill is None else fill[used]
+    return Affine(
+        None,
+        used.astype(np.int32),
+        np.append(constant, factor[used])[None, None],
+        fill[None],
+        indicators_of(model.table),
+        None if scale is None else (fill, scale[used]),
+    )
+
+
+@_lower.register
+def _(model: LinearModel) -> tuple[Part, str]:
+    constant = model.bias + float(model.step[model.feature == CONSTANT].sum())
+    return _sum(model, constant, model.weights, model.center, model.scale), "half log odds"
+
+
+@_lower.register
+def _(model: ProbitModel) -> tuple[Part, str]:
+    return _sum(model, model.intercept, model.slopes, model.mean), "probit"
+
+
+@_lower.register
+def _(model: ProbitTree) -> tuple[Part, str]:
+    means, walk = means_of(model), _of_trees(trees_of(model.partition))
+    fill = np.zeros((1, model.n_added)) if means is None else means
+    absent = (model.taken == NO_ROW) & (model.n_functions > 1)
+    return Affine(
+        walk, None, model.coefficient, fill, indicators_of(model.table), absent=absent
+    ), "probit"
+
+
+# Models of models
+
+
+def _members(models: Any) -> list[tuple[Part, str]]:
+    """Return the members, if one file can hold them."""
+    for member in models:
+        if isinstance(member, EarlyExitModel):
+            raise NotImplementedError(
+                "model: a member is an EarlyExitModel, which is exported to C by itself only"
+            )
+        if is_foreign(member):
+            raise NotImplementedError(
+                f"model: a member is a {type(member).__name__} of another package, which no format "
+                "but a pickle has"
+            )
+    column = first_unlike([member.row_table for member in models], models[0].n_features)
+    if column is not None:
+        label = column_label(models[0].feature_names, column)
+        raise NotImplementedError(
+            f"model: its members number the categories of {label} in different ways, and a C file "
+            "reads one number; export the members, model.models, or merge rare categories, so that "
+            "no column has more than 255"
+        )
+    return [_lower(member) for member in models]
+
+
+def _added(models: Any, how: str, labels: NDArray[Any], weight: FloatArray, **end: Any) -> Members:
+    """Return the votes of members for their labels, or their probabilities."""
+    place = tuple(np.searchsorted(labels, m.labels).astype(np.int32) for m in models)
+    of = _members(models)
+    if how == "average":
+        of = [_with_shares(*member) for member in zip(models, of, strict=True)]
+    parts, links = zip(*of, strict=True)
+    links = links if how == "average" else ("vote",) * len(parts)
+    end = {"start": np.zeros(len(labels)), **end}
+    return Members(parts, links, weight, place, **end)
+
+
+def _with_shares(model: Any, of: tuple[Part, str]) -> tuple[Part, str]:
+    """Return a member of which probabilities are added up, and its link."""
+    part, link = of
+    if link not in LINKS:
+        raise NotImplementedError(
+            f"model: the probabilities of a member, a {type(model).__name__}, are not exported to C"
+        )
+    if isinstance(part, Walk | Members) and link == "shares":
+        return replace(part, lead=False), link
+    if isinstance(model, DecisionGraph) and link == "softmax" and not model.n_nodes:
+        assert isinstance(part, Walk)
+        return replace(part, start=model.probabilities(part.start[None])[0]), "shares"
+    return part, link
+
+
+@_lower.register
+def _(model: OneVsRest) -> tuple[Part, str]:
+    of, n = _members(model.models), len(model.models)
+    parts, links = zip(*of, strict=True)
+    if len(set(links)) > 1 or not set(links) <= set(LINKS):
+        raise NotImplementedError(
+            "model: the decision values of its members are of different kinds, and only their "
+            "probabilities can be compared, which is not exported to C"
+        )
+    if any(part.n_scores > 1 for part in parts):
+        raise NotImplementedError(
+            "model: members with several decision values are not exported to C"
+        )
+    place = tuple(np.arange(n, dtype=np.int32)[:, None])
+    is_probit = all(isinstance(member, ProbitModel | ProbitTree) for member in model.models)
+    link = "probit" if is_probit else "none"
+    return Members(parts, ("identity",) * n, np.ones(n), place, np.zeros(n)), link
+
+
+@_lower.register
+def _(model: WeightedVote) -> tuple[Part, str]:
+    return _added(model.models, "majority", model.labels, model.alpha, start=model.bias), "softmax"
+
+
+@_lower.register
+def _(model: Bagging) -> tuple[Part, str]:
+    n, models, labels = len(model.models), model.models, model.labels
+    if labels is not None:
+        end: dict[str, Any] = {"divisor": n, "lead": len(labels) == 2}
+        return _added(models, model.vote, labels, np.ones(n), **end), "shares"
+    parts = tuple(part for part, _ in _members(models))
+    if any(member.labels is not None or _predicts_otherwise(member) for member in models):
+        raise NotImplementedError(
+            "model: bagged regressions are exported to C where what their members predict is their "
+            "decision value"
+        )
+    place = (np.zeros(1, dtype=np.int32),) * n
+    return Members(parts, ("identity",) * n, np.ones(n), place, np.zeros(1), n), "identity"
+
+
+@_lower.register
+def _(model: SubaggedProbitTrees) -> tuple[Part, str]:
+    n, labels, members = len(model), model.labels, list(model)
+    end: dict[str, Any] = {"divisor": n, "lead": len(labels) == 2}
+    if model.vote != "average":
+        return _added(members, "majority", labels, np.ones(n), **end), "shares"
+    means = tuple(
+        _added(of.models, "average", labels, of.alpha, divisor=float(of.alpha.sum()))
+        for of in members
+    )
+    place = (np.arange(len(labels), dtype=np.int32),) * n
+    return Members(
+        means, ("shares",) * n, np.ones(n), place, np.zeros(len(labels)), **end
+    ), "shares"

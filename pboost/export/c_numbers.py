@@ -12,8 +12,8 @@ from pboost.export.c_form import Exits, Maps, Part, Tests, Walk, on_walks
 from pboost.export.c_print import NO_VALUE
 from pboost.models.base import Model
 from pboost.models.calibrated import CalibratedModel
-from pboost.models.exits import sizes
-from pboost.models.node_walk import goes_right
+from pboost.models.evaluate.exits import sizes
+from pboost.models.evaluate.graph_walk import goes_right
 from pboost.values import FloatArray, as_array, shown
 
 #: The numbers of a grid: the least of int16 says that a value is missing.

@@ -11,10 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.indicators import Indicators
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
-from pboost.export.c_form import Affine, Exits, Maps, Members, Part, Tests, Walk
+from pboost.data.node_inputs.inputs import Indicators
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.export.c_form import PLAIN, Affine, Exits, Maps, Members, Part, Tests, Walk
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
 from pboost.values import shown
 
@@ -138,10 +137,6 @@ def filled_table(what: str, entries: list[str], static: bool = True) -> str:
 CALLED = re.compile(r"\bpboost_(\w+)\(")
 HEADER = Path(__file__).with_name("c_functions.h").read_text(encoding="ascii")
 LIBRARY = {CALLED.findall(text)[0]: text for text in HEADER.split("\n\n") if CALLED.search(text)}
-#: The links of `TreeSum` of which there is a function; shares are probabilities.
-LINKS = ("half log odds", "log odds", "probit", "softmax", "shares")
-#: Those that are the decision values themselves.
-PLAIN = ("identity", "shares")
 #: A line of C; a list of lines, a tuple of lines further in, and what is false: no line.
 Lines: TypeAlias = "str | bool | Sequence[Lines] | None"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.subsets import LEVELS, WORDS
-from pboost.data.table import Table
+from pboost.data.node_inputs.inputs import LEVELS, WORDS
+from pboost.data.read.table import Table
 from pboost.models.base import Model
 from pboost.models.stored import ModelFileError
 from pboost.models.tree_record import TreeSum

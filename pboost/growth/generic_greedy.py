@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.voting import VoteRule, half_log_odds
-from pboost.data.check_xy import as_labels, as_weights, check_answers, label_array
-from pboost.data.labels import SoftLabels, labels_of_rows
+from pboost.data.read.check_xy import as_labels, as_weights, check_answers, label_array
+from pboost.data.targets import SoftLabels, labels_of_rows
 from pboost.values import FloatArray, check_number, vote_rule
 
 __all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from pboost._core import grow
 from pboost._core.voting import TIE, VoteRule, half_log_odds
-from pboost.data.columns import ROW_MASK
-from pboost.data.special_columns import LEVELS
+from pboost.data.columns.prebuilt import LEVELS, ROW_MASK
+from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training import TrainingData
 from pboost.growth.step import (
     ALL_OPENED,
@@ -31,7 +31,6 @@ from pboost.growth.step import (
 )
 from pboost.growth.tree import BoostedArrays
 from pboost.models.graph import DecisionGraph
-from pboost.models.sides import WORDS
 from pboost.models.stored import TrainingRecord
 from pboost.values import Array, FloatArray, first_false
 from pboost.weak.stump_search import Stump

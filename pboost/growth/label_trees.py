@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from pboost._core import labels as kernels
 from pboost._core.voting import NO_VOTE, VOTE_LIMIT, VoteRule, half_log_odds
-from pboost.data.special_columns import is_heavier
+from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.step import (
     PERFECT,

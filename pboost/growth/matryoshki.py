@@ -21,7 +21,7 @@ import numpy as np
 
 from pboost._core.voting import NO_VOTE, VoteRule, rounded_key
 from pboost.bounds import rate_matryoshka
-from pboost.data.special_columns import is_heavier
+from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.soft_tree import Port, PortGrowth, Split, joined
 from pboost.growth.step import (

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pboost._core.voting import NO_VOTE, TIE, VoteRule, half_log_odds
-from pboost.data.blocks import copied
-from pboost.data.check_xy import check_answers
-from pboost.data.convert import Features
-from pboost.data.fill import column_ends, column_moments
-from pboost.data.indicators import in_sums, names_in_sums
+from pboost.data.node_inputs.fill import column_ends, column_moments
+from pboost.data.node_inputs.inputs import in_sums, names_in_sums
+from pboost.data.read.check_xy import check_answers
+from pboost.data.read.codes import copied
+from pboost.data.read.convert import Features
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.generic_greedy import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import PERFECT, STOPPED, Callback, Growth

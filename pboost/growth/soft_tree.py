@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from pboost._core.voting import SplitStep, VoteRule, step_of
-from pboost.data.special_columns import is_heavier
+from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.step import (
     SURE,

@@ -26,7 +26,7 @@ from pboost._core.voting import (
     rounded_key,
     step_of,
 )
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from pboost import threads
 from pboost._core import grow
 from pboost._core.voting import VoteRule, scale_weights
-from pboost.data.columns import MOST_FLOAT, ROW_MASK, SortedColumns, midpoint
-from pboost.data.criteria import CODES, IMPURITIES
+from pboost.data.columns.columns import MOST_FLOAT, SortedColumns, midpoint
+from pboost.data.columns.prebuilt import LEVELS, ROW_MASK, has, is_heavier
+from pboost.data.node_inputs.inputs import WORDS, Subsets
 from pboost.data.prices import Prices
-from pboost.data.special_columns import LEVELS, has, is_heavier
-from pboost.data.subsets import Subsets
+from pboost.data.targets import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import (
     STOPPED,
@@ -30,10 +30,10 @@ from pboost.growth.step import (
     sure,
 )
 from pboost.models.graph import DecisionGraph
+from pboost.models.linear import HALF
 from pboost.models.nodes import OUT
-from pboost.models.sides import HALF, WORDS, heavier_child, own_sets
 from pboost.models.stored import TrainingRecord
-from pboost.models.trees import LEAF, Tree
+from pboost.models.trees import LEAF, Tree, heavier_child, own_sets
 from pboost.values import MOST_NODES, Array, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner
 

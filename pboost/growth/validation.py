@@ -9,22 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.binned_values import values_of
-from pboost.data.check_xy import (
+from pboost.data.columns.columns import values_of
+from pboost.data.read.check_xy import (
     as_targets,
     as_weights,
     check_finite,
     check_has_rows,
     class_codes,
 )
-from pboost.data.convert import Rows
-from pboost.data.held_rows import HoldOut
-from pboost.data.labels import soft_validation
+from pboost.data.read.convert import Rows
 from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.row_source import RowSource
-from pboost.data.sharing import check_values
-from pboost.data.training import Problem
-from pboost.models.new_rows import is_second, match_names
+from pboost.data.splits import HoldOut
+from pboost.data.targets import soft_validation
+from pboost.data.training import Problem, check_values
+from pboost.models.evaluate.new_rows import is_second, match_names
 from pboost.values import Array, FloatArray, Seed, as_generator, check_integer, check_number, shown
 
 #: Nodes without improvement after which growth ends, where no number is given.

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import as_classes, as_weights, check_has_rows
-from pboost.data.labels import fitted, weight_of_copy
+from pboost.data.read.check_xy import as_classes, as_weights, check_has_rows
 from pboost.data.row_digest import digest
-from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import assign_folds
-from pboost.data.target_task import CLASSIFICATION, with_task
-from pboost.inspection.calibration import calibration_rows
+from pboost.data.targets import CLASSIFICATION, fitted, weight_of_copy, with_task
+from pboost.data.training import rows_to_predict
 from pboost.inspection.cross_validation import fold_fits
-from pboost.models.base import Model, check_model, two_probabilities
+from pboost.inspection.guarantees import calibration_rows
+from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel, as_values
-from pboost.models.new_rows import table_for
+from pboost.models.evaluate.new_rows import table_for
+from pboost.models.shares import two_probabilities
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer, shown
 from pboost.values.options import check_fit, takes_rng
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.check_xy import check_finite, check_has_rows
-from pboost.data.fill import column_spread
-from pboost.data.indicators import in_sums, names_in_sums
+from pboost.data.node_inputs.fill import column_spread
+from pboost.data.node_inputs.inputs import in_sums, names_in_sums
+from pboost.data.read.check_xy import check_finite, check_has_rows
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import check_model
-from pboost.models.new_rows import match_columns
+from pboost.models.evaluate.new_rows import match_columns
 from pboost.values import FloatArray, IntArray, check_integer
 
 

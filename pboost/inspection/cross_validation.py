@@ -11,17 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.binned_values import values_of
-from pboost.data.check_xy import as_classes, as_targets, as_weights, check_has_rows
-from pboost.data.columns import MAX_BINS, SortedColumns
-from pboost.data.convert import Rows
-from pboost.data.labels import SoftLabels, fitted, numbers_given
+from pboost.data.columns.columns import MAX_BINS, SortedColumns, values_of
+from pboost.data.read.check_xy import as_classes, as_targets, as_weights, check_has_rows
+from pboost.data.read.convert import Rows
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.shared_reads import held
-from pboost.data.sharing import check_values, rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
-from pboost.data.target_task import task_of_fit, with_task
-from pboost.inspection import metrics
+from pboost.data.targets import SoftLabels, fitted, numbers_given, task_of_fit, with_task
+from pboost.data.training import check_values, rows_to_predict
 from pboost.models.base import (
     Model,
     TwoClassModel,
@@ -47,6 +44,76 @@ from pboost.values import (
     with_bar,
 )
 from pboost.values.options import builder, check_fit, takes_rng, unwrapped
+
+#: Within which distance of 0 and 1 a logarithm takes probabilities.
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+
+def weighted_mean(values: NDArray[Any], weight: FloatArray | None = None) -> float:
+    """Return the mean of values by weights, whose sum need not be a finite number."""
+    return float(np.average(values, weights=None if weight is None else weight / weight.max()))
+
+
+def auc(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = None) -> float:
+    """Return the area under the receiver operating characteristic.
+
+    It is the probability that a row of a class has a larger share (n, J) of that class than a row
+    of the others, where equal ones count one half; of two classes that of the second, of more the
+    mean over the classes. Classes that have no rows of positive weight, or all, are left out; NaN
+    if no class remains, as where all rows are of one class.
+    """
+    classes = range(1 if share.shape[1] == 2 else 0, share.shape[1])
+    areas = [_area(code == k, share[:, k], weight) for k in classes]
+    known = [area for area in areas if not np.isnan(area)]
+    return float(np.mean(known)) if known else np.nan
+
+
+def _area(is_one: NDArray[np.bool_], score: FloatArray, weight: FloatArray | None) -> float:
+    weight = np.ones(len(score)) if weight is None else weight / weight.max()
+    rank = np.unique(score, return_inverse=True)[1]
+    ones, others = (np.bincount(rank, weight * of) for of in (is_one, ~is_one))
+    below = np.cumsum(others) - others / 2
+    pairs = ones.sum() * others.sum()
+    return float(ones @ below / pairs) if pairs > 0 else np.nan
+
+
+def log_loss(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = None) -> float:
+    """Return the mean of -log of the shares (n, J) of the true classes.
+
+    Shares are held at a distance of 2**-52 from 0 and 1, so that it is finite.
+    """
+    of_truth = share[np.arange(len(share)), code]
+    return weighted_mean(-np.log(of_truth.clip(LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)), weight)
+
+
+def brier_score(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = None) -> float:
+    """Return the mean squared error of the share of the second of two classes.
+
+    Of more, the sum of those of all classes.
+    """
+    error = np.square(share - (code[:, None] == np.arange(share.shape[1])))
+    return weighted_mean(error[:, 1] if share.shape[1] == 2 else error.sum(axis=1), weight)
+
+
+def absolute_error(found: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
+    """Return the mean absolute error of numbers."""
+    return weighted_mean(np.abs(found - truth), weight)
+
+
+def r2(found: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
+    """Return by how much the squared error is less than that of the mean, as a share of that.
+
+    NaN where the true numbers are all the same.
+    """
+    around = truth - weighted_mean(truth, weight)
+    scale = np.abs(around).max()  # squares of large numbers are none
+    if not scale > 0 or (truth == truth[0]).all():
+        return np.nan
+    left, whole = (weighted_mean(np.square(of / scale), weight) for of in (found - truth, around))
+    return 1 - left / whole if whole > 0 else np.nan
+
+
+# The cross-validation
 
 #: Fields that are measured beside the error, and what they are called.
 MEASURES = {
@@ -324,14 +391,14 @@ def _tested(
     if labels is None:
         loss = (found - truth) ** 2
         more = {
-            "mae": metrics.absolute_error(found, truth, weight),
-            "r2": metrics.r2(found, truth, weight),
+            "mae": absolute_error(found, truth, weight),
+            "r2": r2(found, truth, weight),
         }
     else:
         at, code, weight = _classes(truth, labels, weight)
         loss, more = found[at] != labels[code], _of_shares(model, rows, at, code, labels, weight)
     return {
-        "error": metrics.weighted_mean(loss, weight),
+        "error": weighted_mean(loss, weight),
         **_costs(model, rows, of_rows),
         "certificate": model.record.certificate[-1] if isinstance(model, TwoClassModel) else np.nan,
         "n_nodes": model.n_nodes,
@@ -342,12 +409,12 @@ def _tested(
 
 def _costs(model: Model, rows: Any, weight: FloatArray | None) -> dict[str, float]:
     """Return what rows cost: as the model has it, until labels are settled, and in the end."""
-    cost = metrics.weighted_mean(evaluation_cost(model, rows), weight)
+    cost = weighted_mean(evaluation_cost(model, rows), weight)
     whole, proven = cost, np.nan
     if isinstance(model, EarlyExitModel):
-        whole = metrics.weighted_mean(evaluation_cost(model, rows, exit="none"), weight)
+        whole = weighted_mean(evaluation_cost(model, rows, exit="none"), weight)
     if model.labels is not None and model.proven_nodes() is not None:
-        proven = metrics.weighted_mean(evaluation_cost(model, rows, exit="proven"), weight)
+        proven = weighted_mean(evaluation_cost(model, rows, exit="proven"), weight)
     return {"cost": cost, "proven_cost": proven, "whole_cost": whole}
 
 
@@ -374,15 +441,15 @@ def _of_shares(
         found = predict_proba(model, rows)[at]
     except NotImplementedError:  # the loss tells none
         score = decision_function(model, rows)[at]
-        area = metrics.auc(np.column_stack([-score, score]), code, weight)
+        area = auc(np.column_stack([-score, score]), code, weight)
         return {"auc": area, "log_loss": np.nan, "brier": np.nan}
     share = np.zeros((len(found), len(labels)))
     known = np.isin(model.labels, labels)
     share[:, np.searchsorted(labels, model.labels[known])] = found[:, known]
     return {
-        "auc": metrics.auc(share, code, weight),
-        "log_loss": metrics.log_loss(share, code, weight),
-        "brier": metrics.brier_score(share, code, weight),
+        "auc": auc(share, code, weight),
+        "log_loss": log_loss(share, code, weight),
+        "brier": brier_score(share, code, weight),
     }
 
 

@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.blocks import copied
-from pboost.data.check_xy import as_features, check_finite
-from pboost.data.convert import Features, as_array, is_frame, is_series
-from pboost.data.node_inputs import ColumnNames
+from pboost.data.node_inputs.inputs import ColumnNames
+from pboost.data.read.check_xy import as_features, check_finite
+from pboost.data.read.codes import copied
+from pboost.data.read.convert import Features, as_array, is_frame, is_series
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
-from pboost.models.forest import Forest
-from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import (
+from pboost.models.evaluate.graph_walk import asks_functions, functions_of
+from pboost.models.evaluate.new_rows import (
     input_values,
     match_columns,
     match_rows,
     reads_columns,
     table_for,
 )
-from pboost.models.node_walk import asks_functions, functions_of
+from pboost.models.forest import Forest
+from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import BELOW
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.text import answer as answer_in_words

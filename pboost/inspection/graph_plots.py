@@ -1,22 +1,37 @@
-"""The picture of a decision graph."""
+"""The pictures of decision graphs, and of the trees of models."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.check_xy import check_has_rows
+from pboost.data.node_inputs.inputs import HALF, ColumnNames, Inputs, Subsets, names_in_sums
+from pboost.data.read.check_xy import check_has_rows
 from pboost.inspection.graph_drawing import Drawn, draw
-from pboost.models.new_rows import as_graph, count_rows, match_columns
-from pboost.models.node_walk import asks_functions, hard_exits, passages
+from pboost.models.base import check_model
+from pboost.models.evaluate.graph_walk import asks_functions, hard_exits, passages, reach
+from pboost.models.evaluate.new_rows import as_graph, count_rows, match_columns
+from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT, Graph
-from pboost.models.soft_walk import reach
+from pboost.models.probit_trees import ProbitTree, slope_order
 from pboost.models.stored import TrainingRecord
-from pboost.models.text import input_names, named_labels, of_missing, question, signed
-from pboost.values import FloatArray
+from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.text import (
+    MOST,
+    equation,
+    input_names,
+    named_labels,
+    of_missing,
+    question,
+    signed,
+)
+from pboost.models.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.trees_of import trees_of
+from pboost.values import FloatArray, check_integer
 
 #: Cells of what is known of rows at exits that are held at once.
 CELLS = 1 << 22
@@ -195,3 +210,225 @@ def _with_exits(model: Any) -> Any:
         missing=None if model.missing is None else model.missing[node],
         record=TrainingRecord(zeros, zeros, "each exit is a node"),
     )
+
+
+# Trees of models
+
+#: The colours of labels, and of leaves that speak for none.
+COLOURS, PLAIN = 10, "0.4"
+
+
+class OneTree(NamedTuple):
+    """A tree, and what its leaves say.
+
+    `node` are its nodes in `trees`, of a forest or a sum one after another; `said` and `colour` are
+    those of its leaves, by their nodes, counted from the root.
+    """
+
+    trees: Any
+    node: slice
+    said: dict[int, str]
+    colour: dict[int, str]
+    labels: list[Any]
+    title: str
+
+
+def plot_tree(
+    model: Any,
+    X: Any = None,
+    *,
+    tree: int = 0,
+    most_labels: int = 60,
+    most_terms: int = 3,
+    ax: Any = None,
+) -> Any:
+    r"""Draw one tree of a model, with matplotlib, and what its leaves say.
+
+    Parameters
+    ----------
+    model : Tree, Forest, StagewiseModel, ProbitTree, SubaggedProbitTrees, DecisionGraph or others
+        A fitted model that is a tree or made of trees, see `trees_of`; of a graph whose exits join,
+        a tree goes from a joint to the next: see `plot_graph` for the whole.
+    X : array_like of shape (n, d), or data frame, optional
+        Rows whose shares at nodes and leaves are shown. Default: those of the weighted training
+        rows, where the model knows them.
+    tree : int
+        Number of the tree, counted from 0.
+    most_labels : int
+        The most comparisons of a tree whose nodes and leaves have texts; larger ones are drawn
+        without.
+    most_terms : int
+        Number of columns that an equation in a leaf shows, those of the largest slope times spread.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None: in a new figure, which pyplot does not know of.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Leaves say the label of the largest share and this share, a number, what they add to the
+        decision value, or an equation f; ids in an SVG are those of `plot_graph`, its nodes the
+        comparisons in preorder.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If the model is no sum of trees; the message says what can be used instead.
+    ValueError
+        If it has no tree of this number, or X has other columns than the training data.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "b", "b", "b"]
+    >>> ax = pb.plot_tree(pb.fit_cart(X, y))
+    >>> [text.get_text() for text in ax.texts if text.get_gid() == "out-0-0"]
+    ['yes\na: 1\n25 %']
+    """
+    check_model(model)
+    check_integer("most_terms", most_terms, least=1)
+    check_integer("tree", tree, least=0)
+    one = _one_tree(model, X, tree, most_terms)
+    ax = draw(_drawn(model, one), most_labels, ax)
+    if one.title:
+        ax.set_title(one.title)
+    return ax
+
+
+def _drawn(model: Any, one: OneTree) -> Drawn:
+    """Return what is drawn: comparisons are nodes, leaves ends of exits."""
+    trees, start = one.trees, one.node.start
+    feature, children = trees.feature[one.node], trees.children[one.node]
+    inner = np.flatnonzero(feature != LEAF)
+    number = np.full(len(feature), OUT, dtype=np.int32)
+    number[inner] = np.arange(len(inner))
+    names = ColumnNames(model.feature_names, model.n_features, model.table)
+    weight = _shares(trees.weight, one.node)
+    pairs = children[inner].tolist()
+    legend = [(str(label), f"C{k}") for k, label in enumerate(one.labels)]
+    return Drawn(
+        number[children[inner]],
+        [_question(trees, names, start + int(node)) for node in inner],
+        [(one.said.get(a, ""), one.said.get(b, "")) for a, b in pairs],
+        [(one.colour.get(a, PLAIN), one.colour.get(b, PLAIN)) for a, b in pairs],
+        weight[inner],
+        weight[children[inner]].reshape(-1, 2),
+        legend if len(legend) <= COLOURS else [],
+        one.said.get(0, ""),
+    )
+
+
+def _shares(weight: FloatArray | None, node: slice) -> FloatArray:
+    """Return the shares of the root's weight that come to the nodes, NaN where not known."""
+    if weight is None or not weight[node.start] > 0:
+        return np.full(node.stop - node.start, np.nan)
+    found: FloatArray = weight[node] / weight[node.start]
+    return found
+
+
+def _question(trees: Any, names: ColumnNames, node: int) -> str:
+    """Return what a node asks, exit 0 meaning yes, and where missing values go."""
+    column, threshold = int(trees.feature[node]), float(trees.threshold[node])
+    missing = 0 if trees.missing is None else int(trees.missing[node])
+    if trees.level_set[node] != NO_SET:
+        sets = trees.sets[trees.level_set[node : node + 1]]
+        test = Subsets(trees.n_features, trees.feature[node : node + 1], sets)
+        said = test.question(names, trees.n_features, HALF)
+    elif missing and threshold == MOST:
+        return f"{names[column]} is not missing"
+    else:
+        said = Inputs().question(names, column, threshold)
+    has_missing = trees.table is not None and trees.table.has_missing[column]
+    return f"{said} or missing" if has_missing and not missing else said
+
+
+@singledispatch
+def _one_tree(model: Any, X: Any, tree: int, most_terms: int) -> OneTree:
+    """Return a tree of a model; X are rows by which nodes are weighted."""
+    try:
+        trees = trees_of(model, X)
+    except TypeError as error:
+        if isinstance(model, DecisionGraph):
+            raise TypeError(f"{error}; plot_graph draws it") from None
+        raise
+    _check_number(tree, trees.n_trees)
+    node = slice(*trees.root[tree : tree + 2].tolist())
+    value, said, colour = trees.value[node], {}, {}
+    labels = [] if trees.labels is None else trees.labels.tolist()
+    for leaf in np.flatnonzero(trees.feature[node] == LEAF).tolist():
+        said[leaf], colour[leaf] = _of_values(trees, labels, value[leaf], tree)
+    title = "" if trees.n_trees == 1 else f"tree {tree} of {trees.n_trees}"
+    if trees.target is not None:
+        title += f", for label {labels[trees.target[tree]]!r}"
+        labels = []
+    return OneTree(trees, node, said, colour, labels, title)
+
+
+def _of_values(trees: TreeSum, labels: list[Any], value: FloatArray, tree: int) -> tuple[str, str]:
+    """Return what a leaf says, and its colour."""
+    if not labels:
+        is_part = trees.builder == "fit_stagewise"
+        return (signed(value) if is_part else f"{value[0]:.5g}"), PLAIN
+    if trees.link == "shares" or len(value) > 1:
+        best = int(np.argmax(value))
+        number = f"{value[best]:.3g}" if trees.link == "shares" else f"{value[best]:+.4f}"
+        return f"{labels[best]}: {number}", f"C{best % COLOURS}"
+    if trees.target is not None:  # for a label, or against it
+        return signed(value), f"C{trees.target[tree] % COLOURS}" if value[0] > 0 else PLAIN
+    return signed(value), f"C{int(value[0] > 0)}"
+
+
+@_one_tree.register
+def _(model: ProbitTree, X: Any, tree: int, most_terms: int) -> OneTree:
+    _check_number(tree, 1)
+    return _with_equations(model, X, most_terms, "")
+
+
+@_one_tree.register
+def _(model: SubaggedProbitTrees, X: Any, tree: int, most_terms: int) -> OneTree:
+    n = len(model.trees)
+    _check_number(tree, n)
+    title = f"tree {tree} of {n}"
+    if model.is_tree_per_class:
+        title += f", for label {model.labels[tree % model.trees_per_round].item()!r}"
+    return _with_equations(model.tree(tree), X, most_terms, title)
+
+
+def _check_number(tree: int, n_trees: int) -> None:
+    if tree >= n_trees:
+        raise ValueError(f"tree: expected a number below {n_trees}, got {tree}")
+
+
+def _with_equations(model: ProbitTree, X: Any, most_terms: int, title: str) -> OneTree:
+    """Return a tree with its linear functions, of several labels one in a line for each."""
+    trees = trees_of(model.partition, X)
+    names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
+    labels, said = model.labels.tolist(), {}
+    for leaf, functions in zip(
+        np.flatnonzero(trees.feature == LEAF).tolist(), model.coefficient, strict=True
+    ):
+        lines = [_shortened(function, model.spread, names, most_terms) for function in functions]
+        if len(lines) == 1:
+            said[leaf] = f"f = {lines[0]}"
+        else:
+            said[leaf] = "\n".join(
+                f"{label}: {line}" for label, line in zip(labels, lines, strict=True)
+            )
+    return OneTree(trees, slice(0, trees.n_nodes), said, {}, [], title)
+
+
+def _shortened(
+    function: FloatArray, spread: FloatArray, names: tuple[str, ...], most_terms: int
+) -> str:
+    """Return a linear function in words, with its largest terms only."""
+    slopes = function[1:].copy()
+    left_out = slope_order(slopes, spread)[most_terms:]
+    n_more = int(np.count_nonzero(slopes[left_out]))
+    slopes[left_out] = 0.0
+    # Few digits: the picture shows what matters, `describe` has the numbers.
+    rounded = np.array([float(f"{value:.3g}") for value in slopes])
+    said = equation(float(f"{function[0]:.3g}"), rounded, names)
+    said = f"{said} + {n_more} more" if n_more else said
+    # Lines break before signs, not after them.
+    return said.replace(" + ", " +\N{NO-BREAK SPACE}").replace(" - ", " -\N{NO-BREAK SPACE}")

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.blocks import copied
-from pboost.data.check_xy import (
+from pboost.data.read.check_xy import (
     as_targets,
     as_weights,
     check_finite,
@@ -19,12 +18,12 @@ from pboost.data.check_xy import (
     class_codes,
     scaled_weights,
 )
-from pboost.data.convert import with_shuffled
+from pboost.data.read.codes import copied
+from pboost.data.read.convert import with_shuffled
 from pboost.models.base import Model, check_model, predict
-from pboost.models.ensembles import Bagging, Ensemble
+from pboost.models.ensembles import Bagging, Ensemble, is_foreign
+from pboost.models.evaluate.new_rows import match_columns, match_rows, reads_columns
 from pboost.models.forest import Forest
-from pboost.models.members import is_foreign
-from pboost.models.new_rows import match_columns, match_rows, reads_columns
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer

@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.check_xy import as_labels, as_numbers, as_weights, check_has_rows
-from pboost.data.labels import SoftLabels, labels_of_rows
-from pboost.data.sharing import rows_to_predict
+from pboost.data.read.check_xy import as_labels, as_numbers, as_weights, check_has_rows
 from pboost.data.splits import any_folds, assign_folds
-from pboost.data.target_task import CLASSIFICATION, with_task
+from pboost.data.targets import CLASSIFICATION, SoftLabels, labels_of_rows, with_task
+from pboost.data.training import rows_to_predict
 from pboost.inspection.cross_validation import fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
-from pboost.models.certificate import certificate, truth_for
+from pboost.models.evaluate.certificate import certificate, truth_for
+from pboost.models.evaluate.new_rows import as_two_class, classes_of_labels, leads_of
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import HypothesisSum, LinearModel
-from pboost.models.new_rows import as_two_class, classes_of_labels, leads_of
 from pboost.models.nodes import largest_score
 from pboost.values import (
     FloatArray,

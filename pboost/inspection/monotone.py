@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.table import column_label, positions
+from pboost.data.read.table import column_label, positions
 from pboost.models.base import Model, check_model
 from pboost.models.forest import Forest
 from pboost.models.tree_sum import StagewiseModel

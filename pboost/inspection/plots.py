@@ -1,13 +1,28 @@
-"""Axes to draw on, where matplotlib is installed, and the curve of a budget."""
+"""Plots of training curves, budgets, decision regions and sets of categories, by matplotlib."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from pboost.models.base import Model, check_model
-from pboost.values import install_hint, shown
+from pboost.data.node_inputs.inputs import ColumnNames, Subsets
+from pboost.data.read.check_xy import as_targets, as_weights, check_has_rows, class_codes
+from pboost.data.read.convert import Features
+from pboost.data.read.table import column_label, named_columns, positions
+from pboost.models.base import Model, TwoClassModel, check_model, predict, staged_predict
+from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns
+from pboost.models.graph import DecisionGraph
+from pboost.models.probit_trees import ProbitTree
+from pboost.models.shares import falls
+from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.tree_record import NO_SET
+from pboost.models.tree_sum import StagewiseModel
+from pboost.models.trees import Tree
+from pboost.models.trees_of import trees_of
+from pboost.values import FloatArray, IntArray, check_integer, install_hint, shown
 
 
 def axes_or_new(ax: Any, width: float, height: float) -> Any:
@@ -72,3 +87,496 @@ def plot_budget_curve(model: Model, *, ax: Any = None) -> Any:
     ax.set(xlabel="comparisons per row", ylabel=f"cross-validated {said}", xscale="log")
     ax.set_ylim(bottom=0.0)
     return ax
+
+
+# Training: certificate and errors by step, pruning tables
+
+
+def plot_steps(
+    model: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draw the certificate, or the training loss, and errors after each step, with matplotlib.
+
+    Parameters
+    ----------
+    model : DecisionGraph, StagewiseModel or LinearModel
+        A fitted model with a record of its steps.
+    X : array_like of shape (n, d), or data frame, optional
+        Rows whose errors are drawn.
+    y : array_like of shape (n,), optional
+        Their labels, or targets of a regression.
+    sample_weight : array_like of shape (n,), optional
+        Their weights.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None: in a new figure, which pyplot does not know of.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A line for each: of graphs the certificate, of sums the training loss; what was found on the
+        validation rows, where there were some; the share of the rows of X that are misclassified,
+        or their mean squared error.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If the model has no record of steps.
+    ValueError
+        If one of X and y is given without the other, or they are not as described.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> model = pb.fit_boosted_tree(X, y, nodes=7)
+    >>> ax = pb.plot_steps(model, X, y)
+    >>> [line.get_label() for line in ax.lines]
+    ['certificate', 'error']
+    """
+    check_model(model)
+    if (X is None) != (y is None):
+        raise ValueError("X, y: expected both or neither")
+    if X is None and sample_weight is not None:
+        raise ValueError("sample_weight: expected None without X, whose rows it is of")
+    if isinstance(model, TwoClassModel):
+        record = model.record
+        lines = {"certificate": record.certificate}
+        if record.validation is not None:
+            lines["validation error"] = record.validation
+        unit = model.counted_in[0]
+    elif isinstance(model, StagewiseModel):
+        lines = {"training loss": model.training_loss}
+        if model.validation_loss is not None:
+            lines["validation loss"] = model.validation_loss
+        unit = "round"
+    else:
+        raise TypeError(
+            f"model: expected one with a record of its steps, as a DecisionGraph or a "
+            f"StagewiseModel has, got {shown(model)}"
+        )
+    errors = None if X is None else _errors(model, X, y, sample_weight)
+    ax = axes_or_new(ax, 5, 4)
+    for name, line in lines.items():
+        ax.plot(np.arange(len(line)), line, label=name, gid=name.replace(" ", "-"))
+    if errors is not None:
+        name = "mean squared error" if model.labels is None else "error"
+        ax.plot(*errors, label=name, gid=name.replace(" ", "-"))
+    ax.set(xlabel=f"{unit}s")
+    ax.set_ylim(bottom=min(0.0, *(float(np.min(line)) for line in lines.values())))
+    ax.legend()
+    return ax
+
+
+def _errors(
+    model: Model, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None
+) -> tuple[IntArray, FloatArray]:
+    """Return the numbers of steps after which the model was what it is now, and errors there."""
+    n = count_rows(model, X)
+    check_has_rows(n)
+    assert y is not None
+    weight = as_weights(sample_weight, n)
+    is_number, labels = model.labels is None, model.labels
+    truth = as_targets(y, n) if labels is None else labels[class_codes(labels, y, n)]
+    errors = [
+        float(np.average((found - truth) ** 2 if is_number else found != truth, weights=weight))
+        for found in staged_predict(model, X)
+    ]
+    stages = model.record.stages if isinstance(model, TwoClassModel) else None
+    at = np.arange(1, len(errors) + 1, dtype=np.int32) if stages is None else stages
+    return at, np.array(errors)
+
+
+def plot_pruning(model: Any, *, ax: Any = None) -> Any:
+    """Draw the cross-validated errors of the subtrees of a pruned tree, with matplotlib.
+
+    Parameters
+    ----------
+    model : Tree
+        From `fit_pruned_cart`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None: in a new figure, which pyplot does not know of.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Errors by number of leaves, with their standard errors; a line one standard error above the
+        least error, below which lie those that the rule "1se" of [1]_ takes for as good, and the
+        subtree that was chosen.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If this is no tree.
+    ValueError
+        If it was not made by `fit_pruned_cart`.
+
+    References
+    ----------
+    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
+       regression trees", Wadsworth (1984), section 3.4.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> tree = pb.fit_pruned_cart(X, X[:, 0] + X[:, 1] > 0, rule="1se", rng=0)
+    >>> pb.plot_pruning(tree).get_xlabel()
+    'leaves'
+    """
+    check_model(model)
+    if not isinstance(model, Tree):
+        raise TypeError(f"model: expected a Tree of fit_pruned_cart, got {shown(model)}")
+    table = model.pruning
+    if table is None:
+        raise ValueError("model: expected one made by fit_pruned_cart, which has a pruning table")
+    ax = axes_or_new(ax, 5, 4)
+    ax.errorbar(table.n_leaves, table.error, yerr=table.standard_error, marker="o", capsize=3)
+    best = int(np.argmin(table.error))
+    within = float(table.error[best] + table.standard_error[best])
+    ax.axhline(within, linestyle="--", color="gray", label="least error + standard error")
+    chosen = table.n_leaves[table.chosen], table.error[table.chosen]
+    ax.plot(*chosen, "o", markersize=12, fillstyle="none", color="C1", label="chosen")
+    said = "mean squared error" if model.labels is None else "error"
+    ax.set(xlabel="leaves", ylabel=f"cross-validated {said}", xscale="log")
+    ax.set_ylim(bottom=0.0)
+    ax.legend()
+    return ax
+
+
+# Predictions over two columns
+
+#: Colours that differ.
+COLOURS = 10
+#: By how much the picture is wider than the range of the rows, as a share of it.
+MARGIN = 0.05
+
+
+class Axis(NamedTuple):
+    """A column along an axis: where rows are asked, and of categories how levels are written."""
+
+    column: int
+    at: FloatArray
+    levels: list[str] | None
+
+
+def plot_regions(
+    model: Any,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    features: Any = (0, 1),
+    resolution: int = 150,
+    ax: Any = None,
+) -> Any:
+    """Draw what a model predicts over two columns, with matplotlib; others are held where they are.
+
+    Parameters
+    ----------
+    model : DecisionGraph, or another model
+        A fitted model that reads columns.
+    X : array_like of shape (n, d), or data frame
+        Rows that say what part of the plane is drawn, and where the other columns are held: at the
+        median of a column of numbers, at the most frequent level of a category.
+    y : array_like of shape (n,), optional
+        Labels, or targets of a regression: the rows are drawn, in their colours.
+    features : pair of str or int
+        Names or positions of the columns along the axes, the horizontal one first.
+    resolution : int
+        Number of places along an axis of numbers.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None: in a new figure, which pyplot does not know of.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Regions have the colours of the predicted labels; of a regression those of a scale.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError, TypeError
+        If there are no two such columns, or one has no value in any row; if the model reads rows
+        that are no columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X[:, 0] * X[:, 2] > 0
+    >>> model = pb.fit_boosted_tree(X, y, nodes=7)
+    >>> pb.plot_regions(model, X, y, features=(0, 2)).get_ylabel()
+    'x[2]'
+    """
+    check_model(model)
+    check_integer("resolution", resolution, least=2)
+    if not reads_columns(model):
+        raise TypeError(f"model: expected one that reads columns, got {shown(model)}")
+    rows = match_columns(model, X)
+    check_has_rows(len(rows.values))
+    names = ColumnNames(model.feature_names, model.n_features, rows.table)
+    across, up = (_axis(rows, names, j, resolution) for j in _two(features, model))
+    held = np.array([_held(rows, j) for j in range(rows.n_features)])
+    grid = np.tile(held, (len(across.at) * len(up.at), 1))
+    grid[:, across.column] = np.tile(across.at, len(up.at))
+    grid[:, up.column] = np.repeat(up.at, len(across.at))
+    asked = grid if rows.table is None else replace(rows, values=grid)
+    found = predict(model, asked).reshape(len(up.at), len(across.at))
+    truth = None if y is None else _truth(model, y, len(rows.values))
+    ax = axes_or_new(ax, 5, 4)
+    if model.labels is None:
+        _draw_numbers(ax, across, up, found, rows, truth)
+    else:
+        _draw_labels(ax, across, up, found, rows, truth, model.labels)
+    for axis, of in ((ax.xaxis, across), (ax.yaxis, up)):
+        axis.set_label_text(names[of.column])
+        if of.levels is not None:
+            axis.set_ticks(of.at, of.levels)
+    return ax
+
+
+def _two(features: Any, model: Any) -> list[int]:
+    """Return the positions of two different columns, in the order given."""
+    given = named_columns("features", features)
+    if len(given) != 2:
+        raise ValueError(f"features: expected two columns, got {len(given)}")
+    known = model.feature_names, model.n_features
+    positions("features", given, *known)  # refuses the same column twice
+    return [positions("features", [column], *known)[0] for column in given]
+
+
+def _axis(rows: Features, names: ColumnNames, column: int, resolution: int) -> Axis:
+    """Return where a column is asked: over its range, or at its levels."""
+    values = _known(rows, column, names[column])
+    levels = None if rows.table is None else rows.table.values_of(column)
+    if levels is not None and rows.table is not None:
+        is_ordered = rows.table.levels[column] is None
+        n = len(levels) if is_ordered else int(rows.table.n_levels[column])
+        called = [str(levels[k]) if is_ordered else names.level(column, k) for k in range(n)]
+        return Axis(column, np.arange(n, dtype=np.float64), called)
+    low, high = float(values.min()), float(values.max())
+    with np.errstate(over="ignore"):
+        if not np.isfinite(2 * (high - low)):
+            raise ValueError(f"X: expected values of {names[column]} whose range can be drawn")
+    room = MARGIN * (high - low) if high > low else 0.5
+    return Axis(column, np.linspace(low - room, high + room, resolution), None)
+
+
+def _known(rows: Features, column: int, name: str = "") -> FloatArray:
+    """Return the values of a column that are finite."""
+    values = np.asarray(rows.values[:, column], dtype=np.float64)
+    found: FloatArray = values[np.isfinite(values)]
+    if name and not len(found):
+        raise ValueError(f"X: expected a value of {name} in some row, to draw its range")
+    return found
+
+
+def _held(rows: Features, column: int) -> float:
+    """Return where a column is held: at its median or most frequent level, NaN if it has none."""
+    values = _known(rows, column)
+    if not len(values):
+        return float("nan")
+    if rows.table is not None and rows.table.values_of(column) is not None:
+        levels, count = np.unique(values, return_counts=True)
+        return float(levels[np.argmax(count)])
+    # A value that a row has, as of numbers that count something; half of two may overflow.
+    return float(np.quantile(values, 0.5, method="lower"))
+
+
+def _truth(model: Any, y: ArrayLike, n: int) -> NDArray[Any]:
+    """Return the targets of the rows, or the numbers of their labels."""
+    return as_targets(y, n) if model.labels is None else class_codes(model.labels, y, n)
+
+
+def _draw_numbers(
+    ax: Any, across: Axis, up: Axis, found: FloatArray, rows: Features, truth: Any
+) -> None:
+    """Draw predicted numbers, and rows in the colours of their targets."""
+    both = found if truth is None else np.append(found, truth)
+    limits = {"vmin": float(both.min()), "vmax": float(both.max())}
+    drawn = ax.pcolormesh(across.at, up.at, found, shading="nearest", gid="regions", **limits)
+    if truth is not None:
+        x, y = (rows.values[:, axis.column] for axis in (across, up))
+        ax.scatter(x, y, 12, c=truth, edgecolors="white", linewidths=0.4, gid="rows", **limits)
+    ax.figure.colorbar(drawn, ax=ax, label="prediction")
+
+
+def _draw_labels(
+    ax: Any,
+    across: Axis,
+    up: Axis,
+    found: NDArray[Any],
+    rows: Features,
+    truth: Any,
+    labels: NDArray[Any],
+) -> None:
+    """Draw predicted labels, and rows in the colours of theirs."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    colours = [f"C{k % COLOURS}" for k in range(len(labels))]
+    ax.pcolormesh(
+        across.at,
+        up.at,
+        np.searchsorted(labels, found),
+        shading="nearest",
+        alpha=0.35,
+        cmap=ListedColormap(colours),
+        vmin=-0.5,
+        vmax=len(labels) - 0.5,
+        gid="regions",
+        linewidth=0,
+        rasterized=True,
+    )
+    if truth is not None:
+        for k in np.unique(truth).tolist():
+            x, y = (rows.values[truth == k, axis.column] for axis in (across, up))
+            ax.scatter(x, y, 8, color=colours[k], gid=f"rows-{k}")
+    if len(labels) <= COLOURS:
+        called = zip(labels.tolist(), colours, strict=True)
+        ax.legend(handles=[Patch(color=colour, label=str(label)) for label, colour in called])
+
+
+# Categories: the levels that nodes send to either side
+
+#: Levels of a column, of which more have no names along the axis.
+MOST_LEVELS = 60
+
+
+class SetTests(NamedTuple):
+    """The nodes that ask for sets of levels.
+
+    Columns (m,), whether each level is in the set (m, 256), what they are called, and how much they
+    matter (m,).
+    """
+
+    column: IntArray
+    member: NDArray[np.bool_]
+    called: list[str]
+    gain: FloatArray
+
+
+def plot_level_sets(
+    model: Any, column: str | int | None = None, *, most: int = 20, ax: Any = None
+) -> Any:
+    """Draw which levels of a category the nodes of a model send to which side, with matplotlib.
+
+    Parameters
+    ----------
+    model : DecisionGraph, Tree, Forest, StagewiseModel, ProbitTree or SubaggedProbitTrees
+        A fitted model whose nodes ask whether levels are in sets.
+    column : str or int, optional
+        Name or position of a column of categories. Default: the one whose nodes matter most.
+    most : int
+        Number of nodes shown, those that matter most: in a graph by what each has lowered the
+        certificate, in trees by the weight of the training rows that come there.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None: in a new figure, which pyplot does not know of.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row for each node, the one that matters most on top, and a column for each level; dark
+        where the level is in the node's set, so that rows with it take exit 1.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If the model is no graph and no sum of trees.
+    ValueError
+        If no node asks for a set of levels, or none for one of this column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 4, (200, 1)).astype(float)
+    >>> tree = pb.fit_cart(X, np.isin(X[:, 0], [1, 3]), categorical=[0])
+    >>> [label.get_text() for label in pb.plot_level_sets(tree).get_xticklabels()]
+    ['0.0', '1.0', '2.0', '3.0']
+    """
+    check_model(model)
+    most = check_integer("most", most, least=1)
+    if column is not None:
+        (column,) = positions("column", [column], model.feature_names, model.n_features)
+    tests = _set_tests(model)
+    if not len(tests.column):
+        raise ValueError("model: expected one whose nodes ask for sets of levels; no node does")
+    if column is None:
+        column = int(np.argmax(np.bincount(tests.column, tests.gain + np.finfo(float).tiny)))
+    own = np.flatnonzero(tests.column == column)
+    if not len(own):
+        name = column_label(model.feature_names, column)
+        raise ValueError(f"column: expected one that nodes ask for sets of levels, got {name}")
+    own = own[np.argsort(-tests.gain[own], kind="stable")][:most]
+    names = ColumnNames(model.feature_names, model.n_features, model.table)
+    n_levels = 0 if model.table is None else int(model.table.n_levels[column])
+    # Of models without a table of levels those that are in sets.
+    n_levels = n_levels or int(np.flatnonzero(tests.member[own].any(axis=0)).max()) + 1
+    ax = axes_or_new(ax, max(3.0, 1.5 + 0.25 * min(n_levels, MOST_LEVELS)), 1.5 + 0.25 * len(own))
+    ax.pcolormesh(
+        np.arange(n_levels),
+        np.arange(len(own)),
+        tests.member[own, :n_levels].astype(float),
+        shading="nearest",
+        cmap="Blues",
+        vmin=0,
+        vmax=1.3,
+        edgecolors="white",
+        linewidth=1,
+        gid="sets",
+    )
+    ax.invert_yaxis()
+    ax.set_yticks(np.arange(len(own)), [tests.called[k] for k in own])
+    if n_levels <= MOST_LEVELS:
+        said = [names.level(column, k) for k in range(n_levels)]
+        ax.set_xticks(np.arange(n_levels), said, rotation=90)
+    ax.set_xlabel(names[column])
+    return ax
+
+
+def _set_tests(model: Any) -> SetTests:
+    """Return the nodes of a model that ask for sets of levels."""
+    if isinstance(model, DecisionGraph):
+        if not isinstance(model.inputs, Subsets):
+            return _tests(np.empty(0, int), np.empty((0, 256), bool), [], np.empty(0))
+        nodes = np.flatnonzero(model.feature >= model.n_features)
+        number = model.feature[nodes] - model.n_features
+        called = [f"node {node}" for node in nodes.tolist()]
+        gain = falls(model.record.certificate)[nodes]
+        return _tests(model.inputs.column[number], model.inputs.bits()[number], called, gain)
+    if isinstance(model, ProbitTree):
+        model = model.partition
+    elif isinstance(model, SubaggedProbitTrees):
+        model = model.trees
+    trees = trees_of(model)
+    nodes = np.flatnonzero(trees.level_set != NO_SET)
+    column = trees.feature[nodes]
+    tree = np.searchsorted(trees.root, nodes, side="right") - 1
+    called = [
+        f"node {node}" if trees.n_trees == 1 else f"tree {t}, node {node}"
+        for t, node in zip(tree.tolist(), (nodes - trees.root[tree]).tolist(), strict=True)
+    ]
+    weight = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
+    sets = Subsets(trees.n_features, column, trees.sets[trees.level_set[nodes]])
+    return _tests(column, sets.bits(), called, weight[nodes])
+
+
+def _tests(column: Any, member: Any, called: list[str], gain: FloatArray) -> SetTests:
+    return SetTests(np.asarray(column, dtype=np.int32), member, called, gain)

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core import voting
-from pboost.data.indicators import indicators_of
-from pboost.data.node_inputs import Inputs
-from pboost.data.prices import GroupOption, PriceOption
+from pboost.data.node_inputs.inputs import Inputs, indicators_of
+from pboost.data.prices import PRICE_OPTIONS, GroupOption, PriceOption, Prices, read_prices
+from pboost.data.read.table import Table
 from pboost.data.row_digest import Digest
-from pboost.data.table import Table
 from pboost.models import stored
-from pboost.models.exits import Exits, Left, NodeExits, joints_left
-from pboost.models.listed import public_names
-from pboost.models.priced import prices_for
+from pboost.models.evaluate.exits import Exits, Left, NodeExits, joints_left
+from pboost.models.shares import (
+    at_ends,
+    lead_of_second,
+    many_probabilities,
+    one_of_two,
+    scaled_shares,
+    shares_of_leads,
+    two_probabilities,
+)
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
 from pboost.values import (
     FloatArray,
@@ -32,11 +37,12 @@ from pboost.values import (
 )
 
 UNITS = ("nodes", "features", "stumps", "price")
+
 #: Where rows leave a model: at its end, or where their labels cannot change any more.
 EXITS = ("none", "proven")
+
 ROUTES = ("hard", "expected", "sample")
-#: Relative difference up to which probabilities count as equal.
-ROUNDING = 1e-15
+
 #: The models that can be stored, by their kinds in files.
 KINDS: dict[str, type[Model]] = {}
 
@@ -840,82 +846,63 @@ def describe(model: Model) -> str:
     return model.describe()
 
 
-def one_of_two(labels: NDArray[Any], score: FloatArray) -> NDArray[Any]:
-    """Return the second of two labels where a decision value is positive, else the first."""
-    return labels[(score > 0).astype(np.intp)]
+#: Besides fields, of the kinds that have them; a class adds its own in `_public`.
+PUBLIC = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "staged_decision_function",
+    "evaluation_cost",
+    "prefix",
+    "describe",
+    "labels",
+    "n_features",
+    "feature_names",
+    "table",
+    "n_nodes",
+    "mean_cost",
+    "n_joints",
+    "n_leaves",
+    "leaf",
+    "depth",
+    "column",
+)
 
 
-def lead_of_second(share: FloatArray) -> FloatArray:
-    """Return by how much the second of two labels is more probable than the first."""
-    return share[..., 1] - share[..., 0]
+def public_names(cls: type[Any]) -> list[str]:
+    """Return the names of a kind of model that users can rely on, which `dir` lists.
+
+    Other names are for functions of the package.
+    """
+    listed = {name for base in cls.__mro__ for name in vars(base).get("_public", ())}
+    listed |= {*PUBLIC, *(field.name for field in fields(cls) if field.init)}
+    return sorted(name for name in listed if hasattr(cls, name))
 
 
-def shares_of_leads(score: FloatArray) -> FloatArray:
-    """Return the shares (n, 2) of two labels, given the lead of the second; others are shares."""
-    if score.ndim > 1:
-        return score
-    return settled(np.column_stack([(1 - score) / 2, (1 + score) / 2]), score > 0)
-
-
-def scaled_shares(score: FloatArray, slope: FloatArray) -> FloatArray:
-    """Return leads (n,) times factors; of shares (n, J) what they differ from equal ones."""
-    if score.ndim == 1:
-        return np.clip(score * slope, -1.0, 1.0)
-    equal = 1 / score.shape[1]
-    found = np.clip(equal + slope * (score - equal), 0.0, 1.0)
-    found /= found.sum(axis=1, keepdims=True)
+def prices_for(model: Any, prices: Any, groups: Any) -> Prices:
+    """Return the prices that are given, or those that a model or one of its members knows."""
+    if prices is None and groups is None:
+        options = known_options(model)
+    else:
+        options = {**PRICE_OPTIONS, "prices": prices, "groups": groups}
+    if options is None:
+        raise ValueError(
+            'prices: expected prices of columns with unit="price" for a model that was fitted '
+            "without"
+        )
+    found = read_prices(options, model.feature_names, model.n_features)
+    assert found is not None
     return found
 
 
-def at_ends(score: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what rows have before they are asked anything, and in the end."""
-    return np.stack([np.zeros_like(score), score]), np.stack([np.zeros_like(cost), cost])
-
-
-def means_by_then(said: FloatArray) -> FloatArray:
-    """Return the means of the first 0, 1, ... of the terms (T, n, ...), 0 of none."""
-    means = np.zeros((1 + len(said), *said.shape[1:]))
-    total = np.add.accumulate(said)
-    np.divide(total, np.arange(1, 1 + len(said)).reshape(-1, *[1] * (said.ndim - 1)), means[1:])
-    return means
-
-
-def costs_by_then(cost: FloatArray) -> FloatArray:
-    """Return the sums of the first 0, 1, ... of the costs (T, n)."""
-    return np.vstack([np.zeros((1, cost.shape[1])), np.add.accumulate(cost, dtype=np.float64)])
-
-
-def two_probabilities(score: FloatArray) -> FloatArray:
-    """Return the probabilities (n, 2) whose half log odds are decision values (n,).
-
-    The same bits on all processors; the smaller one is not below exp(-707).
-    """
-    shares = np.empty((len(score), 2))
-    voting.two_shares(np.ascontiguousarray(score), shares)
-    return shares
-
-
-def many_probabilities(score: FloatArray) -> FloatArray:
-    """Return probabilities (n, J) in proportion to exp(F) of the decision values F.
-
-    Of values F and -F of two labels they are those of `two_probabilities`. Half log odds of each
-    label against the others together are too sure of themselves after many votes.
-    """
-    share: FloatArray = np.exp(score - score.max(axis=1, keepdims=True))
-    share /= share.sum(axis=1, keepdims=True)
-    return settled(share, np.argmax(score, axis=1))
-
-
-def settled(share: FloatArray, chosen: NDArray[Any]) -> FloatArray:
-    """Return probabilities (n, J), changed in place, of which that of the class chosen is largest.
-
-    Where another is equal in float64 though the decision values are not, that of the class chosen
-    is made larger by one unit in the last place.
-    """
-    found = share[:, 1] > share[:, 0] if share.shape[1] == 2 else np.argmax(share, axis=1)
-    rows = np.flatnonzero(chosen != found)
-    column, most = chosen[rows].astype(np.intp), share[rows].max(axis=1)
-    # What differs by more is the link of a user's loss, which need not be 1/2 at 0.
-    equal = share[rows, column] >= most * (1 - ROUNDING)
-    share[rows[equal], column[equal]] = np.nextafter(most[equal], 2.0)
-    return share
+def known_options(model: Any) -> Mapping[str, Any] | None:
+    """Return the settings of a model, or of one of its members, that has prices."""
+    settings = getattr(model, "settings", {})
+    if settings.get("prices") is not None:
+        return {**PRICE_OPTIONS, **settings}
+    inner = getattr(model, "model", None)
+    for member in (*getattr(model, "models", ()), *([] if inner is None else [inner])):
+        found = known_options(member)
+        if found is not None:
+            return found
+    return None

@@ -10,14 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.read.table import Table
 from pboost.data.row_digest import Digest
-from pboost.data.table import Table
 from pboost.models import stored
-from pboost.models.base import Model, two_probabilities
-from pboost.models.checked_numbers import check_offsets
+from pboost.models.base import Model
 from pboost.models.early_exit import Inner
-from pboost.models.exits import Left
-from pboost.models.known_members import CalibratedInquiry
+from pboost.models.evaluate.exits import Left
+from pboost.models.evaluate.known_values import CalibratedInquiry
+from pboost.models.shares import two_probabilities
+from pboost.models.stored import check_offsets
 from pboost.models.text import counted
 from pboost.values import FloatArray
 

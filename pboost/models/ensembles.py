@@ -1,51 +1,129 @@
-"""Models that are made of other models."""
+"""Models that are made of other models, which may be objects of other packages."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import as_rows
+from pboost.data.read.check_xy import plain_values
+from pboost.data.read.convert import as_rows
+from pboost.data.read.table import Table, united
 from pboost.data.row_digest import Digest, merged
-from pboost.data.shared_reads import held
-from pboost.data.table import Table, united
+from pboost.data.shared_reads import held, steps_held
 from pboost.models import stored
-from pboost.models.attribution import among, mean_of_shares, shared_out
 from pboost.models.base import (
     Averaged,
     Model,
-    costs_by_then,
     decision_function,
     describe,
     evaluation_cost,
-    lead_of_second,
-    means_by_then,
+    predict,
     predict_proba,
     staged_decision_function,
 )
-from pboost.models.checked_numbers import check_shares, check_sum
-from pboost.models.exits import Exits, proven_exits, rest_of, voting_exits
-from pboost.models.known_members import MemberInquiry, RestInquiry, mean_of, sum_of_votes
-from pboost.models.known_values import Inquiry
+from pboost.models.evaluate.exits import Exits, proven_exits, rest_of, voting_exits
+from pboost.models.evaluate.known_values import (
+    Inquiry,
+    MemberInquiry,
+    RestInquiry,
+    mean_of,
+    sum_of_votes,
+)
+from pboost.models.evaluate.new_rows import table_for
 from pboost.models.linear import ProbitModel, probabilities
-from pboost.models.members import READING, answers, check_known, is_foreign, said_by
-from pboost.models.new_rows import table_for
-from pboost.models.priced import read_by_members
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.said import VOTES, Vote
-from pboost.models.stored import Models, OutOfBag, Parts
-from pboost.models.table_field import table_field
+from pboost.models.shares import (
+    among,
+    costs_by_then,
+    lead_of_second,
+    mean_of_shares,
+    means_by_then,
+    shared_out,
+)
+from pboost.models.stored import (
+    VOTES,
+    Models,
+    OutOfBag,
+    Parts,
+    Vote,
+    check_shares,
+    check_sum,
+    table_field,
+)
 from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import FloatArray, IntArray, as_generator, check_position
 
+#: What is not known of members that are no models of this package.
+READING = "which columns a {} reads"
+
+
+def is_foreign(member: Any) -> bool:
+    """Return whether a member is no model of this package but an object with ``predict``."""
+    return not isinstance(member, Model)
+
+
+def check_known(member: Any, what: str = "what evaluating a {} costs") -> Model:
+    """Return a member that is a model of this package; of others this is not known."""
+    if is_foreign(member):
+        raise NotImplementedError(f"model: {what.format(type(member).__name__)} is not known")
+    known: Model = member
+    return known
+
+
+def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the positions among `labels` of what a classifier answers to the n rows X."""
+    found = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
+    if found.shape != (n,):
+        raise ValueError(f"base: expected {n} predictions, got shape {found.shape}")
+    if found.dtype.kind == "O":
+        found = plain_values(found, "base: expected predictions")
+    codes = np.searchsorted(labels, found).clip(0, len(labels) - 1)
+    wrong = np.flatnonzero(labels[codes] != found)
+    if len(wrong):
+        raise ValueError(
+            f"base: expected predictions among the labels {labels.tolist()}, got "
+            f"{found[wrong[0]].item()!r}"
+        )
+    return codes
+
+
+def said_by(model: Any, X: Any, labels: NDArray[Any] | None, vote: str) -> FloatArray:
+    """Return what a member says (n, J) of each row, or its number.
+
+    Its probabilities, where these are asked for and it has any; else 1 for its answer.
+    """
+    if labels is not None and vote == "average" and not is_foreign(model):
+        try:
+            share = predict_proba(model, X)
+            _codes(labels, model.labels)
+            return among(share, labels, model.labels)
+        except NotImplementedError:  # of a loss without probabilities
+            pass
+    said = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
+    if labels is None:
+        return said.astype(np.float64)
+    code = _codes(labels, said)
+    return (code[:, None] == np.arange(len(labels))).astype(np.float64)
+
+
+def _codes(labels: NDArray[Any], said: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the positions of labels among all."""
+    code = np.minimum(np.searchsorted(labels, said), len(labels) - 1)
+    if not (labels[code] == said).all():
+        raise ValueError(f"fit: its models must predict the labels {labels.tolist()!r}")
+    return code
+
+
 #: The number of columns, and their names, if they have any.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
+
 #: Labels of the members of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])
 
@@ -529,8 +607,8 @@ class Bagging(Composite, Averaged):
         What `predict_proba` averages over the members: the labels they predict, or their
         probabilities. Of a regression nothing.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.
@@ -630,3 +708,9 @@ class Bagging(Composite, Averaged):
         if self.labels is None:
             arrays.pop("vote", None)
         return header, arrays
+
+
+def read_by_members(members: Iterable[Any], X: Any) -> Iterator[NDArray[np.bool_]]:
+    """Yield which columns the first 1, 2, ... models read of each row, (n, d)."""
+    each = (deque(member.reads(X), 1)[0] for member in members)
+    return steps_held(held(X), accumulate(each, np.logical_or))

@@ -5,6 +5,7 @@ The format is described on the page *File format* of the development documentati
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import io
@@ -12,6 +13,8 @@ import itertools
 import json
 import math
 import os
+import secrets
+import stat
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
@@ -21,8 +24,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost._version import __version__
-from pboost.data import array_files
-from pboost.models._safe_files import check_path, check_regular, replace_file
+from pboost.data.on_disk import array_files
+from pboost.data.on_disk.column_folder import flush_folder
 from pboost.models.base import KINDS, Model, check_model
 from pboost.models.stored import TEXT, ModelFileError, layout_of
 from pboost.values import shown
@@ -31,7 +34,9 @@ from pboost.values.json_texts import MAX_NESTING, TIMES, parse
 __all__ = ["load", "save"]
 
 FORMAT = "pboost-model"
+
 VERSION = (1, 1)
+
 #: How deep models can lie within models.
 MAX_DEPTH = 8
 
@@ -39,6 +44,7 @@ MAX_DEPTH = 8
 MOST_MEMBERS = 1000
 
 _LABEL_KINDS = "biufU"
+
 _MAX_NUMBER_BYTES = 8
 
 
@@ -134,8 +140,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 # Writing
-
-
 def _pack(model: Model, depth: int = 0) -> bytes:
     """The bytes of a model file; the same for the same model."""
     check_model(model)
@@ -199,8 +203,6 @@ def _storable_labels(dtype: np.dtype[Any]) -> bool:
 
 
 # Reading
-
-
 def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
     try:
         archive = zipfile.ZipFile(file)
@@ -301,8 +303,6 @@ def _is_any(dtype: np.dtype[Any], expected: np.dtype[Any] | tuple[np.dtype[Any],
 
 
 # Headers: JSON
-
-
 def plain(value: Any, where: str, depth: int = 1) -> Any:
     """`value` in JSON's own types; TypeError naming the place of what has none."""
     if depth > MAX_NESTING:
@@ -331,8 +331,6 @@ def digest(header: Mapping[str, Any]) -> str:
 
 
 # Archives: zip files of arrays, read without trusting what they say of themselves
-
-
 def to_npy(array: NDArray[Any]) -> bytes:
     buffer = io.BytesIO()
     npy.write_array(buffer, array, allow_pickle=False)
@@ -396,3 +394,76 @@ def split_files(arrays: dict[str, NDArray[Any]]) -> list[bytes]:
         )
     places = start.tolist()
     return [joined[a:b].tobytes() for a, b in itertools.pairwise(places)][::-1]
+
+
+def check_regular(where: str) -> None:
+    """Refuse what is no file of a certain size: opening or reading it could last for ever."""
+    mode = os.stat(where).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # a directory cannot be opened
+        return
+    kind = "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+    raise ModelFileError(f"{where}: expected a file, got {kind}")
+
+
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Give `path` new content, all of it or none.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Symbolic links are followed. An existing file keeps its permissions, a new one has those
+        that ``open`` would give it. A device or a pipe is written to directly.
+    content : bytes
+        What the file is to hold.
+
+    Raises
+    ------
+    OSError
+        The temporary file is then removed and the old content still there.
+    """
+    where = os.fsdecode(path)
+    target = os.path.realpath(where)
+    mode = _mode_of(target, where)
+    is_file = mode is None or stat.S_ISREG(mode)
+    if not (is_file and os.path.basename(where)):
+        with open(where, "wb") as file:  # a device; raises for a directory and for "name/"
+            file.write(content)
+        return
+    folder = os.path.dirname(target)
+    temporary = os.path.join(folder, f".pboost-{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        with open(os.open(temporary, flags, 0o666), "wb") as file:
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno is not None:
+            # Name the file that the caller knows.
+            raise OSError(error.errno, error.strerror, where) from error
+        raise
+    flush_folder(folder)
+
+
+def _mode_of(target: str, where: str) -> int | None:
+    """Mode of an existing file; PermissionError where ``open`` could not write to it."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISREG(mode) and not os.access(target, os.W_OK):
+        # A renaming needs no permission on the file that it replaces; a user expects it to.
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
+    return mode
+
+
+def check_path(path: Any) -> Any:
+    """Return `path` if a file can have it as its name."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise TypeError(f"path: expected a file's name, a str or path-like, got {shown(path)}")
+    return path

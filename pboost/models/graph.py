@@ -15,21 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
-from pboost.data.check_xy import check_finite
-from pboost.data.indicators import indicators_of
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
-from pboost.data.subsets import Subsets
-from pboost.models.attribution import as_shares, falls
-from pboost.models.base import two_probabilities
-from pboost.models.exit_walk import at_nodes, leave_graph, of_nodes
-from pboost.models.exits import Exits, Left, NodeExits, proven_exits
-from pboost.models.hard_walk import MOST_STEPS, WIDE, walk_rows
-from pboost.models.known_values import BlockInquiry, graph_inquiry
-from pboost.models.new_rows import input_values, match_columns, match_sigma, spread_of
-from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
+from pboost.data.node_inputs.inputs import Subsets, indicators_of
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.data.read.check_xy import check_finite
+from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits
+from pboost.models.evaluate.graph_walk import (
+    MOST_STEPS,
+    asks_functions,
+    exits,
+    expected_score,
+    hard_exits,
+    passages,
+    sampled_score,
+)
+from pboost.models.evaluate.kernel_walk import WIDE, at_nodes, leave_graph, of_nodes, walk_rows
+from pboost.models.evaluate.known_values import BlockInquiry, graph_inquiry
+from pboost.models.evaluate.new_rows import input_values, match_columns, match_sigma, spread_of
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start, joints_of, rest_of_nodes
-from pboost.models.soft_walk import expected_score, sampled_score
+from pboost.models.shares import as_shares, falls, two_probabilities
 from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, check_integer
@@ -90,8 +93,8 @@ class DecisionGraph(Graph):
         The exit, 0.0 or 1.0, that a row takes whose value is missing (NaN). None if rows with
         missing values are refused.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.

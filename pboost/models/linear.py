@@ -12,18 +12,16 @@ from numpy.typing import NDArray
 
 from pboost._core import derived
 from pboost._core import probit as kernel
-from pboost.data.check_xy import check_answers
-from pboost.data.fill import filled
-from pboost.data.indicators import indicators_of, names_in_sums
-from pboost.data.table import Table
+from pboost.data.node_inputs.fill import filled
+from pboost.data.node_inputs.inputs import indicators_of, names_in_sums
+from pboost.data.read.check_xy import check_answers
+from pboost.data.read.table import Table
 from pboost.models import stored
-from pboost.models.attribution import as_shares, falls, times_spread
-from pboost.models.base import Model, TwoClassModel, settled
-from pboost.models.checked_numbers import MOST_SUM, check_sum
-from pboost.models.known_values import SumInquiry
-from pboost.models.new_rows import input_values, match_sigma, spread_of
-from pboost.models.stored import Part, Parts, TrainingRecord
-from pboost.models.table_field import table_field
+from pboost.models.base import Model, TwoClassModel
+from pboost.models.evaluate.known_values import SumInquiry
+from pboost.models.evaluate.new_rows import input_values, match_sigma, spread_of
+from pboost.models.shares import as_shares, falls, settled, times_spread
+from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum, table_field
 from pboost.models.text import counted, equation, headline, input_names, summary
 from pboost.threads import run_ranges
 from pboost.values import FloatArray, IntArray
@@ -176,8 +174,8 @@ class LinearModel(AdditiveModel):
     takes_missing : bool
         Whether rows may have missing values, for which a column answers 0, as for its center.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.
@@ -315,8 +313,8 @@ class HypothesisSum(AdditiveModel):
     record : TrainingRecord
         Certificate and cost (hypotheses) after each round, and why boosting stopped.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.
@@ -396,8 +394,8 @@ class ProbitModel(Model):
         What a missing value counts as: the weighted mean of the others of its column on the
         training rows. With None missing values are refused.
     table : Table or None
-        What the columns were in training, `pboost.data.table`: levels of categories, and which had
-        missing values. None where all were numbers and none was missing.
+        What the columns were in training: levels of categories, and which had missing values; see
+        `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
         Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
         is not known.

@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
-from pboost.data.node_inputs import Inputs, StoredInputs
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
-from pboost.data.subsets import HALF as HALF
-from pboost.data.subsets import Subsets
-from pboost.data.table import Table
+from pboost.data.node_inputs.inputs import HALF as HALF
+from pboost.data.node_inputs.inputs import Inputs, StoredInputs, Subsets
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.base import TwoClassModel
-from pboost.models.checked_numbers import MOST_SUM
-from pboost.models.exits import Rest, rest_of
+from pboost.models.evaluate.exits import Rest, rest_of
 from pboost.models.stored import (
+    MOST_SUM,
     Arrays,
     Column,
     Dtypes,
@@ -31,8 +29,8 @@ from pboost.models.stored import (
     Parts,
     TrainingRecord,
     check_number,
+    table_field,
 )
-from pboost.models.table_field import table_field
 from pboost.values import FloatArray, IntArray, freeze
 
 #: Probability of exit 1 by side of the threshold and class, where answers are certain.

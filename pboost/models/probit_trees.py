@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost._core.tree_walk import walk_values
-from pboost.data.fill import filled
-from pboost.data.indicators import in_sums, indicators_of, names_in_sums
-from pboost.data.table import Table
+from pboost.data.node_inputs.fill import filled
+from pboost.data.node_inputs.inputs import in_sums, indicators_of, names_in_sums
+from pboost.data.read.table import Table
 from pboost.models import stored
-from pboost.models.attribution import as_shares, portions, times_spread
 from pboost.models.base import Model
-from pboost.models.hard_walk import over_tiles, with_room
-from pboost.models.known_values import SumInquiry, trees_inquiry
+from pboost.models.evaluate.kernel_walk import over_tiles, with_room
+from pboost.models.evaluate.known_values import SumInquiry, trees_inquiry
+from pboost.models.evaluate.new_rows import match_columns, spread_of
 from pboost.models.linear import columns_of, probabilities
-from pboost.models.new_rows import match_columns, spread_of
+from pboost.models.shares import as_shares, portions, times_spread
 from pboost.models.text import counted, equation, headline
 from pboost.models.trees import LEAF, SIDES, Tree, Trees
 from pboost.threads import check_stop

@@ -16,17 +16,59 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.table import Table
-from pboost.models.checked_numbers import check_shares
+from pboost.data.read.table import Table
 from pboost.values import FloatArray, IntArray, freeze, shown
+
+#: The largest sum of absolute values: the largest number, less what rounding can add to it.
+MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
+
+#: The largest share, with what rounding can add to a sum of them.
+MOST_SHARE = 1 + 1e-6
+
+
+def check_offsets(name: str, start: NDArray[Any], end: int) -> None:
+    """Check that numbers say where parts begin: increasing, from 0 to `end`."""
+    # Differences of int32 could overflow.
+    if not (
+        start.ndim == 1
+        and len(start) > 1
+        and start[0] == 0
+        and start[-1] == end
+        and (start[:-1] < start[1:]).all()
+    ):
+        raise ValueError(f"{name}: expected numbers that increase from 0 to {end}")
+
+
+def check_shares(name: str, shares: Any, are_whole: bool = False) -> None:
+    """Check that numbers, where they are known, are in [0, 1]; whole: that rows sum to 1."""
+    if (np.less(shares, 0) | np.greater(shares, MOST_SHARE)).any():
+        raise ValueError(f"{name}: expected numbers from 0 to 1, or NaN")
+    if are_whole and (np.abs(shares.sum(axis=1) - 1) > MOST_SHARE - 1).any():
+        raise ValueError(f"{name}: expected shares that sum to 1 in each row, or NaN")
+
+
+def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> None:
+    """Check that a sum of numbers is finite, whatever their signs and order.
+
+    Of a matrix, the sums of the columns.
+    """
+    with np.errstate(over="ignore"):
+        total = np.abs(terms).sum(axis=0) + abs(start)
+    if not (total <= MOST_SUM).all():
+        raise ValueError(f"{name}: expected numbers whose absolute values have a finite sum")
+
 
 #: The most columns of a model, of which a tile of 64 rows is read at a time. Two rows of so many
 #: numbers take half a gigabyte; a header can say it in eight bytes.
 MOST_FEATURES = 2**25 - 1
+
 #: The fields of a file's header, and its arrays by their names.
 Header: TypeAlias = Mapping[str, Any]
+
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+
 Parts: TypeAlias = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+
 #: Dtypes of the arrays of files, None: any of labels; and whether a file need not have them.
 Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | None, bool]]
 
@@ -668,3 +710,110 @@ class OutOfBag(Stored):
         if labels is not None:
             check_shares("oob.error", self.error)
             check_shares("oob.prediction", self.prediction, are_whole=True)
+
+
+#: What members of a model say of a row: the label they predict, or their probabilities.
+VOTES = ("majority", "average")
+
+
+def check_vote(record: Any, name: str) -> None:
+    """Raise ValueError if a field is none of the things that members can say."""
+    if getattr(record, name) not in VOTES:
+        raise ValueError(f"{name}: expected one of {VOTES}, got {getattr(record, name)!r}")
+
+
+class Vote(Kind):
+    """What members say: files without it are of those that say a label."""
+
+    def check(self, record: Any, name: str) -> None:
+        """Check that it is known."""
+        check_vote(record, name)
+
+    def dtypes(self, name: str) -> Dtypes:
+        """Return the array of one text, which not all files have."""
+        return {name: (None, True)}
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return it, unless it is what files without it say."""
+        return {}, {} if value == VOTES[0] else {name: np.array([value])}
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return what a file says."""
+        return " ".join(arrays[name].astype(str).ravel()) if name in arrays else VOTES[0]
+
+
+class OfTable(Kind):
+    """What the columns are, where they are not all numbers or some had holes."""
+
+    optional = True
+
+    def check(self, record: Any, name: str) -> None:
+        """Check it with the number of columns."""
+        getattr(record, name).validate(record.n_features)
+
+    def dtypes(self, name: str) -> Dtypes:
+        """Return the arrays of tables."""
+        return {member: (dtype, True) for member, dtype in Table.stored.items()}
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return the arrays, if there is a table."""
+        return {}, {} if value is None else value.members()
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Table | None:
+        """Return the table, None where there is none."""
+        return Table.from_members(arrays)
+
+
+def table_field() -> Any:
+    """Return the field of the table of the columns, None by default."""
+    return kept_as(OfTable(), default=None, kw_only=True)
+
+
+def _subtrees(table: Any) -> tuple[int, ...]:
+    return table.lam.shape[:1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PruningTable(Stored):
+    """The subtrees among which cross-validation chose, the largest first.
+
+    Attributes
+    ----------
+    lam : ndarray of float64, shape (k,)
+        Price of a leaf from which on each subtree is the best, increasing.
+    n_leaves : ndarray of int32, shape (k,)
+        Their numbers of leaves.
+    error : ndarray of float64, shape (k,)
+        Cross-validated error: the share of rows misclassified, or the mean squared error.
+    standard_error : ndarray of float64, shape (k,)
+        Its standard error.
+    chosen : int
+        The place of the subtree that was chosen.
+    """
+
+    called, file_prefix = "pruning.", "pruning_"
+
+    lam: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
+    n_leaves: IntArray = column(np.int32, _subtrees)
+    error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
+    standard_error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
+    chosen: int = header(
+        lambda value: type(value) is int, refusal="pruning: the table is not complete"
+    )
+
+    def check_whole(self) -> None:
+        """Check the leaves and the choice."""
+        if not (self.n_leaves >= 1).all():
+            raise ValueError("pruning.n_leaves: expected positive numbers")
+        if not (is_integer(self.chosen) and 0 <= self.chosen < len(self.lam)):
+            raise ValueError(f"pruning.chosen: expected a place in the table, got {self.chosen}")
+
+    def __str__(self) -> str:
+        lines = ["     lambda  leaves  error"]
+        for i in range(len(self.lam)):
+            mark = "  chosen" if i == self.chosen else ""
+            lines.append(
+                f"{self.lam[i]:11.5g} {self.n_leaves[i]:7d}  {self.error[i]:.5g} "
+                f"± {self.standard_error[i]:.2g}{mark}"
+            )
+        return "\n".join(lines)

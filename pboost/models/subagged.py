@@ -13,30 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.indicators import in_sums
-from pboost.data.table import Table
+from pboost.data.node_inputs.inputs import in_sums
+from pboost.data.read.table import Table
 from pboost.models import stored
-from pboost.models.attribution import mean_of_shares, shared_out
-from pboost.models.base import (
-    Model,
-    costs_by_then,
-    lead_of_second,
-    means_by_then,
-    scaled_shares,
-    shares_of_leads,
-)
-from pboost.models.checked_numbers import check_offsets, check_shares, check_sum
-from pboost.models.ensembles import (
-    REST_OR_CLASS,
-    OneVsRest,
-    WeightedVote,
-    chance,
-)
-from pboost.models.exits import Exits, voting_exits
+from pboost.models.base import Model
+from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
+from pboost.models.evaluate.exits import Exits, voting_exits
+from pboost.models.evaluate.known_values import MemberInquiry, mean_of
+from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.forest import Forest
-from pboost.models.known_members import MemberInquiry, mean_of
 from pboost.models.linear import chosen, probabilities
-from pboost.models.new_rows import match_columns
 from pboost.models.probit_trees import (
     LEAST,
     Equations,
@@ -47,8 +33,27 @@ from pboost.models.probit_trees import (
     values_of,
     without,
 )
-from pboost.models.said import check_vote
-from pboost.models.stored import Arrays, Dtypes, Header, Labels, OutOfBag, Parts
+from pboost.models.shares import (
+    costs_by_then,
+    lead_of_second,
+    mean_of_shares,
+    means_by_then,
+    scaled_shares,
+    shared_out,
+    shares_of_leads,
+)
+from pboost.models.stored import (
+    Arrays,
+    Dtypes,
+    Header,
+    Labels,
+    OutOfBag,
+    Parts,
+    check_offsets,
+    check_shares,
+    check_sum,
+    check_vote,
+)
 from pboost.models.text import counted, headline, of_bags
 from pboost.models.trees import LEAF, SIDES, TREE_COLUMNS, ranges
 from pboost.values import FloatArray, IntArray, check_position

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.indicators import names_in_sums
-from pboost.data.node_inputs import ColumnNames, Inputs
-from pboost.data.subsets import Subsets
-from pboost.data.table import listed
+from pboost.data.node_inputs.inputs import ColumnNames, Inputs, Subsets, names_in_sums
+from pboost.data.read.table import listed
 from pboost.models.base import Model, TwoClassModel
 from pboost.models.nodes import Graph
 from pboost.models.stored import OutOfBag

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import check_finite
-from pboost.data.subsets import LEVELS, WORDS
-from pboost.data.table import Table
+from pboost.data.node_inputs.inputs import LEVELS, WORDS
+from pboost.data.read.check_xy import check_finite
+from pboost.data.read.table import Table
 from pboost.models import stored
-from pboost.models.checked_numbers import check_offsets
-from pboost.models.new_rows import match_names
-from pboost.models.stored import Stored
-from pboost.models.table_field import table_field
+from pboost.models.evaluate.new_rows import match_names
+from pboost.models.stored import Stored, check_offsets, table_field
 from pboost.models.text import counted
 from pboost.values import FloatArray, IntArray
 

@@ -10,18 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.table import Table
+from pboost.data.read.table import Table
 from pboost.losses import LOSSES, Loss, is_of_package
 from pboost.models import stored
-from pboost.models.attribution import as_shares, falls, mean_of_shares
-from pboost.models.base import Model, costs_by_then, settled
-from pboost.models.checked_numbers import check_sum
-from pboost.models.exit_walk import leave_trees, of_trees
-from pboost.models.exits import Exits, Left, NodeExits, proven_exits, rest_of
+from pboost.models.base import Model
+from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits, rest_of
+from pboost.models.evaluate.kernel_walk import leave_trees, of_trees
+from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
 from pboost.models.forest import Forest
-from pboost.models.known_values import BlockInquiry, trees_inquiry
 from pboost.models.nodes import Bias
-from pboost.models.stored import Arrays, Header, Kind, Parts
+from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
+from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
 from pboost.models.text import counted, headline
 from pboost.models.trees import SIDES, TREE_COLUMNS
 from pboost.values import FloatArray, check_integer

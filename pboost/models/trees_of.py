@@ -1,41 +1,366 @@
-"""Which trees a model is the sum of."""
+"""Which trees a model is the sum of: its own, those of the paths of a graph, or of members."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pboost.data.functions import Oracles
-from pboost.data.indicators import indicators_of
-from pboost.data.node_inputs import StoredInputs
-from pboost.data.projections import Projections
-from pboost.data.subsets import WORDS
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.inputs import WORDS, StoredInputs, Subsets, indicators_of
+from pboost.data.node_inputs.sums import Projections
+from pboost.data.read.check_xy import check_has_rows
 from pboost.losses import is_of_package
-from pboost.models.base import Model, check_model
+from pboost.models.base import Model, check_model, predict
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
-from pboost.models.ensembles import Bagging, Composite, OneVsRest, WeightedVote
+from pboost.models.ensembles import Bagging, Composite, OneVsRest, WeightedVote, is_foreign
+from pboost.models.evaluate.graph_walk import reach
+from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import HypothesisSum, LinearModel, ProbitModel
-from pboost.models.member_trees import (
-    NoTreesError,
-    joined,
-    no_trees,
-    parts_of_bags,
-    parts_of_rest,
-    parts_of_votes,
-)
-from pboost.models.members import is_foreign
+from pboost.models.nodes import OUT, Graph, joints_of
 from pboost.models.probit_trees import ProbitTree
+from pboost.models.shares import among
+from pboost.models.stored import TrainingRecord
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree, Trees
-from pboost.models.unroll import count_unrolled, reach_of, tests_of, unroll
-from pboost.values import FloatArray, check_integer
+from pboost.values import FloatArray, IntArray, check_integer
+
+#: Cells of what is known of rows at nodes that are held at once.
+CELLS = 1 << 22
+
+
+class Unrolled(NamedTuple):
+    """The trees of a graph, nodes in preorder.
+
+    `root` and `children` are those of a `TreeSum`, `node` the nodes of the graph, OUT in leaves,
+    and `value` the sums (n, J) of the votes on the paths.
+    """
+
+    root: IntArray
+    node: IntArray
+    children: IntArray
+    value: FloatArray
+
+
+def count_unrolled(graph: Graph) -> int:
+    """Return the number of nodes that the trees of a graph have, leaves included."""
+    ends, total = ends_of(graph), 0
+    for first, stop in pairwise(ends):
+        below: dict[int, int] = {}
+        for node in range(stop - 1, first - 1, -1):
+            below[node] = 1 + sum(below.get(to, 1) for to in graph.next[node].tolist())
+        total += below[first]
+    return total or 1
+
+
+def ends_of(graph: Graph) -> list[int]:
+    """Return the first node, the others through which every path leads, and the end."""
+    return [0, *joints_of(graph.next).tolist(), graph.n_nodes] if graph.n_nodes else [0]
+
+
+def unroll(graph: Graph) -> Unrolled:
+    """Return the trees of a graph: from each joint to the next one; of a chain, stumps."""
+    ends = ends_of(graph)
+    vote = graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
+    trees = [_unrolled(graph.next, a, b) for a, b in pairwise(ends)]
+    if not trees:
+        trees = [(np.array([OUT]), np.array([[OUT, OUT]]))]
+    node, children = (np.concatenate(parts).astype(np.int32) for parts in zip(*trees, strict=True))
+    root = np.cumsum([0, *(len(tree[0]) for tree in trees)], dtype=np.int32)
+    value = np.zeros((len(node), graph.n_votes))
+    start = np.repeat(root[:-1], np.diff(root))
+    for at in np.flatnonzero(node != OUT).tolist():  # parents first
+        value[children[at] + start[at]] = value[at] + vote[node[at]]
+    return Unrolled(root, node, children, value)
+
+
+def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the nodes (m,) of a graph on all paths from one until `stop`, and the children."""
+    leads = next_[first:stop].tolist()
+    node: list[int] = []
+    children: list[list[int]] = []
+    waiting = [(first, -1, 0)]
+    while waiting:
+        at, parent, exit_ = waiting.pop()
+        here = len(node)
+        if parent >= 0:
+            children[parent][exit_] = here
+        is_out = at == OUT or at >= stop
+        node.append(OUT if is_out else at)
+        children.append([OUT, OUT])
+        if not is_out:
+            waiting += [(leads[at - first][exit_], here, exit_) for exit_ in (1, 0)]
+    return np.array(node), np.array(children)
+
+
+def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
+    """Return feature, threshold, missing, level_set and sets of nodes (m,), OUT for leaves."""
+    is_leaf = node == OUT
+
+    def at_nodes(values: NDArray[Any], of_leaf: Any) -> NDArray[Any]:
+        found = np.full(len(node), of_leaf, dtype=values.dtype)
+        found[~is_leaf] = values[node[~is_leaf]]
+        return found
+
+    column: NDArray[Any] = graph.feature
+    level_set = np.full(graph.n_nodes, OUT, dtype=np.int32)
+    sets = np.empty((0, WORDS), dtype=np.uint64)
+    if isinstance(graph.inputs, Subsets):
+        is_set = column >= graph.n_features
+        level_set[is_set] = column[is_set] - graph.n_features
+        column = np.append(np.arange(graph.n_features), graph.inputs.column)[column]
+        sets = graph.inputs.member
+    return {
+        "feature": at_nodes(column, OUT),
+        "threshold": at_nodes(np.where(level_set == OUT, graph.threshold, 0.0), 0.0),
+        "missing": None if graph.missing is None else at_nodes(graph.missing > 0, False),
+        "level_set": at_nodes(level_set, OUT),
+        "sets": sets,
+    }
+
+
+def reach_of(graph: DecisionGraph, trees: Unrolled, X: Any) -> FloatArray:
+    """Return the expected number of rows that come to each node of the trees of a graph.
+
+    Under the answers assumed in training; where these depend on the class of a row, it is taken
+    for the label predicted.
+    """
+    features = match_columns(graph, X)
+    check_has_rows(len(features.values))
+    if not graph.n_nodes:
+        return np.full(len(trees.node), float(len(features.values)))
+    paths = _as_graph(graph, trees)
+    total = np.zeros(len(trees.node))
+    at_once = max(1, CELLS // len(trees.node))
+    for first in range(0, len(features.values), at_once):
+        rows = features.take(slice(first, first + at_once))
+        label = predict(graph, rows) if graph.needs_class else None
+        total += reach(paths, rows, label).sum(axis=0)
+    return total
+
+
+def _as_graph(graph: DecisionGraph, trees: Unrolled) -> DecisionGraph:
+    """Return the graph of all nodes of the trees: leaves are nodes that lead to the next tree."""
+    is_leaf, n = trees.node == OUT, len(trees.node)
+    start, end = (
+        np.repeat(ends, np.diff(trees.root)) for ends in (trees.root[:-1], trees.root[1:])
+    )
+    after = np.where(end == n, OUT, end)
+    # Node 0 stands for leaves, where nothing is asked.
+    node = np.where(is_leaf, 0, trees.node)
+    answer = None if graph.answer is None else graph.answer[node]
+    return replace(
+        graph,
+        feature=graph.feature[node],
+        threshold=graph.threshold[node],
+        next=np.where(is_leaf[:, None], after[:, None], trees.children + start[:, None]),
+        vote=np.zeros((n, *graph.vote.shape[1:])),
+        answer=answer,
+        missing=None if graph.missing is None else graph.missing[node],
+        record=TrainingRecord(np.zeros(n + 1), np.zeros(n + 1), "unrolled"),
+    )
+
+
+#: What one value of a member says of its label, by the member's link: of several values which say
+#: the same of each of two labels it is the lead of the second.
+LINK_OF_LEAD = {"shares": "lead", "softmax": "log odds"}
+
+
+class NoTreesError(TypeError):
+    """A model is no sum of trees."""
+
+
+class Parts(NamedTuple):
+    """What the members add to the values of a whole.
+
+    `value` has (nodes, K) numbers for each member, `bias` (J,) is added, `target` and
+    `aggregation` are those of a `TreeSum`, and `link`.
+    """
+
+    value: list[FloatArray]
+    bias: FloatArray
+    aggregation: str
+    link: str
+    target: IntArray | None = None
+
+
+def no_trees(model: Model, why: str) -> NoTreesError:
+    """Return what to raise for a model that is no sum of trees."""
+    return NoTreesError(f"model: expected a sum of trees, got a {type(model).__name__}, {why}")
+
+
+def parts_of_rest(model: OneVsRest, members: Sequence[TreeSum]) -> Parts:
+    """Return what each member adds to the value of its label."""
+    value, bias, links = [], [], set()
+    for trees in members:
+        own, start, link = trees.value, trees.bias, trees.link
+        if trees.n_values == 2:
+            own, start = _lead(trees, own), start[1:] - start[:1]
+            link = LINK_OF_LEAD.get(link, "none")
+        value.append(_of_sum(trees, own))
+        bias.append(start)
+        links.add(link)
+    link = links.pop() if len(links) == 1 else "none"
+    turn = np.arange(len(members), dtype=np.int32)
+    target = np.repeat(turn, [trees.n_trees for trees in members])
+    return Parts(value, np.concatenate(bias), "sum", link, target)
+
+
+def _lead(trees: TreeSum, value: FloatArray) -> FloatArray:
+    """Return by how much the second of two values leads, (nodes, 1)."""
+    if trees.target is None:
+        return value[:, 1:] - value[:, :1]
+    of = np.repeat(trees.target, np.diff(trees.root))[:, None]
+    return np.where(of == 1, value, -value)
+
+
+def _of_sum(trees: TreeSum, value: FloatArray) -> FloatArray:
+    """Return values of nodes as they are where trees are added up."""
+    return value / trees.n_trees if trees.aggregation == "mean" else value
+
+
+def parts_of_votes(model: WeightedVote, members: Sequence[TreeSum]) -> Parts:
+    """Return the votes of members that are one tree: each leaf has an answer."""
+    value = []
+    for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
+        _check_one(model, k, trees, "a sum of {} trees, whose answer is not one")
+        answer = _at_leaves(trees, _answers(member, trees, model.labels))
+        value.append(float(model.alpha[k]) * answer)
+    return Parts(value, model.bias, "sum", "softmax")
+
+
+def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> Parts:
+    """Return what members say at their leaves, where the mean of that is a mean of trees."""
+    labels, n = model.labels, len(members)
+    value, bias = [], np.zeros(1 if labels is None else len(labels))
+    for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
+        if labels is None and trees.labels is None and trees.link == "identity":
+            value.append(trees.value)
+            bias = bias + trees.bias / n
+        elif labels is not None and model.vote == "average" and trees.link == "shares":
+            value.append(among(trees.value, labels, member.labels))
+        else:
+            said = "numbers" if labels is None else model.vote
+            _check_one(model, k, trees, SAID[said])
+            value.append(_at_leaves(trees, _said(member, trees, labels, model.vote)))
+    link = "identity" if labels is None else "shares"
+    # Where the mean of all trees is the mean of the members no number is divided before the end.
+    sizes = {trees.n_trees for trees in members}
+    if len(sizes) == 1 and all(t.n_trees == 1 or t.aggregation == "mean" for t in members):
+        return Parts(value, bias, "mean", link)
+    pairs = zip(members, value, strict=True)
+    return Parts([_of_sum(trees, own) / n for trees, own in pairs], bias, "sum", link)
+
+
+#: Why the trees of a member are not added up in a mean of what members say.
+SAID = {
+    "numbers": "a sum of {} trees, and what it predicts is not one",
+    "average": "a sum of {} trees, whose probabilities, which are averaged, are not one",
+    "majority": "a sum of {} trees, whose answer, which is counted, is not one",
+}
+
+
+def _check_one(model: Model, k: int, trees: TreeSum, said: str) -> None:
+    """Raise NoTreesError unless a member is one tree, so that it says one thing at each leaf."""
+    if trees.n_trees > 1:
+        raise no_trees(
+            model,
+            f"whose members answer before they are put together: models[{k}] is "
+            f"{said.format(trees.n_trees)}. export_c writes such models, and model[i] are members "
+            "that are sums of trees",
+        )
+
+
+def _said(member: Any, trees: TreeSum, labels: NDArray[Any] | None, vote: str) -> FloatArray:
+    """Return what a member that is one tree says at each node, see `members.said_by`."""
+    if labels is None:
+        return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
+    if vote == "average":
+        try:
+            share = member.probabilities(_values(trees))
+        except NotImplementedError:  # of a loss without probabilities
+            pass
+        else:
+            return among(share, labels, member.labels)
+    return _answers(member, trees, labels)
+
+
+def _answers(member: Any, trees: TreeSum, labels: NDArray[Any]) -> FloatArray:
+    """Return 1 for the label that a member predicts at each node, among all, (nodes, J)."""
+    place = np.searchsorted(labels, _predicted(member, trees))
+    return (place[:, None] == np.arange(len(labels))).astype(np.float64)
+
+
+def _predicted(member: Any, trees: TreeSum) -> NDArray[Any]:
+    """Return what a member that is one tree predicts at each node."""
+    values = _values(trees)
+    if trees.link == "shares" and trees.labels is not None:
+        found: NDArray[Any] = trees.labels[np.argmax(values, axis=1)]
+        return found
+    predicted: NDArray[Any] = member.labels_of(values)
+    return predicted
+
+
+def _values(trees: TreeSum) -> FloatArray:
+    """Return the values of rows at the leaves of a tree: (nodes,), or of several (nodes, J)."""
+    value = trees.value + trees.bias
+    return value[:, 0] if trees.n_values == 1 else value
+
+
+def _at_leaves(trees: TreeSum, said: FloatArray) -> FloatArray:
+    """Return what is said at leaves, and 0 at other nodes."""
+    return np.where(trees.feature[:, None] == LEAF, said, 0.0)
+
+
+def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[str, Any]) -> TreeSum:
+    """Return the trees of all members as those of one model, of which this is `said` besides."""
+    table = members[0].table
+    if any(trees.table != table for trees in members):
+        raise no_trees(
+            model, "whose members number categories in different ways; convert them one by one"
+        )
+    missing, weight = ([getattr(t, name) for t in members] for name in ("missing", "weight"))
+    refuses = [part is None for part in missing]
+    if any(refuses) and any(trees.n_sets for trees in members):
+        raise no_trees(
+            model,
+            "of whose members some refuse missing values, and others ask for levels; "
+            "export_c writes such models",
+        )
+    sets = np.cumsum([0, *(trees.n_sets for trees in members)])
+    level_set = [
+        np.where(trees.level_set == NO_SET, NO_SET, trees.level_set + first)
+        for trees, first in zip(members, sets.tolist(), strict=False)
+    ]
+    sizes = np.concatenate([np.diff(trees.root) for trees in members])
+    together: dict[str, Any] = {
+        name: np.concatenate([getattr(trees, name) for trees in members])
+        for name in ("feature", "threshold", "children", "sets")
+    }
+    return TreeSum(
+        root=np.cumsum([0, *sizes], dtype=np.int32),
+        **together,
+        level_set=np.concatenate(level_set),
+        value=np.concatenate(parts.value),
+        bias=parts.bias,
+        missing=None if any(refuses) else np.concatenate(missing),
+        weight=None if any(part is None for part in weight) else np.concatenate(weight),
+        aggregation=parts.aggregation,
+        link=parts.link,
+        target=parts.target,
+        **{**said, "table": table},
+    )
+
 
 #: Why models of other kinds are no sums of trees, and what can be used instead.
 REFUSED: dict[type[Model], str] = {
@@ -47,6 +372,7 @@ REFUSED: dict[type[Model], str] = {
     EarlyExitModel: "whose rows leave early: model.model is the whole model, which may be one",
     CalibratedModel: "whose values are calibrated: model.model, the model itself, may be one",
 }
+
 UNKNOWN = "which does not say what trees it is made of"
 
 

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.probit import boost_leaves
-from pboost.data.binned_values import values_of
-from pboost.data.check_xy import AbsentClassError, as_features, training_features
-from pboost.data.indicators import in_sums
-from pboost.data.labels import classes_of_rows
+from pboost.data.columns.columns import values_of
+from pboost.data.node_inputs.inputs import in_sums
+from pboost.data.read.check_xy import AbsentClassError, as_features, training_features
+from pboost.data.read.table import Categorical, Takes
 from pboost.data.row_digest import digest_of
 from pboost.data.row_source import rows_here
-from pboost.data.table import Categorical, Takes
+from pboost.data.targets import classes_of_rows
 from pboost.models.linear import ProbitModel
 from pboost.probit.tree import check_coefficients
 from pboost.threads import Workers

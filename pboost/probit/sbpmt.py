@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import probit as kernel
 from pboost._core.voting import NO_VOTE, half_log_odds
-from pboost.data.bags import Bags, check_bag, make_bags, rows_of_bag
-from pboost.data.fill import column_spread
+from pboost.data.node_inputs.fill import column_spread
+from pboost.data.read.table import Categorical
 from pboost.data.row_source import rows_here
-from pboost.data.table import Categorical
+from pboost.data.splits import Bags, check_bag, make_bags, rows_of_bag
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import tree_columns
 from pboost.models.ensembles import REST_OR_CLASS, chance
 from pboost.models.forest import Forest
 from pboost.models.probit_trees import LEAST
-from pboost.models.said import VOTES
+from pboost.models.stored import VOTES
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.probit.tree import (
     GrownProbit,

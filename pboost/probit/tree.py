@@ -13,16 +13,14 @@ from numpy.typing import ArrayLike
 from pboost._core import probit as kernel
 from pboost._core import tree_walk
 from pboost._core.probit import boost_leaves, losses, margins, mean_losses
-from pboost.data.binned_values import values_of
-from pboost.data.columns import MAX_BINS, SortedColumns, listed_values
-from pboost.data.fill import column_means, column_spread
-from pboost.data.indicators import in_sums
-from pboost.data.made_columns import read_once
+from pboost.data.columns.columns import MAX_BINS, SortedColumns, listed_values, values_of
+from pboost.data.columns.making import read_once
+from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
+from pboost.data.node_inputs.fill import column_means, column_spread
+from pboost.data.node_inputs.inputs import in_sums
+from pboost.data.read.table import Categorical, Takes
 from pboost.data.row_source import rows_here
-from pboost.data.sharing import check_values
-from pboost.data.special_columns import LEVEL_SMOOTHING
-from pboost.data.table import Categorical, Takes
-from pboost.data.training import Problem
+from pboost.data.training import Problem, check_values
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree

@@ -21,10 +21,10 @@ from sklearn.utils.validation import (
 )
 
 import pboost as pb
-from pboost.data.check_xy import class_codes, is_continuous, label_array, label_values
-from pboost.data.convert import is_frame
-from pboost.data.labels import SoftLabels, fitted, labels_of_rows
-from pboost.data.numbers import refuse_nul
+from pboost.data.read.check_xy import class_codes, is_continuous, label_array, label_values
+from pboost.data.read.convert import is_frame
+from pboost.data.read.numbers import refuse_nul
+from pboost.data.targets import SoftLabels, fitted, labels_of_rows
 from pboost.sklearn.callbacks import CallbackSupportMixin, told, with_callbacks
 from pboost.sklearn.class_weights import with_class_weights
 from pboost.sklearn.parameters import (

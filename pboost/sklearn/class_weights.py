@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from pboost.data.check_xy import as_weights
-from pboost.data.labels import SoftLabels
+from pboost.data.read.check_xy import as_weights
+from pboost.data.targets import SoftLabels
 from pboost.values import FloatArray, check_number, shown
 
 

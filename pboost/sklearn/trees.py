@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 import pboost as pb
-from pboost.data.labels import fitted
+from pboost.data.targets import fitted
 from pboost.sklearn.base import Classifier, Estimator, Regressor, Staged, StagedScores
 from pboost.sklearn.parameters import options_of
 from pboost.values import FloatArray, check_flag

@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.check_xy import TASKS, check_taken
-from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
-from pboost.data.criteria import OF_TWO, class_criteria
-from pboost.data.held_rows import HoldOut
-from pboost.data.made_columns import column_ranks
+from pboost.data.columns.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
+from pboost.data.columns.making import column_ranks
+from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
 from pboost.data.prices import (
     PRICE_OPTIONS,
     GroupOption,
@@ -22,12 +20,12 @@ from pboost.data.prices import (
     plain_options,
     read_prices,
 )
+from pboost.data.read.check_xy import TASKS, check_taken
+from pboost.data.read.table import EVERYTHING, Categorical, Takes
 from pboost.data.row_source import RowSource, rows_of_fit
-from pboost.data.sharing import reads_columns, search_option
-from pboost.data.special_columns import LEVEL_SMOOTHING
-from pboost.data.table import EVERYTHING, Categorical, Takes
-from pboost.data.target_task import task_of, task_of_options
-from pboost.data.training import Problem, tree_problem
+from pboost.data.splits import HoldOut
+from pboost.data.targets import OF_TWO, class_criteria, task_of, task_of_options
+from pboost.data.training import Problem, reads_columns, search_option, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
 from pboost.models.trees import Tree

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import tree_walk
-from pboost.data.bags import check_bag, make_bags
-from pboost.data.columns import MAX_BINS
+from pboost.data.columns.columns import MAX_BINS
+from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
 from pboost.data.prices import PRICE_OPTIONS, GroupOption, PriceOption, plain_options
+from pboost.data.read.table import Categorical
 from pboost.data.row_source import rows_of_fit
-from pboost.data.special_columns import LEVEL_SMOOTHING
-from pboost.data.table import Categorical
+from pboost.data.splits import check_bag, make_bags
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.models.forest import Forest, join_trees

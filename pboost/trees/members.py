@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import scaled_weights
-from pboost.data.labels import Entries
+from pboost.data.read.check_xy import scaled_weights
+from pboost.data.targets import Entries
 from pboost.growth.step import Callback, MemberStep
 from pboost.models.stored import OutOfBag
 from pboost.threads import Workers

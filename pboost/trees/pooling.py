@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import boost
-from pboost.data.columns import BinnedColumns
-from pboost.data.special_columns import HOLES, LEVELS
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.prebuilt import HOLES, LEVELS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, is_of_package

@@ -11,23 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.tree_walk import weakest_links
-from pboost.data.binned_values import values_of
-from pboost.data.check_xy import (
+from pboost.data.columns.columns import SortedColumns, values_of
+from pboost.data.columns.making import read_once
+from pboost.data.read.check_xy import (
     as_targets,
     as_weights,
     class_codes,
     scaled_weights,
 )
-from pboost.data.columns import SortedColumns
-from pboost.data.criteria import IMPURITIES, class_criteria
-from pboost.data.made_columns import read_once
+from pboost.data.read.table import Categorical
 from pboost.data.row_source import rows_here
-from pboost.data.sharing import Search, check_values, reads_columns, search_option
 from pboost.data.splits import any_folds
-from pboost.data.table import Categorical
-from pboost.data.training import Problem
-from pboost.models.stored import Stored, column
-from pboost.models.trees import LEAF, PruningTable, Tree, tree_only
+from pboost.data.targets import IMPURITIES, class_criteria
+from pboost.data.training import Problem, Search, check_values, reads_columns, search_option
+from pboost.models.stored import PruningTable, Stored, column
+from pboost.models.trees import LEAF, Tree, tree_only
 from pboost.trees.cart import TAKES, fit_cart_problem, fit_tree
 from pboost.values import (
     Array,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.prices import PRICE_OPTIONS, Prices, read_prices
-from pboost.data.table import column_label, named_columns, positions
+from pboost.data.read.table import column_label, named_columns, positions
 from pboost.data.training import Problem
-from pboost.models.priced import columns_on_way
+from pboost.models.trees import columns_on_way
 from pboost.trees.cart import resolve_features
 from pboost.values import (
     IntArray,

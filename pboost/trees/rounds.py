@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from pboost import threads
 from pboost._core import boost, derived, softmax
 from pboost._core.derived import GROUP_LANES
-from pboost.data.columns import BinnedColumns
-from pboost.data.special_columns import HOLES, LEVELS
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.prebuilt import HOLES, LEVELS
+from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
 from pboost.losses import Loss, is_of_package
 from pboost.losses.search import Counts
 from pboost.models.forest import Forest, join_trees
-from pboost.models.sides import WORDS
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_tree

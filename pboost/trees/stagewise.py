@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.bags import check_bag
-from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
+from pboost.data.columns.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
+from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
 from pboost.data.prices import GroupOption, PriceOption, plain_options
+from pboost.data.read.table import Categorical
 from pboost.data.row_source import RowSource, rows_of_fit
-from pboost.data.special_columns import LEVEL_SMOOTHING
-from pboost.data.table import Categorical
+from pboost.data.splits import check_bag
 from pboost.growth.step import Callback
 from pboost.growth.validation import GIVEN, held_share
 from pboost.losses import Loss, check_loss, is_of_package

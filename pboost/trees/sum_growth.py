@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import boost
-from pboost.data.bags import make_bags
-from pboost.data.check_xy import scaled_weights
-from pboost.data.columns import BinnedColumns
-from pboost.data.convert import Features
-from pboost.data.labels import weight_of_copy
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.read.check_xy import scaled_weights
+from pboost.data.read.convert import Features
+from pboost.data.splits import make_bags
+from pboost.data.targets import weight_of_copy
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.tree import CartLimits

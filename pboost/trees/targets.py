@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pboost._core import boost
-from pboost.data.check_xy import TASKS, label_array, label_values, refuse_many
-from pboost.data.labels import SoftLabels
-from pboost.data.target_task import CLASSIFICATION, REGRESSION, task_of
+from pboost.data.read.check_xy import TASKS, label_array, label_values, refuse_many
+from pboost.data.targets import CLASSIFICATION, REGRESSION, SoftLabels, task_of
 from pboost.data.training import Problem
 from pboost.losses import Loss
 from pboost.values import Array, FloatArray, IntArray, check_choice, first_false

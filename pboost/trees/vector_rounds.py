@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from pboost import threads
 from pboost._core import boost, softmax
-from pboost.data.special_columns import HOLES, has, is_heavier, levels_among
+from pboost.data.columns.prebuilt import HOLES, has, is_heavier, levels_among
+from pboost.data.node_inputs.inputs import WORDS
 from pboost.growth.tree import Grown
 from pboost.models.forest import Forest, join_trees
-from pboost.models.sides import WORDS
 from pboost.models.trees import LEAF, Tree
 from pboost.trees.rounds import NODE, SLOT_BYTES, Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds

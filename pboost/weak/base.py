@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import voting
-from pboost.data.binned_values import values_of
-from pboost.data.held_rows import HoldOut
-from pboost.data.node_inputs import GrownInputs
-from pboost.data.special_columns import is_heavier
-from pboost.data.table import NUMBERS, Takes
+from pboost.data.columns.columns import values_of
+from pboost.data.columns.prebuilt import is_heavier
+from pboost.data.node_inputs.inputs import GrownInputs
+from pboost.data.read.table import NUMBERS, Takes
+from pboost.data.splits import HoldOut
 from pboost.data.training import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
 from pboost.values import Choice, FloatArray

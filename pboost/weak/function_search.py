@@ -10,9 +10,9 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import Features, Rows
-from pboost.data.functions import Oracles, ask, probability
-from pboost.data.held_rows import HoldOut
+from pboost.data.node_inputs.functions import Oracles, ask, probability
+from pboost.data.read.convert import Features, Rows
+from pboost.data.splits import HoldOut
 from pboost.data.training import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, draw_key, shown, uncalled

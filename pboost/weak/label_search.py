@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import labels as kernels
-from pboost.data.columns import MAX_BINS, ROW_MASK
-from pboost.data.special_columns import HOLES, has, levels_among, most_bins
+from pboost.data.columns.columns import MAX_BINS, ROW_MASK
+from pboost.data.columns.prebuilt import HOLES, has, levels_among, most_bins
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray

@@ -11,11 +11,11 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import Features
-from pboost.data.fill import column_means, filled
-from pboost.data.made_columns import sorted_columns
-from pboost.data.projections import Projections
-from pboost.data.table import Takes
+from pboost.data.columns.making import sorted_columns
+from pboost.data.node_inputs.fill import column_means, filled
+from pboost.data.node_inputs.sums import Projections
+from pboost.data.read.convert import Features
+from pboost.data.read.table import Takes
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_integer, check_number

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from pboost.data.binned_values import lacks_values
-from pboost.data.held_rows import HoldOut
-from pboost.data.table import Takes
+from pboost.data.columns.columns import lacks_values
+from pboost.data.read.table import Takes
+from pboost.data.splits import HoldOut
 from pboost.data.training import Problem
 from pboost.values import check_choice, check_flag, check_number, shown
 from pboost.weak.base import Weak, maker

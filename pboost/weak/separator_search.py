@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.voting import NO_VOTE, VoteRule
-from pboost.data.columns import SortedColumns
-from pboost.data.separators import Separators
-from pboost.data.table import Takes
+from pboost.data.columns.columns import SortedColumns
+from pboost.data.node_inputs.sums import Separators
+from pboost.data.read.table import Takes
 from pboost.data.training import Problem, TrainingData
 from pboost.values import FloatArray, check_integer, vote_rule
 from pboost.weak.base import GrownSearch, Weak, Weights, maker

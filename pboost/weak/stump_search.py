@@ -12,28 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import split, voting
-from pboost.data.binned_values import check_summed
-from pboost.data.columns import (
+from pboost.data.columns.columns import (
     AUTO_BINNED_CELLS,
     GROUP,
-    MAX_BINS,
-    ROW_MASK,
     SEARCHES,
     BinnedColumns,
     SortedColumns,
+    check_summed,
 )
-from pboost.data.criteria import CODES, CRITERIA, IMPURITIES
-from pboost.data.prices import Prices, read_prices
-from pboost.data.projections import (
+from pboost.data.columns.prebuilt import HOLES, LEVEL_SMOOTHING, LEVELS, MAX_BINS, ROW_MASK, has
+from pboost.data.node_inputs.sums import (
     Projections,
     grid_of_directions,
     random_directions,
     standard_deviations,
 )
-from pboost.data.sharing import Search
-from pboost.data.special_columns import HOLES, LEVEL_SMOOTHING, LEVELS, has
-from pboost.data.table import Takes
-from pboost.data.training import Problem, TrainingData, is_binned
+from pboost.data.prices import Prices, read_prices
+from pboost.data.read.table import Takes
+from pboost.data.targets import CODES, CRITERIA, IMPURITIES
+from pboost.data.training import Problem, Search, TrainingData, is_binned
 from pboost.threads import CELLS_PER_CALL, Workers
 from pboost.values import Array, FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pboost as pb
 from pboost.models.base import Model
-from pboost.models.listed import public_names as model_names
+from pboost.models.base import public_names as model_names
 
 RECORD = Path(__file__).with_name("public_names.json")
 SPACES = {

@@ -20,12 +20,12 @@ def test_imports_are_read():
 
 def test_imports_that_may_not_be_are_found(tmp_path):
     path, other = tmp_path / "labels.py", tmp_path / "columns.py"
-    path.write_text("import pboost.data.columns\nfrom . import more\n")
+    path.write_text("import pboost.data.columns.columns\nfrom . import more\n")
     other.write_text("from pboost.values import labels\n")
-    modules = {"pboost.values.labels": path, "pboost.data.columns": other}
+    modules = {"pboost.values.labels": path, "pboost.data.columns.columns": other}
     assert list(lint.no_relative_import(modules)) == ["pboost.values.labels imports ..more"]
     assert (
-        "pboost.values.labels imports pboost.data.columns"
+        "pboost.values.labels imports pboost.data.columns.columns"
         in lint.rooms_import_from_lower_floors_only(modules)
     )
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.budget import synthetic
-from pboost.budget.synthetic import nearest, synthetic_rows
-from pboost.data.check_xy import as_features
+from pboost.budget import distill as distilling
+from pboost.budget.distill import nearest, synthetic_rows
+from pboost.data.read.check_xy import as_features
 
 RNG = np.random.default_rng
 
@@ -68,15 +68,15 @@ def test_the_least_distances_are_in_order_and_equal_ones_take_turns(n, k):
     far = RNG(n).integers(0, 5, (4, n)).astype(float)  # most are equal to others
     far[1] = 1.0
     far[np.arange(4), first + np.arange(4)] = np.inf
-    assert synthetic._least(far, first, k).tolist() == slow_least(far, first, k)
-    assert synthetic._least(far, first, k)[1, :3].tolist() == [(n - 2 + j) % n for j in range(3)]
+    assert distilling._least(far, first, k).tolist() == slow_least(far, first, k)
+    assert distilling._least(far, first, k)[1, :3].tolist() == [(n - 2 + j) % n for j in range(3)]
 
 
 @pytest.mark.full
 def test_the_nearest_rows_are_those_of_the_definition(monkeypatch):
     X, is_level, k = mixed(), np.array([False, False, True, False]), 5
     found = nearest(X.values, is_level, k)
-    monkeypatch.setattr(synthetic, "BLOCK", 1)
+    monkeypatch.setattr(distilling, "BLOCK", 1)
     assert np.array_equal(nearest(X.values, is_level, k), found)
     for a in range(0, 60, 7):
         far = np.array([slow_distance(X.values, is_level, a, b) for b in range(60)])
@@ -86,7 +86,7 @@ def test_the_nearest_rows_are_those_of_the_definition(monkeypatch):
         assert far[found[a]].max() <= np.sort(far)[k - 1] + 1e-9
 
 
-@pytest.mark.parametrize("kind", synthetic.KINDS)
+@pytest.mark.parametrize("kind", distilling.KINDS)
 def test_values_occur_in_their_columns(kind):
     X = mixed()
     found = synthetic_rows(X, 500, kind, 0.4, 5, RNG(0))
@@ -109,8 +109,8 @@ def test_a_row_is_another_with_a_share_of_a_third():
 
 
 def test_of_many_rows_some_are_drawn(monkeypatch):
-    monkeypatch.setattr(synthetic, "MANY_ROWS", 50)
-    monkeypatch.setattr(synthetic, "DRAWN_ROWS", 20)
+    monkeypatch.setattr(distilling, "MANY_ROWS", 50)
+    monkeypatch.setattr(distilling, "DRAWN_ROWS", 20)
     X = as_features(np.arange(100.0)[:, None])
     assert 15 < len(np.unique(synthetic_rows(X, 3000, "random", 0.5, 3, RNG(0)))) <= 20
     one = replace(X, values=X.values[:1])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.exits import exits_of, joints_left
-from pboost.models.trajectory import Trajectory, trajectory
+from pboost.models.early_exit import Trajectory, trajectory
+from pboost.models.evaluate.exits import exits_of, joints_left
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(1200, 4))

@@ -11,7 +11,7 @@ import pytest
 from reference.pay_exit import purse, walks
 
 import pboost as pb
-from pboost.models.trajectory import priced_trajectory, where_left
+from pboost.models.early_exit import priced_trajectory, where_left
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(900, 5)).round(1)
@@ -102,7 +102,7 @@ def test_the_price_is_kept_and_what_is_free_is_used(kind):
 
 
 def known(model):
-    return pb.models.priced.prices_for(model, None, None)
+    return pb.models.base.prices_for(model, None, None)
 
 
 def test_rows_for_which_the_rest_is_free_go_to_the_end():

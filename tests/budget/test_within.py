@@ -17,12 +17,12 @@ from pboost.budget.candidates import (
     Fits,
     families,
     path_of,
+    with_forest,
 )
 from pboost.budget.choice import AS_GOOD, Option, best
-from pboost.budget.mixture import with_forest
-from pboost.data.check_xy import as_features
+from pboost.data.read.check_xy import as_features
 from pboost.export.c_file import c_size
-from pboost.models.trajectory import trajectory
+from pboost.models.early_exit import trajectory
 from pboost.models.trees import LEAF
 
 

@@ -5,9 +5,9 @@ import pytest
 
 import pboost as pb
 from pboost.budget.candidates import FAMILIES, Fits
-from pboost.budget.compared import by_weight, read_data
-from pboost.data.check_xy import as_features
+from pboost.budget.choice import by_weight, read_data
 from pboost.data.prices import plain_options, read_prices
+from pboost.data.read.check_xy import as_features
 from pboost.models.early_exit import EarlyExitModel
 
 RNG = np.random.default_rng(2)

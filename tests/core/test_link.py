@@ -3,7 +3,7 @@
 import numpy as np
 
 from pboost._core import voting
-from pboost.models.base import two_probabilities
+from pboost.models.shares import two_probabilities
 
 CASES = np.concatenate(
     [

@@ -8,7 +8,7 @@ import pytest
 
 import pboost as pb
 from pboost._core import uncertain, voting, walk
-from pboost.models.node_walk import goes_right
+from pboost.models.evaluate.graph_walk import goes_right
 from pboost.models.nodes import CERTAIN
 
 TINY, MAX = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
@@ -198,4 +198,4 @@ def test_values_meet_thresholds_in_one_place():
         for line in without_comments(path)
         if COMPARISON.search(line)
     ]
-    assert [name for name, _ in found] == ["node_walk.py", "side.h", "side.h"], found
+    assert [name for name, _ in found] == ["graph_walk.py", "side.h", "side.h"], found

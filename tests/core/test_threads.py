@@ -217,7 +217,7 @@ def test_answers_do_not_depend_on_the_ranges(many_threads, problem, monkeypatch)
     X = problem[0][:200]
     plain = answers(X)
     monkeypatch.setattr(threads, "CELLS_PER_CALL", 300)
-    monkeypatch.setattr(pb.models.soft_walk, "CELLS_PER_CALL", 300)
+    monkeypatch.setattr(pb.models.evaluate.graph_walk, "CELLS_PER_CALL", 300)
     for one, other in zip(plain, answers(X), strict=True):
         assert one.tobytes() == other.tobytes()
 

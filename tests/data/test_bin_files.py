@@ -10,7 +10,8 @@ import pytest
 from partitioned import fit_parted
 
 import pboost as pb
-from pboost.data import column_folder, made_columns, row_sample, sampled_bins
+from pboost.data.columns import making, sampled_edges
+from pboost.data.on_disk import column_folder
 
 FIELDS = ("n_bins", "lower", "upper", "special")
 
@@ -56,7 +57,7 @@ def saved(model, folder):
 @pytest.mark.parametrize("is_weighed", [False, True], ids=["plain", "weights"])
 @pytest.mark.parametrize("kind", ["numbers", "holes", "float32"])
 def test_bins_and_models_are_those_in_memory(kind, is_weighed, sample_rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(sampled_bins, "SAMPLE_ROWS", sample_rows)
+    monkeypatch.setattr(sampled_edges, "SAMPLE_ROWS", sample_rows)
     X, y, w = table(kind)
     given = batches(SIZES, X, y, w) if is_weighed else batches(SIZES, X, y)
     if is_weighed:
@@ -81,7 +82,7 @@ def test_bins_and_models_are_those_in_memory(kind, is_weighed, sample_rows, tmp_
 
 
 def test_bins_do_not_depend_on_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(sampled_bins, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(sampled_edges, "SAMPLE_ROWS", 100)
     X, y, w = table("holes")
     order = np.random.default_rng(0).permutation(len(X))
     first, *others = (
@@ -127,8 +128,8 @@ def test_three_labels_and_trees(tmp_path):
 
 def test_sample_is_as_large_as_that_of_memory():
     X = np.random.default_rng(0).normal(size=(50, 2))
-    sample = row_sample.RowSample(2)
-    hashed, _ = sampled_bins.hashed_rows(X, np.arange(50, dtype=np.int32), no_workers())
+    sample = sampled_edges.RowSample(2)
+    hashed, _ = sampled_edges.hashed_rows(X, np.arange(50, dtype=np.int32), no_workers())
     sample.add(X, hashed, None)
     sample.add(X, hashed, np.full(50, 2))
     values, mass = sample.rows()
@@ -138,7 +139,7 @@ def test_sample_is_as_large_as_that_of_memory():
 
 
 def no_workers():
-    return made_columns.Workers(1, 1)
+    return making.Workers(1, 1)
 
 
 # Batches

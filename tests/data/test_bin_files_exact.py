@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data import batch_counts, bin_files, exact_edges
+from pboost.data.columns import exact_edges
+from pboost.data.on_disk import bin_files
 
 FIELDS = ("n_bins", "lower", "upper", "special")
 
@@ -40,7 +41,7 @@ SIZES = [1, 299, 0, 1700, 1000]
 @pytest.mark.parametrize("is_weighed", [False, True], ids=["plain", "weights"])
 def test_bins_are_those_in_memory(is_weighed, cells, tmp_path, monkeypatch):
     monkeypatch.setattr(exact_edges, "CELLS", cells)
-    monkeypatch.setattr(batch_counts, "LEAST_CELLS", 100)
+    monkeypatch.setattr(exact_edges, "LEAST_CELLS", 100)
     X, y, w = table()
     order = np.random.default_rng(0).permutation(len(X))
     given = [X[order], y[order], w[order]][: 2 + is_weighed]
@@ -87,10 +88,10 @@ def test_passes_are_counted(tmp_path, monkeypatch):
 
 
 def test_of_many_columns_each_has_fewer_cells():
-    counts = batch_counts.BatchCounts(np.zeros(1000, np.int32), False)
+    counts = exact_edges.BatchCounts(np.zeros(1000, np.int32), False)
     asked = [total.asked for total in counts._sums.values()]
     assert {int(one.to[0]) for one in asked} == {64 - 14}
-    counts = batch_counts.BatchCounts(np.array([0, 7, 0], np.int32), True)
+    counts = exact_edges.BatchCounts(np.array([0, 7, 0], np.int32), True)
     assert [*counts._sums] == [0, 2]
     assert int(counts._sums[0].asked.to[0]) == 64 - 18
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data import bin_files, column_folder, encoded_batches
+from pboost.data.on_disk import bin_files, column_folder, encoded_batches
 
 N_BATCHES = 5
 

@@ -5,7 +5,7 @@ import pytest
 from target_cases import ASKS, CLASSES, REGRESSION, TARGETS, N, X, task_of
 
 import pboost as pb
-from pboost.data import column_folder, encoded_batches
+from pboost.data.on_disk import column_folder, encoded_batches
 
 
 def batches(y, w=None):

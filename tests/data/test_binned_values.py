@@ -7,9 +7,9 @@ import pytest
 from partitioned import contents, fit_parted
 
 import pboost as pb
-from pboost.data import encoded_batches
-from pboost.data.binned_values import BinnedValues, by_column, valued
-from pboost.data.column_folder import STATE
+from pboost.data.columns.columns import BinnedValues, by_column, valued
+from pboost.data.on_disk import encoded_batches
+from pboost.data.on_disk.column_folder import STATE
 
 RNG = np.random.default_rng(3)
 N = 240

@@ -8,7 +8,7 @@ from partitioned import bin_parts
 from reference.sort import rank_bins
 
 import pboost as pb
-from pboost.data import exact_edges, sampled_bins
+from pboost.data.columns import exact_edges, sampled_edges
 from pboost.distributed import partitions, tasks
 
 FIELDS = ("n_bins", "lower", "upper", "special")
@@ -89,7 +89,7 @@ def test_of_few_rows_both_kinds_of_edges_are_the_same():
 
 
 def test_edges_of_many_rows_are_those_of_all(monkeypatch):
-    monkeypatch.setattr(sampled_bins, "SAMPLE_ROWS", 50)
+    monkeypatch.setattr(sampled_edges, "SAMPLE_ROWS", 50)
     x = np.round(np.random.default_rng(0).normal(size=400), 2)
     weight = np.arange(400) % 3 + 1
     _, edges = rank_bins(x, weight, 20)
@@ -102,7 +102,7 @@ def test_edges_of_many_rows_are_those_of_all(monkeypatch):
 @pytest.mark.parametrize("sample_rows", [100, 10_000])
 @pytest.mark.parametrize("kind", ["real", "zeros", "few"])
 def test_weights_of_a_sample(kind, sample_rows, monkeypatch):
-    for module in (sampled_bins, tasks, partitions):
+    for module in (sampled_edges, tasks, partitions):
         monkeypatch.setattr(module, "SAMPLE_ROWS", sample_rows)
     X, w = table(700), weights(kind, 700)
     whole = pb.bin_columns(X, max_bins=50, sample_weight=w)

@@ -13,9 +13,9 @@ from damaged_folders import signed
 from measured import FREE, OF_FILES, peak
 
 import pboost as pb
-from pboost.data import encoded_batches
-from pboost.data.column_folder import HEADER, STATE
-from pboost.data.encoded_batches import Encoding
+from pboost.data.on_disk import encoded_batches
+from pboost.data.on_disk.column_folder import HEADER, STATE
+from pboost.data.on_disk.encoded_batches import Encoding
 
 RNG = np.random.default_rng(4)
 N = 600

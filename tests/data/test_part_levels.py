@@ -5,7 +5,8 @@ import pytest
 from partitioned import bin_parts, fit_parted
 
 import pboost as pb
-from pboost.data import batch_reader, sampled_bins
+from pboost.data.columns import sampled_edges
+from pboost.data.read import batches as reading
 from pboost.distributed import partitions, tasks
 
 pd = pytest.importorskip("pandas")
@@ -59,7 +60,7 @@ def assert_rows_of(parts, whole, rows):
 @pytest.mark.parametrize("is_weighed", [False, True], ids=["plain", "weights"])
 def test_levels_are_those_of_one_table(edges, is_weighed, monkeypatch):
     if edges == "sample of many":
-        for module in (sampled_bins, tasks, partitions):
+        for module in (sampled_edges, tasks, partitions):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
     X, edges = frame(), edges.split()[0]
     w = np.random.default_rng(0).integers(0, 3, len(X)) / 2 if is_weighed else None
@@ -141,9 +142,9 @@ def test_what_is_refused(parts, error, match):
 @pytest.mark.parametrize("edges", ["sample of many", "sample", "exact"])
 @pytest.mark.parametrize("is_weighed", [False, True], ids=["plain", "weights"])
 def test_levels_of_batches_are_those_in_memory(edges, is_weighed, tmp_path, monkeypatch):
-    monkeypatch.setattr(batch_reader, "JOINED", 2)
+    monkeypatch.setattr(reading, "JOINED", 2)
     if edges == "sample of many":
-        monkeypatch.setattr(sampled_bins, "SAMPLE_ROWS", 100)
+        monkeypatch.setattr(sampled_edges, "SAMPLE_ROWS", 100)
     X, edges = frame(), edges.split()[0]
     y = (np.arange(len(X)) * 7 % 10 < 3) | (X["few"] == "a").to_numpy()
     w = np.random.default_rng(0).integers(0, 3, len(X)) / 2

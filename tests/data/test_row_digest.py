@@ -6,8 +6,8 @@ from reference import row_digest as twin
 
 from pboost.bounds._binomial import hypergeometric_tail
 from pboost.data import row_digest as module
-from pboost.data.convert import Features
-from pboost.data.made_columns import bin_columns, sort_columns
+from pboost.data.columns.making import bin_columns, sort_columns
+from pboost.data.read.convert import Features
 from pboost.data.row_digest import digest_of, digest_of_rows, hashes, merged, seen_among
 
 RNG = np.random.default_rng(0)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.held_rows import HoldOut
-from pboost.data.labels import labels_of_rows
+from pboost.data.splits import HoldOut
+from pboost.data.targets import labels_of_rows
 from pboost.data.training import boosted_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))

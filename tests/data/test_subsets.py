@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pboost.data.node_inputs import ColumnNames
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import ColumnNames, Subsets
 
 RNG = np.random.default_rng(3)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.check_xy import as_features, find_holes, training_features
-from pboost.data.table import MOST_LEVELS, Table, Takes
-from pboost.models.new_rows import match_columns, match_names
+from pboost.data.read.check_xy import as_features, find_holes, training_features
+from pboost.data.read.table import MOST_LEVELS, Table, Takes
+from pboost.models.evaluate.new_rows import match_columns, match_names
 
 pd = pytest.importorskip("pandas")
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pboost as pb
-from pboost.data.check_xy import as_features
-from pboost.models.new_rows import match_names
+from pboost.data.read.check_xy import as_features
+from pboost.models.evaluate.new_rows import match_names
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

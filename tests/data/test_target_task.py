@@ -9,7 +9,7 @@ from partitioned import bin_parts, fit_parted
 from target_cases import ASKS, CLASSES, REGRESSION, TARGETS, N, X, task_of
 
 import pboost as pb
-from pboost.data.target_task import LOSSES_OF_NUMBERS, joined, targets_of
+from pboost.data.targets import LOSSES_OF_NUMBERS, joined, targets_of
 from pboost.losses import LOSSES, Squared
 
 #: Whatever fits both, and a builder of it for which options decide.

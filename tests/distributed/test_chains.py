@@ -8,8 +8,8 @@ from partitioned import PARTS, TABLES, contents, divided, fit_parted
 from reference import shards as twin
 
 import pboost as pb
-from pboost.data.columns import to_fixed_point
-from pboost.data.engines import Serial, merge
+from pboost.data.columns.columns import to_fixed_point
+from pboost.distributed.engines import Serial, merge
 from pboost.distributed.graph_shards import SentCut, Shard, begin
 from pboost.threads import Workers
 

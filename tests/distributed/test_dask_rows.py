@@ -13,7 +13,7 @@ from partitioned import contents, fit_dask
 
 import pboost as pb
 import pboost.dask
-from pboost.data import sampled_bins
+from pboost.data.columns import sampled_edges
 from pboost.distributed import partitions, tasks
 from pboost.distributed.dask_engine import dask_module
 
@@ -106,7 +106,7 @@ def test_frames_and_unknown_lengths(client, whole, tmp_path):
 
 
 def test_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
-    for module in (partitions, tasks, sampled_bins):
+    for module in (partitions, tasks, sampled_edges):
         monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     for max_bins in (5, 256):
         bins = pb.bin_columns(X, max_bins=max_bins)

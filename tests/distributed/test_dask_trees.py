@@ -9,7 +9,7 @@ from partitioned import bin_parts, contents, fit_dask
 
 import pboost as pb
 import pboost.dask
-from pboost.data import sampled_bins
+from pboost.data.columns import sampled_edges
 from pboost.distributed import partitions, tasks
 from pboost.distributed.dask_engine import DaskEngine
 
@@ -129,7 +129,7 @@ def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
 
 @pytest.mark.full
 def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
-    for module in (partitions, tasks, sampled_bins):
+    for module in (partitions, tasks, sampled_edges):
         monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     frame = pd.DataFrame(X, columns=list("abcd"))
     bins = bin_parts([frame], max_bins=9, values=True)[0]
@@ -143,7 +143,7 @@ def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch)
 @pytest.mark.parametrize("edges", ["all at once", "sample", "exact"])
 def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, monkeypatch):
     if edges == "sample":
-        for module in (partitions, tasks, sampled_bins):
+        for module in (partitions, tasks, sampled_edges):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     rng, which = np.random.default_rng(0), "exact" if edges == "exact" else "sample"
     word = np.array(["red", "green", "blue", "black"])[np.sort(rng.integers(0, 4, N))]
@@ -185,7 +185,7 @@ def test_edges_of_all_rows(client, tmp_path, monkeypatch):
 @pytest.mark.parametrize("edges", ["all at once", "sample", "exact"])
 def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
     if edges == "sample":
-        for module in (partitions, tasks, sampled_bins):
+        for module in (partitions, tasks, sampled_edges):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     which = "exact" if edges == "exact" else "sample"
     bins = bin_parts([X], max_bins=9, edges=which, sample_weight=[WEIGHT])[0]

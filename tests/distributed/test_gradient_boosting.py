@@ -270,7 +270,7 @@ def test_what_is_refused(options, error, message):
 
 
 def test_more_rows_than_are_counted_are_refused(monkeypatch):
-    monkeypatch.setattr("pboost.data.engines.MOST_ROWS", 299)
+    monkeypatch.setattr("pboost.distributed.engines.MOST_ROWS", 299)
     X, labels, _ = divided(TABLES["numbers"], 2)
     with pytest.raises(ValueError, match="at most 299 rows in all partitions, got 300"):
         fit_parted("fit_stagewise", X, labels)

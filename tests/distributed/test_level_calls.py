@@ -5,7 +5,7 @@ import pytest
 from partitioned import TABLES, bin_parts, contents, divided, fit_parted, send_few_rows
 
 import pboost as pb
-from pboost.data.engines import Serial
+from pboost.distributed.engines import Serial
 from pboost.distributed.tree_shards import Queries
 
 PARTS = (1, 2, 3, 5, 16)

@@ -5,8 +5,7 @@ import pytest
 from partitioned import TABLES, bin_parts, contents, divided, fit_parted
 
 import pboost as pb
-from pboost.data import engines
-from pboost.distributed import round_shards
+from pboost.distributed import engines, round_shards
 
 PARTS = (1, 2, 3, 5, 16)
 

@@ -7,7 +7,7 @@ import pytest
 from partitioned import bin_parts, fit_parted
 
 import pboost as pb
-from pboost.data import sampled_bins
+from pboost.data.columns import sampled_edges
 from pboost.distributed import partitions, tasks
 
 FIELDS = ("n_bins", "lower", "upper", "special")
@@ -29,7 +29,7 @@ def table(kind, n=900):
 @pytest.mark.parametrize("sample_rows", [100, 10_000])
 @pytest.mark.parametrize("kind", ["numbers", "holes", "float32"])
 def test_bins_are_those_of_one_table(kind, sample_rows, monkeypatch):
-    monkeypatch.setattr(sampled_bins, "SAMPLE_ROWS", sample_rows)
+    monkeypatch.setattr(sampled_edges, "SAMPLE_ROWS", sample_rows)
     monkeypatch.setattr(tasks, "SAMPLE_ROWS", sample_rows)
     monkeypatch.setattr(partitions, "SAMPLE_ROWS", sample_rows)
     X = table(kind)

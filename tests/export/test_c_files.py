@@ -21,11 +21,10 @@ from exported import EVERY, LEVELS, THREE, TWO, X, made, rows_for
 from reference import c_numbers as twin
 
 import pboost as pb
-from pboost.data.convert import Features
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets
+from pboost.data.read.convert import Features
 from pboost.export.c_file import export_c
-from pboost.export.c_form import is_exact
-from pboost.export.c_lower import part_of
+from pboost.export.c_form import is_exact, part_of
 from pboost.export.c_numbers import Grid, fixed_part, leave_walk, single_part, sums_of
 
 #: Where rows leave does not matter here, only that the file says so.

@@ -14,8 +14,8 @@ from exported import LEVELS, PLAIN, THREE, TWO, X, decoded, made, rows_for
 from reference import c_numbers as twin
 
 import pboost as pb
-from pboost.data.convert import Features
-from pboost.export.c_lower import part_of
+from pboost.data.read.convert import Features
+from pboost.export.c_form import part_of
 from pboost.export.c_numbers import (
     Grid,
     fixed_part,

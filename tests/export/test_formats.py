@@ -17,7 +17,7 @@ from reference import tree_sum as twin
 from sided_trees import random_forest, random_rows
 
 import pboost as pb
-from pboost.export.level_tests import by_thresholds
+from pboost.export.shap_trees import by_thresholds
 
 TREELITE_KINDS = [
     "chain",

@@ -11,8 +11,8 @@ import numpy as np
 
 import pboost as pb
 from pboost import threads, values
-from pboost.data import columns
 from pboost.data import training as data
+from pboost.data.columns import columns
 from pboost.ensembles import bagging
 from pboost.models import base, graph, nodes
 from pboost.models.trees import Tree

@@ -33,7 +33,7 @@ from fuzz.builders import GROWTHS, Fit
 from fuzz.draw import Generator, Problem
 from fuzz.learners import pick, some, table
 from fuzz.report import is_own
-from pboost.data.criteria import IMPURITIES
+from pboost.data.targets import IMPURITIES
 
 #: Relative difference up to which two numbers are the same.
 CLOSE = 1e-9

@@ -8,7 +8,7 @@ from special_problems import asked_of, draw, problem
 
 import pboost as pb
 from pboost._core.voting import VoteRule
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets
 from pboost.growth.impurity_search import ImpurityTree, by_impurity
 from pboost.growth.step import TreeLimits
 from pboost.growth.tree import BoostedArrays, CartLimits, grow_tree

@@ -11,7 +11,7 @@ import pytest
 from reference import labels as reference
 
 import pboost as pb
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets
 from pboost.growth import label_trees
 from pboost.weak import label_search
 

@@ -15,7 +15,7 @@ from oracle_learners import train_stump
 from scipy.special import ndtri
 
 import pboost as pb
-from pboost.models.attribution import shared_out
+from pboost.models.shares import shared_out
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 import golden_models as golden

@@ -10,7 +10,7 @@ import pytest
 from inspected import COLLECTED, GRAPHS, SCORE, TWO, WORDS, X, made
 
 import pboost as pb
-from pboost.inspection.graph_layout import crossings_of, depths_of, lay_out
+from pboost.inspection.graph_drawing import crossings_of, depths_of, lay_out
 from pboost.models.nodes import OUT
 
 rc_context = pytest.importorskip("matplotlib").rc_context

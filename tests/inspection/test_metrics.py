@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.inspection import metrics
+from pboost.inspection import cross_validation as metrics
 
 EPS = 2.0**-52
 

@@ -8,7 +8,7 @@ import pytest
 from sided_trees import leaf_of, random_forest, random_rows, random_tree
 
 import pboost as pb
-from pboost.data.table import Table
+from pboost.data.read.table import Table
 from pboost.inspection.explanation import parents
 from pboost.models.trees import Tree
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.hard_walk import walk_rows
-from pboost.models.new_rows import input_values
-from pboost.models.node_walk import hard_exits, passages
+from pboost.models.evaluate.graph_walk import hard_exits, passages
+from pboost.models.evaluate.kernel_walk import walk_rows
+from pboost.models.evaluate.new_rows import input_values
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 4)).round(1)

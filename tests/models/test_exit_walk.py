@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.exits import Exits
-from pboost.models.trajectory import leave, trajectory
+from pboost.models.early_exit import leave, trajectory
+from pboost.models.evaluate.exits import Exits
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(700, 6)).round(1)

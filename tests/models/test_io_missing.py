@@ -19,7 +19,7 @@ from model_files import (
 )
 
 import pboost as pb
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets
 
 SETS = Subsets(4, [2, 0], [[5, 0, 0, 0], [0, 0, 0, 1 << 62]])
 

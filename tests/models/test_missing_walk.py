@@ -10,8 +10,8 @@ from reference import graph as reference
 
 import pboost as pb
 from pboost._core import walk
-from pboost.data.subsets import Subsets
-from pboost.models import hard_walk
+from pboost.data.node_inputs.inputs import Subsets
+from pboost.models.evaluate import kernel_walk
 from pboost.models.stored import TrainingRecord
 
 D = 4  # columns 2 and 3 are categories where there are sets
@@ -133,7 +133,7 @@ def test_every_variant_of_the_kernels(level, sets):
     model, X = graph(rng, "chain", 50, sets=sets), rows(rng, 300)
     walk.use_simd_level(level)
     try:
-        found = hard_walk.walk_rows(model, X, False)[0]
+        found = kernel_walk.walk_rows(model, X, False)[0]
     finally:
         walk.use_simd_level(2)
     assert found.tobytes() == expected(model, X).tobytes()

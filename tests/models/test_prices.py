@@ -9,7 +9,7 @@ import pytest
 
 import pboost as pb
 from pboost import observation, weak
-from pboost.models.trajectory import trajectory
+from pboost.models.early_exit import trajectory
 
 PRICES, GROUPS = [1.0, 20.0, 3.0, 0.0, 7.5], [[1, 2]]
 #: What each column's purchase is, and what it costs: a group is bought as one.

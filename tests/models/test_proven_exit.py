@@ -10,10 +10,10 @@ import pytest
 from oracle_learners import train_stump
 
 import pboost as pb
-from pboost.models.exits import joints_left, proven_exits, rest_of
+from pboost.models.early_exit import trajectory
+from pboost.models.evaluate.exits import joints_left, proven_exits, rest_of
 from pboost.models.nodes import OUT, rest_of_nodes
 from pboost.models.stored import TrainingRecord
-from pboost.models.trajectory import trajectory
 
 RNG = np.random.default_rng(21)
 X = RNG.normal(size=(400, 4)).round(1)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.base import KINDS, Model
-from pboost.models.listed import public_names
+from pboost.models.base import KINDS, Model, public_names
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FUNCTIONS = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
+from pboost.models.early_exit import trajectory
 from pboost.models.nodes import OUT, joints_of
-from pboost.models.trajectory import trajectory
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(150, 4))

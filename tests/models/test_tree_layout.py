@@ -11,10 +11,10 @@ from reference.problems import random_matrix, random_topology
 
 import pboost as pb
 from pboost._core import tree_walk
-from pboost.models import hard_walk
+from pboost.models.evaluate import kernel_walk
 from pboost.models.stored import TrainingRecord
 
-MANY = hard_walk.MANY_IN_TREES
+MANY = kernel_walk.MANY_IN_TREES
 
 
 def made(X, next_, rng, bias=None, vote=None):
@@ -50,7 +50,7 @@ def tree_of(model):
 
 def bits(model, X):
     """Return the decision values as bytes, and those of the walk from node to node."""
-    walked, _ = hard_walk.walk_rows(model, X, True)
+    walked, _ = kernel_walk.walk_rows(model, X, True)
     return pb.decision_function(model, X).tobytes(), walked.tobytes()
 
 
@@ -133,7 +133,7 @@ def test_what_is_not_laid_out():
     few = made(X, random_topology(rng, 9, 0.0), rng)
     for rows in (X[:0], X[:1], X[: MANY - 1]):
         pb.decision_function(few, rows)
-    large = made(X, random_topology(rng, hard_walk.NODES_PER_ROW * MANY + 1, 0.0), rng)
+    large = made(X, random_topology(rng, kernel_walk.NODES_PER_ROW * MANY + 1, 0.0), rng)
     chain = pb.fit_adaboost(X, y, rounds=5)
     affine = pb.fit_boosted_tree(X, y, nodes=5, weak=pb.weak.affine())
     joined = made(X, random_topology(rng, 60, 0.5), rng)
@@ -185,7 +185,7 @@ def test_the_layout_is_not_saved(tmp_path):
 
 def test_threads_may_ask_at_once(monkeypatch):
     X, model = laid_out_model()
-    expected = hard_walk.walk_rows(model, X, True)[0].tobytes()
+    expected = kernel_walk.walk_rows(model, X, True)[0].tobytes()
     lay_out, both, found = tree_walk.lay_out, threading.Barrier(2), []
 
     def at_once(*arguments):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models import hard_walk, trees
+from pboost.models import trees
+from pboost.models.evaluate import kernel_walk
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(400, 300))
@@ -23,7 +24,7 @@ def test_same_values(monkeypatch, fit, values, rows):
     model = fit(values)
     found = pb.decision_function(model, values[:rows])
     assert model._narrow[1] is not None
-    monkeypatch.setattr(hard_walk, "WIDE", 10**6)
+    monkeypatch.setattr(kernel_walk, "WIDE", 10**6)
     assert np.array_equal(found, pb.decision_function(model, values[:rows]))
     assert np.array_equal(
         found, pb.decision_function(model, np.asfortranarray(values[:rows], dtype=np.float64))
@@ -77,7 +78,7 @@ def test_trees_say_the_same(monkeypatch, fit, values, rows):
     found, nodes = said(model, Z), trees_of(model).nodes_of(Z)
     read, narrow = trees_of(model).found["narrow"]
     assert narrow.n_features == len(read) < 40
-    monkeypatch.setattr(hard_walk, "WIDE", 10**6)
+    monkeypatch.setattr(kernel_walk, "WIDE", 10**6)
     assert np.array_equal(found, said(model, Z))
     assert np.array_equal(nodes, trees_of(model).nodes_of(Z))
 

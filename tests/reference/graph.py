@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.stats import norm
 
-from pboost.data.subsets import Subsets
+from pboost.data.node_inputs.inputs import Subsets
 
 
 def number(model: Any, row: list[float], which: int) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.projections import Projections
+from pboost.data.node_inputs.sums import Projections
 from pboost.models.ensembles import OneVsRest, WeightedVote
 from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord

@@ -16,7 +16,7 @@ from measured import peak
 from model_files import forge, members_of, tree, zip_up
 
 import pboost as pb
-from pboost.data.node_inputs import ColumnNames
+from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.models.text import input_names
 
 COLUMNS = 2**25 - 1

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.columns import ARRAYS, SortedColumns
+from pboost.data.columns.columns import ARRAYS, SortedColumns
 
 RNG = np.random.default_rng(7)
 X = np.column_stack([RNG.normal(size=300), RNG.integers(0, 5, 300), RNG.normal(size=300)])

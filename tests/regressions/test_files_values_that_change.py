@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data import exact_edges, made_columns
+from pboost.data.columns import exact_edges, making
 from pboost.threads import Workers
 from pboost.trees.forest import nodes_of_rows
 
@@ -86,6 +86,6 @@ def test_orders_of_rows(column):
     orders, missing = np.empty((3, N), dtype=np.int32), np.zeros(3, dtype=np.int32)
     for counts in (None, missing):
         with pytest.raises(ValueError, match=f"X: expected finite numbers.* in column {column}"):
-            made_columns._sort_blocks(
+            making._sort_blocks(
                 gather, 3, np.arange(N, dtype=np.int32), orders, None, Workers(1), counts
             )

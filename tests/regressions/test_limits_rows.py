@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data import convert as features
+from pboost.data.read import convert as features
 from pboost.values import INT32_MAX, MOST_NODES
 
 TOO_MANY = INT32_MAX + 1

@@ -10,7 +10,7 @@ from reference.tables import fit_tree as fit_twin
 from special_problems import asked_of, draw, edges_of, problem
 
 import pboost as pb
-from pboost.data.criteria import IMPURITIES
+from pboost.data.targets import IMPURITIES
 from pboost.growth.tree import CartLimits
 from pboost.trees.cart import fit_tree
 from pboost.trees.forest import nodes_of_rows

@@ -25,7 +25,7 @@ from special_problems import draw
 
 import pboost as pb
 from pboost._core import boost
-from pboost.data.labels import weight_of_copy
+from pboost.data.targets import weight_of_copy
 from pboost.losses import LOSSES
 from pboost.trees.restraints import RESTRAINTS
 from pboost.trees.targets import weights_of

@@ -19,8 +19,8 @@ from soft_models import assert_certified, noisy, observation
 import pboost as pb
 from pboost import threads
 from pboost._core import walk
-from pboost.data.projections import grid_of_directions, standard_deviations
-from pboost.models import hard_walk as hard_evaluate
+from pboost.data.node_inputs.sums import grid_of_directions, standard_deviations
+from pboost.models.evaluate import kernel_walk as hard_evaluate
 
 DIRECTIONS = 12
 

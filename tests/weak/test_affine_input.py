@@ -13,7 +13,7 @@ from model_files import assert_same, forge, forge_column, header_of, members_of,
 
 import pboost as pb
 from pboost import ModelFileError
-from pboost.data.projections import MEMBERS, Projections
+from pboost.data.node_inputs.sums import PROJECTION_MEMBERS, Projections
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -176,7 +176,7 @@ def test_file_gives_the_model_back(path):
 
 def test_model_of_columns_has_no_projections(path):
     pb.save(tree(), path)
-    assert not {f"{name}.npy" for name in MEMBERS} & set(members_of(path))
+    assert not {f"{name}.npy" for name in PROJECTION_MEMBERS} & set(members_of(path))
 
 
 BAD = [
@@ -208,7 +208,7 @@ def test_wrong_projections_are_refused(path, name, array, message):
         pb.load(path)
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize("name", PROJECTION_MEMBERS)
 def test_damaged_projections_are_noticed(path, name):
     pb.save(affine_tree(), path)
     members = members_of(path)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.indicators import indicators_of
-from pboost.data.table import Table
+from pboost.data.node_inputs.inputs import indicators_of
+from pboost.data.read.table import Table
 
 pd = pytest.importorskip("pandas")
 

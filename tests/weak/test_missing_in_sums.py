@@ -11,9 +11,8 @@ from reference.holes import best_stump
 
 import pboost as pb
 from pboost._core import derived, walk
-from pboost.data.fill import column_means, filled
-from pboost.data.projections import Projections, standard_deviations
-from pboost.data.separators import Separators
+from pboost.data.node_inputs.fill import column_means, filled
+from pboost.data.node_inputs.sums import Projections, Separators, standard_deviations
 from pboost.models.linear import sums_of
 
 

@@ -13,8 +13,7 @@ from model_files import assert_same, forge, forge_column, header_of, members_of,
 
 import pboost as pb
 from pboost import ModelFileError
-from pboost.data.projections import Projections
-from pboost.data.separators import MEMBERS, Separators
+from pboost.data.node_inputs.sums import SEPARATOR_MEMBERS, Projections, Separators
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -257,7 +256,7 @@ def test_file_gives_the_model_back(path):
 
 def test_model_of_columns_has_no_separators(path):
     pb.save(tree(), path)
-    assert not {f"{name}.npy" for name in MEMBERS} & set(members_of(path))
+    assert not {f"{name}.npy" for name in SEPARATOR_MEMBERS} & set(members_of(path))
 
 
 BAD = [
@@ -291,7 +290,7 @@ def test_wrong_separators_are_refused(path, name, array, message):
         pb.load(path)
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize("name", SEPARATOR_MEMBERS)
 def test_damaged_separators_are_noticed(path, name):
     pb.save(oblique_tree(), path)
     members = members_of(path)

@@ -18,8 +18,8 @@ from soft_models import assert_certified, noisy, observation
 
 import pboost as pb
 from pboost import threads
-from pboost.data.separators import Separators
-from pboost.models import hard_walk as hard_evaluate
+from pboost.data.node_inputs.sums import Separators
+from pboost.models.evaluate import kernel_walk as hard_evaluate
 
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 STUMPS = 7

@@ -1,0 +1,416 @@
+"""Edges of bins from all rows, found by counting rows that lie in several places.
+
+A value has a key, an integer of the same order. Of a column there are cells, ranges of keys that
+share their leading bits, with the rows and the mass in each. Counts of partitions are added up.
+Cells in which a bin may end are counted in smaller cells, until each of them is a single value, or
+a single row; then bins are cut as `sort.bin_columns` cuts a sorted column. Bins are cut one after
+the other and equal values stay together, so that where a bin ends depends on all before it: as
+long as cells are wide there is a first and a last place where it may be, and cells between them
+can hold it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import binning
+from pboost.data.columns.columns import MAX_BINS, BinnedColumns, made
+from pboost.data.columns.prebuilt import MOST_KNOWN, ROW_MASK
+from pboost.data.read.table import Table
+from pboost.threads import Workers, check_stop
+from pboost.values import Array, FloatArray, IntArray
+
+#: Cells that are counted of a column at a time, about.
+CELLS = 1 << 18
+#: Bits by which a cell is divided at least.
+LEAST_BITS = 2
+_SIGN = np.uint64(1 << 63)
+#: The share of the mass that a bin is to hold, as in `sort.bin_columns`.
+_SLACK = 1.0 - 1e-9
+
+
+class Keys(NamedTuple):
+    """Values of some rows of a column as keys, sorted; of missing values there are none.
+
+    Attributes
+    ----------
+    key : ndarray of uint64
+        Integers of the same order as the values.
+    mass : ndarray of int64, or None
+        Weights of the rows in fixed point; None: 1 each.
+    """
+
+    key: NDArray[np.uint64]
+    mass: NDArray[np.int64] | None
+
+
+class Cells(NamedTuple):
+    """Cells that are not empty, in order: least and greatest keys, numbers of rows, and masses."""
+
+    least: NDArray[np.uint64]
+    most: NDArray[np.uint64]
+    rows: NDArray[np.int64]
+    mass: NDArray[np.int64]
+
+
+class Question(NamedTuple):
+    """Cells to be counted in smaller ones.
+
+    Attributes
+    ----------
+    least, most : ndarray of uint64, shape (m,)
+        Where cells begin and end.
+    to : ndarray of uint8, shape (m,)
+        Bits below those that keys of one of the smaller cells share.
+    """
+
+    least: NDArray[np.uint64]
+    most: NDArray[np.uint64]
+    to: NDArray[np.uint8]
+
+
+def sorted_keys(values: Array, mass: NDArray[np.int64] | None) -> Keys:
+    """Return the keys of values, some of which may be NaN, with their masses."""
+    every = np.asarray(values, dtype=np.float64) + 0.0  # one zero
+    rows = _order(every)
+    key = every[rows].view(np.uint64)
+    key ^= (key.view(np.int64) >> 63).view(np.uint64) | _SIGN
+    return Keys(key, None if mass is None else mass[rows])
+
+
+def _order(values: FloatArray) -> IntArray:
+    """Return the rows of a column in increasing order of value, without those that are missing."""
+    n = len(values)
+    order, missing = np.empty((1, n), dtype=np.int32), np.zeros(1, dtype=np.int32)
+    items, spare = np.empty((2, n), dtype=np.uint64)
+    if binning.sort_columns(values[None], order, items, spare, missing) >= 0:
+        raise ValueError("X: expected finite numbers, or missing ones, got an infinite one")
+    found: IntArray = order[0, : n - int(missing[0])] & ROW_MASK
+    return found
+
+
+def _values(key: NDArray[np.uint64]) -> FloatArray:
+    """Return the values that have these keys."""
+    return np.where(key & _SIGN, key ^ _SIGN, ~key).view(np.float64)
+
+
+def count_cells(keys: Keys, question: Question) -> Cells:
+    """Count the rows of a partition as a question asks."""
+    key, mass = keys
+    start = np.searchsorted(key, question.least, "left")
+    size = np.searchsorted(key, question.most, "right") - start
+    n = int(size.sum())
+    if n < len(key):
+        before = np.cumsum(size) - size
+        at = np.repeat(start - before, size) + np.arange(n)
+        key, mass = key[at], None if mass is None else mass[at]
+    first, last = _runs(key, np.repeat(np.arange(len(size), dtype=np.int32), size), question)
+    rows = last + 1 - first
+    return Cells(key[first], key[last], rows, rows if mass is None else _sums(mass, first))
+
+
+def joined_cells(parts: Sequence[Cells], question: Question) -> Cells:
+    """Return the counts of all partitions."""
+    least, most, rows, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = _order(_values(least))
+    least = least[order]
+    cell = np.searchsorted(question.least, least, "right") - 1
+    first, _ = _runs(least, cell, question)
+    most = np.maximum.reduceat(most[order], first) if len(first) else most
+    return Cells(least[first], most, _sums(rows[order], first), _sums(mass[order], first))
+
+
+def _runs(
+    key: NDArray[np.uint64], cell: IntArray | NDArray[np.intp], question: Question
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first and the last place of each of the smaller cells in which sorted keys lie."""
+    prefix = key >> (question.to[0] if len(question.to) == 1 else question.to[cell])
+    is_new = prefix[1:] != prefix[:-1]
+    if len(question.to) > 1:
+        is_new |= cell[1:] != cell[:-1]
+    border = np.flatnonzero(is_new).astype(np.int64)
+    some = min(len(key), 1)  # no key has no cell
+    return (
+        np.concatenate([np.zeros(some, np.int64), border + 1]),
+        np.concatenate([border, np.full(some, len(key) - 1, np.int64)]),
+    )
+
+
+def _sums(values: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.add.reduceat(values, first) if len(first) else values[:0]
+
+
+class EdgeSearch:
+    """Finds where the bins of a column end, by questions about its cells.
+
+    Parameters
+    ----------
+    max_bins : int
+        The most bins, without that of missing values. Can be set until counts are taken.
+    is_weighed : bool
+        Whether masses are other than the numbers of rows.
+    cells : int, optional
+        How many cells are counted at a time, about; fewer need more questions.
+    """
+
+    def __init__(self, max_bins: int, is_weighed: bool, cells: int | None = None) -> None:
+        self.max_bins, self._is_weighed = max_bins, is_weighed
+        self._at_once = CELLS if cells is None else cells
+        first, last = np.zeros(1, dtype=np.uint64), np.array([2**64 - 1], dtype=np.uint64)
+        none = np.zeros(1, dtype=np.int64)
+        self._cells = Cells(first, last, none, none)
+        to = 64 - (self._at_once.bit_length() - 1)
+        self._asked: Question | None = Question(first, last, np.array([to], dtype=np.uint8))
+        self._cuts = False
+        #: Masses at which each of the bins ends at first and at last.
+        self._least, self._last = [0] * MAX_BINS, [2**63] * MAX_BINS
+
+    def question(self) -> Question | None:
+        """Return what must be counted, None where edges are known."""
+        return self._asked
+
+    def take(self, found: Cells) -> None:
+        """Take the counts that were asked for, of all partitions."""
+        asked, cells = self._asked, self._cells
+        assert asked is not None
+        kept = ~np.isin(cells.least, asked.least)
+        every = [
+            np.concatenate([before[kept], new]) for before, new in zip(cells, found, strict=True)
+        ]
+        order = np.argsort(every[0])
+        self._cells = Cells(*(array[order] for array in every))
+        self._ask()
+
+    def _ask(self) -> None:
+        """Find which cells must be counted in smaller ones."""
+        least, most, rows, _ = self._cells
+        is_one = (rows == 1) | (least == most)
+        self._cuts = self._cuts or len(is_one) > self.max_bins
+        active = ~is_one
+        if self._cuts:
+            may_end = self._may_end(is_one)
+            kept = self._join(~may_end)
+            active = (active & may_end)[kept]
+        if not active.any():
+            self._asked = None
+            return
+        least, most, rows, _ = (array[active] for array in self._cells)
+        low = np.frexp((least ^ most).astype(np.float64))[1].astype(np.int64)
+        bits = next(
+            (
+                k
+                for k in range(64, LEAST_BITS, -1)
+                if np.minimum(rows, 2.0 ** np.minimum(low, k)).sum() <= self._at_once
+            ),
+            LEAST_BITS,
+        )
+        to = np.where(rows <= 2.0**bits, 0, np.maximum(low - bits, 0))
+        self._asked = Question(least, most, to.astype(np.uint8))
+
+    def _target(self, total: int, held: int, left: int) -> tuple[int, int]:
+        """Return the least and the greatest mass up to which a bin may reach out for more."""
+        rest = total - held
+        if not self._is_weighed:
+            target = held + _wanted_rows(rest, left)
+            return target, target
+        want, rounding = rest * (10**9 - 1) // (left * 10**9), (rest >> 48) + 2
+        return held + max(0, want - rounding), held + want + rounding
+
+    def _may_end(self, is_one: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return in which cells bins may end."""
+        below = np.cumsum(self._cells.mass)
+        n, total = len(below), int(below[-1])
+        change = np.zeros(n + 1, dtype=np.int64)
+        first = last = held = most = 0
+        for b in range(self.max_bins - 1):
+            left = self.max_bins - b
+            self._least[b] = max(self._least[b], self._target(total, held, left)[0])
+            self._last[b] = min(self._last[b], self._target(total, most, left)[1])
+            first = max(first, int(below.searchsorted(self._least[b])))
+            last = min(max(last, int(below.searchsorted(self._last[b]))), n - 1)
+            if first >= n:
+                break
+            change[first] += 1
+            change[last + 1] -= 1
+            held = max(held, self._least[b])
+            if is_one[first]:
+                held = int(below[first])
+                first += 1
+            most = int(below[last])
+            last += 1
+        found: NDArray[np.bool_] = np.cumsum(change[:-1]) > 0
+        return found
+
+    def _join(self, is_dull: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Make one cell of neighbours in which no bin ends; returns the first of each."""
+        starts = ~is_dull
+        starts[0] = True
+        starts[1:] |= is_dull[1:] != is_dull[:-1]
+        at = np.flatnonzero(starts)
+        least, most, rows, mass = self._cells
+        last = np.append(at[1:], len(starts)) - 1
+        self._cells = Cells(
+            least[at], most[last], np.add.reduceat(rows, at), np.add.reduceat(mass, at)
+        )
+        return at
+
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Return the values below and above each edge: the last of a bin, the first of the next.
+
+        There is no value between the two.
+        """
+        assert self._asked is None
+        least, most, _, _ = self._cells
+        last = np.array(self._ends() if self._cuts else range(len(least)), dtype=np.intp)[:-1]
+        return _values(most[last]), _values(least[last + 1])
+
+    def _ends(self) -> list[int]:
+        """Return the last cell of each bin, as `sort.bin_columns` cuts a sorted column."""
+        below: list[int] = np.cumsum(self._cells.mass).tolist()
+        n, total = len(below), below[-1]
+        ends: list[int] = []
+        start = held = 0
+        while start < n:
+            left = self.max_bins - len(ends)
+            if left == 1:
+                end = n - 1
+            elif not self._is_weighed:
+                end = bisect_left(below, held + _wanted_rows(total - held, left), start)
+            else:
+                end = self._weighed_end(below, start, held, left)
+            ends.append(end)
+            start, held = end + 1, below[end]
+        return ends
+
+    @staticmethod
+    def _weighed_end(below: Sequence[int], start: int, held: int, left: int) -> int:
+        want = float(below[-1] - held) / left * _SLACK
+        cells = range(start, len(below) - 1)
+        return start + bisect_left(cells, True, key=lambda k: float(below[k] - held) >= want)
+
+
+def _wanted_rows(rest: int, left: int) -> int:
+    return max(1, math.ceil(rest / left * _SLACK))
+
+
+def most_known(max_bins: int, has_missing: Any) -> int:
+    """Return the most bins of a column besides that of missing values."""
+    return min(max_bins, MOST_KNOWN) if has_missing else max_bins
+
+
+def level_ends(n_levels: int) -> tuple[FloatArray, FloatArray]:
+    """Return what `EdgeSearch.ends` does of a column of levels, each of which has a bin."""
+    level = np.arange(n_levels, dtype=np.float64)
+    return level[:-1], level[1:]
+
+
+def bins_between(
+    ends: Sequence[tuple[FloatArray, FloatArray]],
+    names: tuple[str, ...] | None,
+    table: Table | None,
+) -> BinnedColumns:
+    """Return bins between edges, given the values on both sides; there are no rows."""
+    d = len(ends)
+    n_bins = np.array([len(below) + 1 for below, _ in ends], dtype=np.int32)
+    lower, upper = np.zeros((2, d, int(n_bins.max())))
+    for j, (below, above) in enumerate(ends):
+        upper[j, : len(below)] = below
+        lower[j, 1 : len(above) + 1] = above
+        if len(below):  # the ends of all rows are not known yet
+            lower[j, 0], upper[j, len(below)] = below[0], above[-1]
+    none = np.empty((d, 0), dtype=np.uint8)
+    return made(BinnedColumns, none, n_bins, lower, upper, names, None, table, None)
+
+
+#: Cells of all columns that are counted in a pass, and of one at least: of more columns each has
+#: fewer, and there are more passes.
+MOST_CELLS, LEAST_CELLS = 1 << 23, 1 << 14
+
+
+class BatchCounts:
+    """Counts the rows of batches, or of partitions, for the searches of all columns, pass by pass.
+
+    Parameters
+    ----------
+    n_levels : ndarray of int32, shape (d,)
+        Number of levels of columns, which have a bin each; 0 of numbers, which are counted.
+    is_weighed : bool
+        Whether rows have masses.
+    """
+
+    def __init__(self, n_levels: IntArray, is_weighed: bool) -> None:
+        self._n_levels = n_levels
+        numbers = np.flatnonzero(n_levels == 0).tolist()
+        cells = min(CELLS, max(LEAST_CELLS, MOST_CELLS // max(len(numbers), 1)))
+        self._searches = {j: EdgeSearch(MAX_BINS, is_weighed, cells) for j in numbers}
+        self._start()
+
+    def _start(self) -> None:
+        found = {j: search.question() for j, search in self._searches.items()}
+        self._sums = {j: _Sum(asked) for j, asked in found.items() if asked is not None}
+
+    def limit(self, max_bins: int, has_missing: NDArray[np.bool_]) -> None:
+        """Set the most bins of columns, once it is known which miss values."""
+        for j, search in self._searches.items():
+            search.max_bins = most_known(max_bins, has_missing[j])
+
+    @property
+    def asked(self) -> dict[int, Question]:
+        """What must be counted of columns, in this pass."""
+        return {j: counted.asked for j, counted in self._sums.items()}
+
+    def join(self, found: Mapping[int, Cells]) -> None:
+        """Take in what has been counted of some rows elsewhere, as it is `asked`."""
+        for j, cells in found.items():
+            self._sums[j].add(cells)
+
+    def add(self, values: Array, mass: NDArray[np.int64] | None, workers: Workers) -> None:
+        """Count the rows of a batch."""
+        asked = list(self._sums)
+
+        def work(first: int, last: int) -> None:
+            for j in asked[first:last]:
+                check_stop()
+                self._sums[j].add(count_cells(sorted_keys(values[:, j], mass), self._sums[j].asked))
+
+        workers.run_each(work, len(asked))
+
+    def take(self) -> bool:
+        """Take what all batches have counted; returns whether they must be counted again."""
+        for j, counted in self._sums.items():
+            self._searches[j].take(counted.whole())
+        self._start()
+        return len(self._sums) > 0
+
+    def bins(self, names: tuple[str, ...] | None, table: Table | None) -> BinnedColumns:
+        """Return the bins between the edges found; they hold no row."""
+        ends = [
+            self._searches[j].ends() if j in self._searches else level_ends(n)
+            for j, n in enumerate(self._n_levels.tolist())
+        ]
+        return bins_between(ends, names, table)
+
+
+class _Sum:
+    """Adds up what batches have counted of a column."""
+
+    def __init__(self, asked: Question) -> None:
+        self.asked = asked
+        self._parts: list[Cells] = []
+        self._n_new = 0
+
+    def add(self, cells: Cells) -> None:
+        self._parts.append(cells)
+        self._n_new += len(cells.rows)
+        # As many are joined as there are, so that each is joined a few times.
+        if self._n_new > max(LEAST_CELLS, 2 * len(self._parts[0].rows)):
+            self._parts, self._n_new = [self.whole()], 0
+
+    def whole(self) -> Cells:
+        return joined_cells(self._parts, self.asked)

@@ -1,0 +1,287 @@
+"""Columns that were made before, checked; what columns have that are more than numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from pboost._core import binning
+from pboost.data.read.check_xy import check_finite
+from pboost.data.read.convert import Features, check_size
+from pboost.threads import check_stop
+from pboost.values import Array, IntArray, sealed
+
+#: What a column has; see ``pboost/_core/types.pxd``.
+HOLES, LEVELS = 1, 2
+ROW_MASK = np.int32(0x7FFFFFFF)
+MAX_BINS = 256
+#: The most bins of a column with missing values: their code is that after the last.
+MOST_KNOWN = MAX_BINS - 1
+#: Default of `level_smoothing`.
+LEVEL_SMOOTHING = 2.0
+#: Weights that differ by less, as a share of them, are equal.
+SAME_WEIGHT = 1e-9
+
+
+def is_heavier(second: Any, first: Any) -> Any:
+    """Return whether the second of two weights is larger by more than rounding.
+
+    Then rows without a value go there, where a node has seen none.
+    """
+    return second * (1 - SAME_WEIGHT) > first
+
+
+def flags(n_missing: IntArray | None, n_levels: IntArray | None) -> NDArray[np.uint8] | None:
+    """Return what each column has, None where all are numbers without holes."""
+    parts = zip((HOLES, LEVELS), (n_missing, n_levels), strict=True)
+    found = [flag * (count > 0) for flag, count in parts if count is not None]
+    special = sum(found[1:], found[0]).astype(np.uint8) if found else None
+    return special if special is not None and special.any() else None
+
+
+def has(special: NDArray[np.uint8] | None, what: int, feature: int) -> bool:
+    """Return whether a column has missing values, or levels."""
+    return special is not None and bool(special[feature] & what)
+
+
+def levels_among(special: NDArray[np.uint8] | None, first: int, last: int) -> list[int]:
+    """Return which of the columns first..last-1 hold levels."""
+    if special is None:
+        return []
+    return [j for j in range(first, last) if special[j] & LEVELS]
+
+
+def most_bins(n_bins: IntArray, special: NDArray[np.uint8] | None = None) -> int:
+    """Return the largest number of bins of a column: arrays by bin need no more places.
+
+    That of the missing rows counts, too.
+    """
+    return int((n_bins if special is None else n_bins + (special & HOLES)).max(initial=1))
+
+
+def trimmed(by_bin: Array, size: int) -> Array:
+    """Return the first places of an array by column and bin, without the memory of the others."""
+    return by_bin if by_bin.shape[1] == size else by_bin[:, :size].copy()
+
+
+def bin_starts(
+    d: int, most: int, n_levels: IntArray | None, special: NDArray[np.uint8] | None
+) -> IntArray:
+    """Return places for the first positions of `most` bins, or of as many as there are levels."""
+    if special is None:
+        return np.zeros((d, most + 1), dtype=np.int32)
+    most = max(most, most_bins(n_levels) if n_levels is not None else 0)
+    return np.zeros((d, min(most + 1, MAX_BINS) + 1), dtype=np.int32)
+
+
+def level_of(source: Array, rows: IntArray, feature: int, row: IntArray) -> Array:
+    """Return the levels of rows, as numbers."""
+    return np.asarray(source[rows[row], feature])
+
+
+def counted(
+    features: Features, d: int, are_columns: bool
+) -> tuple[IntArray | None, IntArray | None]:
+    """Return how many levels the columns have, and places for how many rows are missing.
+
+    None where no column is special, or they are no columns but sums of these.
+    """
+    table = features.table
+    if table is None or not are_columns:
+        return None, None
+    return table.n_levels, np.zeros(d, dtype=np.int32)
+
+
+def bin_levels(
+    order: IntArray,
+    n_missing: IntArray,
+    n_levels: IntArray,
+    level_of: Callable[[IntArray], Array],
+    feature: int,
+    bin_start: IntArray,
+    n_bins: IntArray,
+    codes: NDArray[np.uint8],
+) -> None:
+    """Make a bin of each level of a column; those of levels that do not occur are empty.
+
+    `order` (1, n) are its sorted rows, of which ``level_of(rows)`` are the numbers of the levels.
+    The other arrays are those of all columns.
+    """
+    here, n = slice(feature, feature + 1), order.shape[1]
+    known, n_here = n - int(n_missing[feature]), int(n_levels[feature])
+    starts = np.zeros((1, min(MOST_KNOWN, max(n, 1)) + 2), dtype=np.int32)
+    nothing = np.empty(0, dtype=np.int64)
+    binning.bin_columns(
+        order, MOST_KNOWN, nothing, starts, n_bins[here], codes[here], n_missing[here]
+    )
+    n_found = int(n_bins[feature]) if known else 0
+    first = starts[0, :n_found]
+    level = level_of(order[0, first] & ROW_MASK).astype(np.intp)
+    number = np.full(MOST_KNOWN + 1, n_here, dtype=np.uint8)
+    number[:n_found] = level
+    codes[feature] = number[codes[feature]]
+    below = np.searchsorted(level, np.arange(n_here + 1))
+    bin_start[feature, : n_here + 1] = np.append(first, known)[below]
+    bin_start[feature, n_here + 1 :] = n
+    n_bins[feature] = n_here
+
+
+#: What `sort.check_sorted` finds wrong.
+_WRONG = {
+    1: "packed_order: expected each row once in every column",
+    2: "packed_order: expected the order of the values of the source, and the sign bit where one "
+    "equals the one before",
+    3: "bin_start, n_bins: expected bins that share out the sorted rows, no equal values to two",
+    4: "codes: expected the bins in which the sorted rows lie",
+}
+#: Columns that are checked at once, which are read from rows of X with fewer misses.
+_TOGETHER = 16
+
+
+def kept(name: str, array: Any, dtype: DTypeLike) -> Array:
+    """Return an array, C-contiguous, that nothing can change, copied where something could.
+
+    Not copied are those that this function or a pickle has made, and files mapped to be read.
+    """
+    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
+        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueError(f"{name}: expected an array of {np.dtype(dtype)}, got {found}")
+    if array.flags.c_contiguous and _is_immutable(array):
+        return array
+    return sealed(np.array(array, order="C", subok=False))
+
+
+def _is_immutable(array: Array) -> bool:
+    """Return whether an array is a view of a read-only buffer."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return False
+        base = base.base
+    try:
+        return base is not None and memoryview(base).readonly
+    except TypeError:
+        return False
+
+
+def row_numbers(rows: Any, n: int) -> IntArray:
+    """Return listed rows, of 0, …, n - 1, as kernels read them."""
+    found = np.asarray(rows)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise TypeError(
+            f"rows: expected whole numbers in one dimension, got {found.dtype} of shape "
+            f"{found.shape}; numpy.flatnonzero lists the rows of a mask"
+        )
+    least, most = found.min(initial=0), found.max(initial=0)
+    if found.size and not 0 <= least <= most < n:
+        wrong = least if least < 0 else most
+        raise IndexError(f"rows: expected numbers in 0..{n - 1}, got {wrong}")
+    return np.ascontiguousarray(found, dtype=np.int32)
+
+
+def checked_names(names: Any, n_features: int) -> tuple[str, ...] | None:
+    """Return the names of columns."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"names: expected strings or None, got {names!r}")
+    if len(names) != n_features:
+        raise ValueError(f"names: expected {n_features} names, got {len(names)}")
+    return tuple(names)
+
+
+def check_dimensions(columns: Any, dimensions: dict[str, int]) -> None:
+    """Check the numbers of dimensions of these arrays."""
+    for name, ndim in dimensions.items():
+        found = getattr(columns, name).shape
+        if len(found) != ndim:
+            raise ValueError(f"{name}: expected {ndim} dimensions, got shape {found}")
+
+
+def check_shapes(columns: Any, shapes: dict[str, tuple[int, ...]]) -> None:
+    """Check the shapes of arrays; those of `codes` are the number of columns and of rows."""
+    for name, shape in shapes.items():
+        if getattr(columns, name).shape != shape:
+            found = getattr(columns, name).shape
+            raise ValueError(f"{name}: expected shape {shape}, got {found}")
+    if min(columns.codes.shape) == 0:
+        raise ValueError(f"codes: expected one row and column or more, got {columns.codes.shape}")
+    check_size(columns.codes.shape[::-1])
+
+
+def check_source(
+    source: Any, rows: Array, names: Any, special: Array | None
+) -> tuple[str, ...] | None:
+    """Check values, finite numbers, and which of their rows are meant; return their names.
+
+    Of `special` columns some may be missing.
+    """
+    if not (
+        isinstance(source, np.ndarray)
+        and source.ndim == 2
+        and source.dtype in (np.float32, np.float64)
+    ):
+        raise ValueError("source: expected a matrix of float64 or float32")
+    if rows.min() < 0 or rows.max() >= len(source):
+        raise ValueError(f"rows: expected rows of the source, in [0, {len(source)})")
+    names = checked_names(names, source.shape[1])
+    if special is None:
+        check_finite(Features(source, names))
+    else:
+        check_special(special, source.shape[1])
+        if np.isinf(source).any():
+            raise ValueError("source: expected no infinities")
+    return names
+
+
+def check_special(special: Array, n_features: int) -> None:
+    """Check what columns have that others do not."""
+    if special.shape != (n_features,) or (special > (HOLES | LEVELS)).any():
+        raise ValueError(f"special: expected {n_features} numbers from 0 to {HOLES | LEVELS}")
+
+
+def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int, last: int) -> None:
+    """Check the orders, bins and codes of the columns first..last-1 and their values.
+
+    `gather` writes the values of columns, the first of which is given, to the rows of a matrix.
+    """
+    n, special = columns.codes.shape[1], columns.special
+    seen, values = np.empty(n, dtype=np.uint8), np.empty((min(_TOGETHER, last - first), n))
+    for start in range(first, last, _TOGETHER):
+        check_stop()
+        here = slice(start, min(start + _TOGETHER, last))
+        block = values[: here.stop - start]
+        gather(start, block)
+        wrong = binning.check_sorted(
+            columns.packed_order[here],
+            block,
+            columns.bin_start[here],
+            columns.n_bins[here],
+            columns.codes[here],
+            seen,
+            None if special is None else special[here],
+        )
+        if wrong:
+            raise ValueError(_WRONG[wrong])
+
+
+def check_bins(columns: Any, most: int) -> None:
+    """Check the codes of binned columns, and the least and largest values of their bins."""
+    codes, n_bins, lower, upper = columns.codes, columns.n_bins, columns.lower, columns.upper
+    n_codes = n_bins
+    if columns.special is not None:
+        check_special(columns.special, len(codes))
+        n_codes = n_bins + (columns.special & HOLES)
+    if not ((n_bins >= 1) & (n_codes <= most)).all():
+        raise ValueError(f"n_bins: expected 1 to {most} bins")
+    if (codes.max(axis=1) >= n_codes).any():
+        raise ValueError("codes: expected numbers below n_bins")
+    used = np.arange(lower.shape[1]) < n_bins[:, None]
+    if n_codes is not n_bins:  # a column may be missing everywhere
+        used[(n_bins == 1) & np.isnan(lower[:, 0])] = False
+    is_number = np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)
+    if not is_number[used].all() or not (upper[:, :-1] < lower[:, 1:])[used[:, 1:]].all():
+        raise ValueError("lower, upper: expected the ends of the bins, finite and increasing")

@@ -1,0 +1,233 @@
+"""Bins of large tables: edges from some of the rows, then the bin of every row between them.
+
+Which rows these are depends on what is in them, and on nothing else: neither on their order, nor
+on how often one stands there, nor on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import binning
+from pboost.data.columns.columns import MAX_BINS, BinnedColumns, made, midpoint
+from pboost.data.columns.prebuilt import flags, levels_among, most_bins
+from pboost.threads import Workers, check_stop
+from pboost.values import Array, FloatArray, IntArray
+
+#: Rows of different contents from which the edges are made where there are more.
+SAMPLE_ROWS = 200_000
+#: Columns and rows that are read at a time: they stay in the second cache.
+WIDTH, HEIGHT = 32, 1000
+#: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
+Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
+
+
+def rows_of_edges(
+    values: Array, rows: IntArray, fixed: NDArray[np.int64], workers: Workers
+) -> tuple[NDArray[np.intp] | None, bool]:
+    """Return which of the listed rows make the edges, None if all; whether a value is missing.
+
+    They are those of positive weight with the `SAMPLE_ROWS` least hashes of contents. `fixed` are
+    the weights, or empty.
+    """
+    if (np.count_nonzero(fixed) if len(fixed) else len(rows)) <= SAMPLE_ROWS:
+        return None, False
+    hashed, has_missing = hashed_rows(values, rows, workers)
+    greatest = greatest_hash(hashed if not len(fixed) else hashed[fixed > 0])
+    if greatest is None:
+        return None, has_missing
+    taken = hashed <= greatest
+    if len(fixed):
+        taken &= fixed > 0
+    return np.flatnonzero(taken), has_missing
+
+
+def hashed_rows(values: Array, rows: IntArray, workers: Workers) -> tuple[NDArray[np.uint64], bool]:
+    """Return the hashes of what is in the listed rows, and whether a value is missing."""
+    hashed = np.empty(len(rows), dtype=np.uint64)
+
+    def work(first: int, last: int) -> bool:
+        key = np.empty(values.shape[1], dtype=np.uint64)
+        return binning.hash_rows(values, rows[first:last], key, hashed[first:last])
+
+    return hashed, any(workers.run(work, len(rows), cells=values.shape[1]))
+
+
+def greatest_hash(hashed: NDArray[np.uint64]) -> np.uint64 | None:
+    """Return the `SAMPLE_ROWS`-th of the different hashes, None where there are no more."""
+    share = 1.1 * SAMPLE_ROWS / len(hashed)
+    while True:
+        # Few are sorted, unless rows are repeated.
+        some = hashed[hashed < np.uint64(share * 2.0**64)] if share < 1.0 else hashed.copy()
+        some.sort()
+        found = some[np.flatnonzero(some[1:] != some[:-1])]  # but the last
+        if len(found) >= SAMPLE_ROWS:
+            return np.uint64(found[SAMPLE_ROWS - 1])
+        if share >= 1.0:
+            return None
+        share *= 2.0
+
+
+def coded_columns(
+    gather: Gather,
+    rows: IntArray,
+    n_levels: IntArray | None,
+    sampled: BinnedColumns,
+    workers: Workers,
+) -> BinnedColumns:
+    """Return the bins of the listed rows between the thresholds of bins of some of them."""
+    codes, ends = code_rows(gather, rows, sampled, workers)
+    return with_ends(codes, ends, n_levels, sampled)
+
+
+class Ends(NamedTuple):
+    """Least and greatest value in each bin, and number of rows, (d, 256) each."""
+
+    lower: FloatArray
+    upper: FloatArray
+    n_rows: IntArray
+
+
+def joined_ends(found: Iterable[Ends], d: int) -> Ends:
+    """Return the ends of bins of all rows, given those of parts."""
+    lower, upper, count = _no_ends(d)
+    for least, greatest, some in found:
+        np.minimum(lower, least, out=lower)
+        np.maximum(upper, greatest, out=upper)
+        count += some
+    return Ends(lower, upper, count)
+
+
+def _no_ends(d: int) -> Ends:
+    shape = d, MAX_BINS
+    return Ends(np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros(shape, dtype=np.int32))
+
+
+def code_rows(
+    gather: Gather, rows: IntArray, sampled: BinnedColumns, workers: Workers
+) -> tuple[NDArray[np.uint8], Ends]:
+    """Return the codes of the listed rows, and the ends of their bins."""
+    d, n, n_bins = sampled.n_features, len(rows), sampled.n_bins
+    edge = _edges(sampled)
+    codes = np.empty((d, n), dtype=np.uint8)
+
+    def work(first: int, last: int) -> Ends:
+        scratch = np.empty(WIDTH * HEIGHT)
+        found = _no_ends(d)
+        for start in range(0, d, WIDTH):
+            here = slice(start, min(start + WIDTH, d))
+            arrays = [of[here] for of in (edge, n_bins, codes, *found)]
+            for row in range(first, last, HEIGHT):
+                check_stop()
+                listed = rows[row : min(row + HEIGHT, last)]
+                k, m = here.stop - start, len(listed)
+                columns = scratch[: k * m].reshape(k, m)
+                gather(listed, start, columns)
+                binning.code_columns(columns, row, *arrays)
+        return found
+
+    # A thread has rows of its own: of few columns each would read what stands between its own.
+    return codes, joined_ends(workers.run(work, n, multiple=HEIGHT), d)
+
+
+def with_ends(
+    codes: NDArray[np.uint8], ends: Ends, n_levels: IntArray | None, sampled: BinnedColumns
+) -> BinnedColumns:
+    """Return columns of these codes, given the ends of the bins, which are changed."""
+    (lower, upper, count), d, n_bins = ends, sampled.n_features, sampled.n_bins
+    place, known = np.arange(MAX_BINS), n_bins[:, None]
+    n_missing = np.where(place == known, count, 0).sum(axis=1).astype(np.int32)
+    special = flags(n_missing, n_levels)
+    by_level = levels_among(special, 0, d)
+    lower[by_level] = upper[by_level] = place
+    most = most_bins(n_bins, special)
+    for end in (lower, upper):
+        end[place >= known] = 0.0
+        end[(place == known) & (n_missing[:, None] > 0) | np.isinf(end)] = np.nan
+    bin_start = np.zeros((d, most + 1), dtype=np.int32)
+    np.cumsum(count[:, :most], axis=1, out=bin_start[:, 1:])
+    return made(
+        BinnedColumns,
+        codes,
+        n_bins,
+        lower[:, :most].copy(),
+        upper[:, :most].copy(),
+        sampled.names,
+        special,
+        sampled.table,
+        bin_start,
+    )
+
+
+def _edges(sampled: BinnedColumns) -> FloatArray:
+    """Return the thresholds between bins as (d, 255), with infinity after the last."""
+    edge = np.full((sampled.n_features, MAX_BINS - 1), np.inf)
+    between = midpoint(sampled.upper[:, :-1], sampled.lower[:, 1:])
+    is_edge = np.arange(between.shape[1]) < sampled.n_bins[:, None] - 1
+    edge[:, : between.shape[1]][is_edge] = between[is_edge]
+    return edge
+
+
+class RowSample:
+    """Different rows of least hashes, `SAMPLE_ROWS` at most.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+
+    Attributes
+    ----------
+    is_part : bool
+        Whether there were more different rows.
+    """
+
+    def __init__(self, d: int) -> None:
+        self._hashed = np.empty(0, dtype=np.uint64)
+        self._values, self._mass = np.empty((0, d)), np.empty(0, dtype=np.int64)
+        self._limit = np.uint64(2**64 - 1)
+        self._new: list[tuple[NDArray[np.uint64], FloatArray, NDArray[np.int64]]] = []
+        self._n_new = 0
+        self.is_part = False
+
+    def add(
+        self, values: Array, hashed: NDArray[np.uint64], mass: NDArray[np.int64] | None
+    ) -> None:
+        """Take rows, given their hashes and masses, by default 1; those of mass 0 are none."""
+        is_in = hashed <= self._limit
+        if mass is not None:
+            is_in &= mass > 0
+        at = np.flatnonzero(is_in)
+        if not len(at):
+            return
+        own = np.ones(len(at), dtype=np.int64) if mass is None else mass[at]
+        self._new.append((hashed[at], values[at].astype(np.float64), own))
+        self._n_new += len(at)
+        if self._n_new > SAMPLE_ROWS:
+            self._join()
+
+    def _join(self) -> None:
+        """Bring what is new together with what was there before."""
+        before = self._hashed, self._values, self._mass
+        hashes, values, masses = zip(before, *self._new, strict=True)
+        hashed, mass = np.concatenate(hashes), np.concatenate(masses)
+        self._hashed, first, which = np.unique(hashed, return_index=True, return_inverse=True)
+        joined = np.zeros(len(first), dtype=np.int64)
+        np.add.at(joined, which, mass)
+        self._values, self._mass = np.concatenate(values)[first], joined
+        self._new, self._n_new = [], 0
+        most = SAMPLE_ROWS
+        if len(self._hashed) > most:
+            self.is_part, self._limit = True, self._hashed[most - 1]
+            self._hashed, self._values = self._hashed[:most], self._values[:most]
+            self._mass = self._mass[:most]
+
+    def rows(self) -> tuple[FloatArray, NDArray[np.int64]]:
+        """Return the rows (m, d), and the mass of all copies of each."""
+        if self._new:
+            self._join()
+        return self._values, self._mass

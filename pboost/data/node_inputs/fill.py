@@ -1,0 +1,180 @@
+"""What stands for missing values where columns are added up; standard deviations of features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import derived
+from pboost.data.read.check_xy import as_numbers
+from pboost.data.read.table import Table, column_label
+from pboost.threads import Workers
+from pboost.values import Array, FloatArray, IntArray, first_false
+
+#: Bits of a mean that are kept, so that sums that differ in rounding give the same one.
+MEAN_BITS = 40
+
+
+def filled(values: NDArray[Any], fill: FloatArray | None) -> NDArray[Any]:
+    """Return rows in which the missing values of each column are those of `fill` (d,).
+
+    Rows without holes are returned as they are.
+    """
+    holes = np.isnan(values)
+    if fill is None or not holes.any():
+        return values
+    return np.where(holes, fill, values)
+
+
+def known_sigma(
+    sigma: FloatArray,
+    values: Callable[[], NDArray[Any]],
+    names: tuple[str, ...] | None,
+    n_features: int,
+    table: Table | None,
+) -> FloatArray:
+    """Return standard deviations of rows X (n, d), 0 where there is no value, and of categories.
+
+    `sigma` is one number, or that of each column or cell; `values` returns X. ValueError where it
+    is NaN though there is a value, or of a category not 0 or NaN.
+    """
+    levels = [] if table is None else [j for j, of in enumerate(table.levels) if of is not None]
+    if not sigma.ndim:
+        sigma = np.full(n_features, sigma)
+        sigma[levels] = 0.0
+        return sigma
+    of_levels = np.nan_to_num(sigma[..., levels])
+    if of_levels.any():
+        j = levels[int(np.nonzero(of_levels)[-1][0])]
+        raise ValueError(
+            f"sigma: expected 0 or NaN for a column of categories, got {sigma[..., j].max()} for "
+            f"{column_label(names, j)}"
+        )
+    if not levels and not np.isnan(sigma).any():
+        return sigma
+    sigma = sigma.copy()
+    sigma[..., levels] = 0.0
+    is_unknown = np.isnan(sigma) & ~np.isnan(values())
+    if is_unknown.any():
+        row, j = (int(place[0]) for place in np.nonzero(is_unknown))
+        raise ValueError(
+            "sigma: expected a number where X has one, got nan in "
+            f"{column_label(names, j)}, row {row}"
+        )
+    sigma[np.isnan(sigma)] = 0.0
+    return sigma
+
+
+def column_means(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) -> FloatArray:
+    """Return the weighted mean of the known values of each column of the listed rows, rounded.
+
+    It is 0 where no value is known, and lies between the least and the largest value.
+    """
+    least, most = column_ends(X, rows)
+    # In units of about the largest number: sums of larger ones need not be finite.
+    exponent = np.frexp(np.maximum(-least, most))[1]
+    unit = np.ldexp(1.0, exponent - 1)
+    mass, total, _ = column_moments(X, rows, weights, np.zeros(len(unit)), unit)
+    mean = np.divide(total, mass, out=np.zeros(len(unit)), where=mass > 0)
+    with np.errstate(over="ignore"):
+        mean = np.ldexp(np.rint(np.ldexp(mean, MEAN_BITS - 1)), exponent - MEAN_BITS)
+    return np.clip(mean, least, most)
+
+
+def column_spread(X: NDArray[Any], weights: FloatArray) -> FloatArray:
+    """Return the weighted standard deviation of each column, whatever its scale.
+
+    It is that of the values that are known, 0 where none is. Nothing is left to BLAS, whose sums
+    differ in the last bits with the number of its threads.
+    """
+    rows = np.flatnonzero(weights > 0).astype(np.int32)
+    least, most = column_ends(X, rows)
+    # In units of about the largest deviation, in which sums are precise.
+    middle, half = least / 2 + most / 2, most / 2 - least / 2
+    unit = np.ldexp(1.0, np.frexp(half)[1])
+    of_rows = weights[rows]
+    mass, total, _ = column_moments(X, rows, of_rows, middle, unit)
+    share = np.divide(1.0, mass, out=np.zeros(len(mass)), where=mass > 0)
+    _, rest, square = column_moments(X, rows, of_rows, middle + total * share * unit, unit)
+    variance = square * share - (rest * share) ** 2
+    found: FloatArray = np.sqrt(np.maximum(variance, 0.0)) * unit
+    return found
+
+
+def column_ends(X: NDArray[Any], rows: IntArray) -> FloatArray:
+    """Return the least and the largest known value of the columns of listed rows, (2, d).
+
+    They are 0 where no value is known.
+    """
+    found = np.empty((X.shape[1], 2))
+    rows = np.ascontiguousarray(rows, dtype=np.int32)
+
+    def work(first: int, last: int) -> None:
+        derived.column_ends(X, rows, first, found[first:last])
+
+    Workers(1).run(work, len(found), cells=len(rows))
+    return np.where(found[:, 0] <= found[:, 1], found.T, 0.0)
+
+
+def column_moments(
+    X: NDArray[Any],
+    rows: IntArray,
+    weights: FloatArray | None,
+    origin: FloatArray,
+    unit: FloatArray,
+) -> FloatArray:
+    """Return sums of w, w z and w z**2 over the known values of the columns of listed rows, (3, d).
+
+    z are the values less `origin` (d,), divided by `unit` (d,); w are the weights (n,), 1 by
+    default, divided by the largest.
+    """
+    found = np.empty((X.shape[1], 3))
+    rows = np.ascontiguousarray(rows, dtype=np.int32)
+    weights = None if weights is None else np.ascontiguousarray(weights / weights.max())
+
+    def work(first: int, last: int) -> None:
+        here = slice(first, last)
+        derived.column_moments(X, rows, weights, origin[here], unit[here], first, found[here])
+
+    Workers(1).run(work, len(found), cells=2 * len(rows))
+    return found.T
+
+
+def as_sigma(sigma: Any) -> Array:
+    """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
+
+    0 is that of what is exact; of several they may be NaN, where there is no value.
+
+    Raises
+    ------
+    TypeError
+        If `sigma` is not numbers in an array.
+    ValueError
+        If it hides values by a mask, has more than two dimensions or holds what is negative or
+        infinite.
+    """
+    if hasattr(sigma, "columns"):
+        raise TypeError("sigma: expected a number or an array, got a data frame")
+    values = as_numbers("sigma", sigma, "iuf")
+    if values.ndim > 2:
+        raise ValueError(f"sigma: expected at most two dimensions, got shape {values.shape}")
+    is_right = (values >= 0) & np.isfinite(values)
+    if (at := first_false(is_right | np.isnan(values) if values.ndim else is_right)) >= 0:
+        place = [int(index) for index in np.unravel_index(at, values.shape)]
+        raise ValueError(
+            f"sigma: expected finite numbers of at least 0, got {values.flat[at]}"
+            + (f" at {place}" if place else "")
+        )
+    return values
+
+
+def check_sigma_shape(sigma: Array, n: int, d: int) -> None:
+    """Raise ValueError if standard deviations do not fit n rows of d columns."""
+    if sigma.shape not in ((), (d,), (n, d)):
+        raise ValueError(
+            f"sigma: expected a number, shape ({d},) with one per column of X, or ({n}, {d}) with "
+            f"one per cell, got shape {sigma.shape}"
+        )

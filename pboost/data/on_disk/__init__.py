@@ -1,0 +1,1 @@
+"""Columns in bins as files of a folder, and tables that are read in batches to make them."""

@@ -1,0 +1,118 @@
+"""Arrays in files from anywhere, and what a folder of columns holds of its rows, checked."""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from pboost.data.columns.prebuilt import HOLES
+from pboost.data.read.check_xy import MOST_TARGET
+from pboost.data.read.codes import blocks
+from pboost.threads import check_stop
+from pboost.values import Array, IntArray
+
+
+def from_npy(content: bytes) -> NDArray[Any]:
+    """Return the array of a file of ``.npy`` version 1.0, not copied; never objects.
+
+    ValueError unless the size that it declares is the size that is there.
+    """
+    stream = io.BytesIO(content)
+    try:
+        version = npy.read_magic(stream)
+        if version != (1, 0):
+            raise ValueError(f"expected .npy version 1.0, got {version}")
+        shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    except Exception as error:  # what a crafted header can raise is not a closed list
+        raise ValueError(f"bad array header: {str(error)[:200]}") from error
+    start = stream.tell()
+    if dtype.hasobject or fortran_order or dtype.itemsize == 0 or min(shape, default=0) < 0:
+        raise ValueError(
+            f"expected plain values in C order, got dtype {dtype}, shape {shape}"[:200]
+        )
+    size = math.prod(shape) * dtype.itemsize
+    if size != len(content) - start:
+        raise ValueError(
+            f"shape {shape} of {dtype} needs {size} bytes, but there are {len(content) - start}"
+        )
+    try:
+        return np.frombuffer(content, dtype, offset=start).reshape(shape)
+    except (TypeError, ValueError, OverflowError) as error:  # of lengths that no array has
+        raise ValueError(f"bad array header: {error}") from error
+
+
+def from_npz(content: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an archive that ``numpy.savez`` has written; ValueError for others."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            # What is not compressed unfolds into no more than there is, unless twice.
+            if sum(one.file_size for one in members) > len(content) or any(
+                one.compress_type != zipfile.ZIP_STORED for one in members
+            ):
+                raise ValueError("expected members that are not compressed")
+            return {
+                one.filename.removesuffix(".npy"): from_npy(archive.read(one)) for one in members
+            }
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise ValueError(f"no archive of arrays: {error}") from error
+
+
+def check_rows(arrays: Mapping[str, Array], n: int) -> None:
+    """Raise ValueError unless n rows have labels or targets, and positive weights if any."""
+    labels, count = arrays["labels"], arrays["label_count"]
+    targets, weights = arrays.get("targets"), arrays.get("weights")
+    _check_labels(labels)
+    in_classes = n if targets is None else 0
+    is_count = count.shape == labels.shape and ((count >= 1) & (count <= n)).all()
+    if not is_count or count.sum() != in_classes:
+        raise ValueError("label_count: expected the numbers of rows of the labels")
+    if targets is not None and not _are_of_rows(targets, n, np.abs(targets) <= MOST_TARGET):
+        raise ValueError("targets: expected a finite number for each row")
+    if weights is not None and not _are_of_rows(weights, n, (weights > 0) & (weights < np.inf)):
+        raise ValueError("weights: expected a positive number for each row")
+
+
+def _are_of_rows(values: Array, n: int, are_right: NDArray[np.bool_]) -> bool:
+    return values.shape == (n,) and bool(are_right.all())
+
+
+def _check_labels(labels: Array) -> None:
+    """Raise ValueError unless these are the sorted labels of a folder."""
+    if labels.dtype.kind not in "biufU" or labels.ndim != 1:
+        raise ValueError(f"labels: expected numbers or strings, got {labels.dtype}")
+    if labels.dtype.kind == "U" and labels.view(np.uint32).max(initial=0) > sys.maxunicode:
+        raise ValueError("labels: expected strings, got numbers that are no characters")
+    if not (labels[:-1] < labels[1:]).all():
+        raise ValueError("labels: expected different ones, sorted")
+
+
+def check_values(
+    values: Array, codes: NDArray[np.uint8], n_bins: IntArray, special: Array | None
+) -> None:
+    """Raise ValueError for infinite values, and for NaN that does not stand for a missing one."""
+    if values.shape != codes.shape:
+        raise ValueError("values: expected a number for each code")
+    for j, bins in enumerate(n_bins.tolist()):
+        can_miss = special is not None and bool(special[j] & HOLES)
+        for here in blocks(values[j]):
+            check_stop()
+            known = np.isfinite(values[j, here])
+            if not can_miss:
+                is_right = known.all()
+            else:
+                is_missing = codes[j, here] == bins
+                is_right = (known != is_missing).all()
+                is_right = is_right and np.isnan(values[j, here][is_missing]).all()
+            if not is_right:
+                raise ValueError(
+                    f"values: expected finite numbers, or missing values, in column {j}"
+                )

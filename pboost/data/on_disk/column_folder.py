@@ -1,0 +1,546 @@
+"""Columns in bins as files of a folder, which fits read as they need them: the format.
+
+A folder holds arrays as ``.npy`` files and ``header.json``, which names them, with their digests.
+Each file is written under a temporary name, flushed and renamed, the header last: a folder without
+one is not complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from pboost._version import __version__
+from pboost.data.columns.columns import BinnedColumns, made, valued
+from pboost.data.columns.prebuilt import (
+    check_bins,
+    check_dimensions,
+    check_shapes,
+    checked_names,
+    most_bins,
+)
+from pboost.data.on_disk.array_files import check_rows, check_values, from_npy, from_npz
+from pboost.data.read.codes import RowLabels, rows_of
+from pboost.data.read.table import Table
+from pboost.threads import check_stop
+from pboost.values import Array, FloatArray, check_flag, shown
+from pboost.values.json_texts import TIMES, parse
+
+FORMAT = "pboost-columns"
+VERSION = 1
+HEADER = "header.json"
+#: The files of a number for each row and column, which are mapped: codes, and values where kept.
+CODES, VALUES = "codes", "values"
+#: What a writer keeps that may be interrupted.
+STATE = "state.npz"
+#: The end of the names of files that are being written.
+UNFINISHED = ".part"
+#: Arrays beside the codes: their dtypes, None for any of labels.
+_DTYPES: dict[str, str | None] = {
+    "labels": None,
+    "label_count": "<i8",
+    "targets": "<f8",
+    "weights": "<f8",
+    "n_bins": "<i4",
+    "lower": "<f8",
+    "upper": "<f8",
+    "bin_start": "<i4",
+    "special": "|u1",
+}
+_OPTIONAL = frozenset({"targets", "weights", "special", *Table.stored})
+#: Dtypes of what is mapped.
+_OF_ROWS = {CODES: ("|u1",), VALUES: ("<f8", "<f4")}
+#: Bytes that are read at a time.
+_CHUNK = 1 << 22
+
+
+class FolderError(ValueError):
+    """A folder that holds no columns this version can read; the message names it and says why."""
+
+
+class StoredColumns(NamedTuple):
+    """Columns that stay on disk, and the labels or targets and the weights of their rows.
+
+    Attributes
+    ----------
+    columns : BinnedColumns
+        To be passed to a builder in place of X; the codes are mapped from the folder, and so are
+        the values, where it keeps them: then these are `BinnedValues`.
+    y : ndarray, or RowLabels where labels are text, shape (n,)
+        Labels of the rows: all those of the first one, then all of the next. Of text each row has
+        a code, and ``numpy.asarray(y)`` is the array of strings. Of a regression the targets, in
+        the order of the table.
+    weight : ndarray of float64, shape (n,), or None
+        Weights of the rows, all positive; None if all are alike.
+    """
+
+    columns: BinnedColumns
+    y: Array | RowLabels
+    weight: FloatArray | None
+
+    def __repr__(self) -> str:
+        return f"<StoredColumns: {self.columns.n_rows} rows, {self.columns.n_features} features>"
+
+
+class Writer:
+    """Writes the files of a folder, a context that removes them where it ends by an exception.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder holds columns already, or files that are no part of such.
+    OSError
+        If a file cannot be written; it is named.
+    """
+
+    def __init__(self, folder: Any) -> None:
+        self.folder = _as_path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name in sorted(os.listdir(self.folder)):
+            if name == HEADER:
+                raise FileExistsError(f"folder: {self.folder} holds columns already")
+            if not _is_own(name):
+                raise FileExistsError(
+                    f"folder: expected a new or an empty folder, {self.folder} holds {name!r}"
+                )
+        self._left = (self.folder / STATE).is_file()
+        if not self._left:
+            self._discard()  # what a writer left that was killed
+        self._written: dict[str, dict[str, Any]] = {}
+        self._files: dict[str, RowsFile] = {}
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind: object, *raised: object) -> None:
+        self._close()
+        # What is interrupted, and no error, can be gone on with.
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            self._discard()
+
+    def _close(self) -> None:
+        for file in self._files.values():
+            file.discard()
+
+    def _discard(self) -> None:
+        for name in os.listdir(self.folder):
+            if _is_own(name):
+                os.unlink(self.folder / name)
+
+    def forget(self) -> None:
+        """Remove what a writer has left."""
+        self._close()
+        self._discard()
+        self._left = False
+
+    def state(self, key: str) -> dict[str, Array] | None:
+        """Return what `save` was given last by a writer that was interrupted, under this key.
+
+        None where there is nothing of it, or it is damaged; then it is removed.
+        """
+        if not self._left:
+            return None
+        try:
+            whole = (self.folder / STATE).read_bytes()
+            digest, content = whole[:32], whole[32:]
+            if hashlib.sha256(content).digest() != digest:
+                raise ValueError("damaged")
+            state = from_npz(content)
+            if state.pop("key").item() != key:
+                raise ValueError("of other options")
+            shape = len(state["n_bins"]), int(state["count"].sum())
+            for name, dtype in ((CODES, "|u1"), (VALUES, state["value_dtype"].item())):
+                if dtype and os.path.getsize(self._unfinished(name)) != _size(dtype, shape):
+                    raise ValueError(f"without its {name}")
+        except (OSError, ArithmeticError, LookupError, TypeError, ValueError):
+            self.forget()
+            return None
+        return state
+
+    def save(self, key: str, state: Mapping[str, Array]) -> None:
+        """Keep what a writer must know to go on, once the codes so far are on disk."""
+        buffer = io.BytesIO()
+        every: dict[str, Any] = {"key": np.array(key), **state}
+        every = {name: np.asarray(array, order="C") for name, array in every.items()}
+        np.savez(buffer, **every)
+        content = buffer.getvalue()
+        with _naming(self.folder / (STATE + UNFINISHED)) as path:
+            with open(path, "wb") as file:
+                file.write(hashlib.sha256(content).digest() + content)
+                _flush(file)
+            os.replace(path, self.folder / STATE)
+
+    def rows(
+        self, name: str, dtype: str, shape: tuple[int, int], is_kept: bool = False
+    ) -> RowsFile:
+        """Return the file of codes or values (d, n), to be filled and then closed by `keep`.
+
+        `is_kept`: it is there already, and holds some.
+        """
+        self._files[name] = RowsFile(self._unfinished(name), dtype, shape, is_kept)
+        return self._files[name]
+
+    def keep(self) -> None:
+        """Give the files of codes and values their names."""
+        for name, file in self._files.items():
+            file.close()
+            self._renamed(name, file.dtype, file.shape)
+
+    def array(self, name: str, array: Array) -> None:
+        """Write an array."""
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        with _naming(self._unfinished(name)) as path, open(path, "wb") as file:
+            npy.write_array(file, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
+            _flush(file)
+        self._renamed(name, array.dtype, array.shape)
+
+    def _unfinished(self, name: str) -> Path:
+        return self.folder / f"{name}.npy{UNFINISHED}"
+
+    def _renamed(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        path = self._unfinished(name)
+        with _naming(path):
+            self._written[name] = {
+                "dtype": dtype.str,
+                "shape": list(shape),
+                "bytes": path.stat().st_size,
+                "sha256": _sha256(path),
+            }
+            os.replace(path, path.with_suffix(""))
+
+    def header(self, **more: Any) -> None:
+        """Write the header, which makes the folder complete."""
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "pboost": __version__,
+            **more,
+            "arrays": self._written,
+        }
+        header["digest"] = _digest(header)
+        with _naming(self.folder / (HEADER + UNFINISHED)) as path:
+            with open(path, "wb") as file:
+                file.write(json.dumps(header, indent=1).encode())
+                _flush(file)
+            os.replace(path, self.folder / HEADER)
+        (self.folder / STATE).unlink(missing_ok=True)
+        flush_folder(str(self.folder))
+
+
+class RowsFile:
+    """The codes or values (d, n) of a folder that is being written, any part at any time."""
+
+    def __init__(
+        self, path: Path, dtype: str, shape: tuple[int, int], is_kept: bool = False
+    ) -> None:
+        self.dtype, self.shape, self._path = np.dtype(dtype), shape, path
+        layout = _layout(dtype, shape)
+        self._offset = len(layout)
+        with _naming(path):
+            mode = "r+b" if is_kept else "w+b"
+            self._file = open(path, mode, buffering=0)  # noqa: SIM115  # closed by `close`
+            if is_kept:
+                return
+            self._file.write(layout)
+            size = _size(dtype, shape)
+            if hasattr(os, "posix_fallocate"):  # a full disk is noticed here, not later
+                os.posix_fallocate(self._file.fileno(), 0, size)
+            else:
+                self._file.truncate(size)
+
+    def put(self, column: int, start: int, numbers: Array) -> None:
+        """Write those of consecutive rows of a column, the first of which is `start`."""
+        buffer: Any = np.ascontiguousarray(numbers, dtype=self.dtype)
+        left = memoryview(buffer).cast("B")
+        with _naming(self._path):
+            place = column * self.shape[1] + start
+            self._file.seek(self._offset + place * self.dtype.itemsize)
+            while left:
+                left = left[self._file.write(left) :]
+
+    def flush(self) -> None:
+        """Have on disk what has been written."""
+        with _naming(self._path):
+            _flush(self._file)
+
+    def close(self) -> None:
+        """Flush it to disk."""
+        with _naming(self._path):
+            _flush(self._file)
+            self._file.close()
+
+    def discard(self) -> None:
+        """Close the file, if it is open, as it is."""
+        self._file.close()
+
+
+def _layout(dtype: str, shape: tuple[int, int]) -> bytes:
+    """Return what stands in the file before the codes or values."""
+    found = io.BytesIO()
+    npy.write_array_header_1_0(found, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return found.getvalue()
+
+
+def _size(dtype: str, shape: tuple[int, int]) -> int:
+    """Return the bytes of a file of codes or values."""
+    return len(_layout(dtype, shape)) + shape[0] * shape[1] * np.dtype(dtype).itemsize
+
+
+def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> StoredColumns:
+    """Open columns that `bin_files` wrote; their codes stay on disk and are mapped.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        The folder.
+    check : bool
+        Whether the digests of codes and values are compared, too. Otherwise their number is, that
+        all codes are of bins, and that no values are infinite or missing where none can be; all
+        else is compared in any case.
+
+    Returns
+    -------
+    StoredColumns
+        Columns, labels and weights, ``columns, y, weight``, of which a fit copies no codes. The
+        folder must stay as it is while they are used.
+
+    Raises
+    ------
+    FolderError
+        If the folder is not complete, has been changed, or is of a version that this version of
+        the package does not read.
+    OSError
+        If the folder cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.arange(8.0).reshape(8, 1), np.array([0, 1, 0, 0, 1, 1, 0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pb.bin_files([(X[:3], y[:3]), (X[3:], y[3:])], os.path.join(folder, "columns"))
+    ...     columns, y, weight = pb.open_columns(os.path.join(folder, "columns"))
+    ...     model = pb.fit_adaboost(columns, y, rounds=5)
+    >>> y.tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    """
+    where = _as_path(folder)
+    check = check_flag("check", check)
+    try:
+        header = _read_header(where)
+        arrays = {name: _read_array(where, name, said) for name, said in _small(header)}
+        mapped = {
+            name: _mapped(where, name, header["arrays"].get(name), check)
+            for name in _OF_ROWS
+            if name == CODES or name in header["arrays"]
+        }
+        return _assembled(header, arrays, mapped[CODES], mapped.get(VALUES))
+    except FolderError as error:
+        raise FolderError(f"{where}: {error}") from error.__cause__
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise FolderError(f"{where}: damaged: {error}") from error
+
+
+def _read_header(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise FileNotFoundError(f"folder: no folder {str(folder)!r}")
+    path = folder / HEADER
+    if not path.is_file():
+        if any(name.endswith(UNFINISHED) for name in os.listdir(folder)):
+            raise FolderError(
+                "only half written: bin_files has not ended; call it again with this folder"
+            )
+        raise FolderError(f"no columns of pb.bin_files: there is no {HEADER}")
+    try:
+        header = parse(path.read_bytes(), TIMES)
+    except ValueError as error:
+        raise FolderError(f"damaged {HEADER}: {error}") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise FolderError(f"{HEADER} is not one of columns")
+    if header.get("version") != VERSION:
+        raise FolderError(
+            f"expected version {VERSION} of the format, got {shown(header.get('version'))}, "
+            f"written by pboost {shown(header.get('pboost'))}; call bin_files again"
+        )
+    if header.get("digest") != _digest(header):
+        raise FolderError(f"{HEADER} has been changed")
+    return header
+
+
+def _small(header: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return what the header says of the arrays but codes and values."""
+    known = {**_DTYPES, **{name: d and d.str for name, d in Table.stored.items()}}
+    found = header.get("arrays")
+    if not isinstance(found, dict) or not all(isinstance(said, dict) for said in found.values()):
+        raise FolderError(f"{HEADER}: 'arrays' is missing or not a table")
+    missing = [name for name in known if name not in _OPTIONAL and name not in found]
+    unknown = [name for name in found if name not in _OF_ROWS and name not in known]
+    if missing or unknown:
+        more = f"missing: {shown(missing)}, unknown: {shown(unknown)}"
+        raise FolderError(f"expected other arrays; {more}")
+    for name, said in found.items():
+        dtype = known.get(name)
+        if dtype is not None and said["dtype"] != dtype:
+            raise FolderError(f"{name}: expected {dtype}, got {shown(said['dtype'])}")
+    return [(name, said) for name, said in found.items() if name not in _OF_ROWS]
+
+
+def _read_array(folder: Path, name: str, said: Mapping[str, Any]) -> Array:
+    """Return an array that is as its header says."""
+    path = folder / f"{name}.npy"
+    _check_size(path, said)
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != said["sha256"]:
+        raise FolderError(f"{path.name} has been changed")
+    try:
+        array = from_npy(content)
+    except ValueError as error:
+        raise FolderError(f"{path.name}: {error}") from error
+    if array.dtype.str != said["dtype"] or list(array.shape) != said["shape"]:
+        raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
+    return array
+
+
+def _mapped(folder: Path, name: str, said: Any, check: bool) -> Array:
+    """Return codes or values, mapped to be read."""
+    if not isinstance(said, dict):
+        raise FolderError(f"{HEADER} says nothing of {name}")
+    path = folder / f"{name}.npy"
+    _check_size(path, said)
+    if check and _sha256(path) != said["sha256"]:
+        raise FolderError(f"{path.name} has been changed")
+    shape = said["shape"]
+    if len(shape) != 2 or not all(type(size) is int and size > 0 for size in shape):
+        raise FolderError(f"{name}: expected two dimensions, got shape {shown(shape)}")
+    if said["dtype"] not in _OF_ROWS[name]:
+        raise FolderError(f"{name}: expected {_OF_ROWS[name][0]}, got {shown(said['dtype'])}")
+    layout = _layout(said["dtype"], (shape[0], shape[1]))
+    with open(path, "rb") as file:
+        if file.read(len(layout)) != layout:
+            raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
+    if _size(said["dtype"], (shape[0], shape[1])) != said["bytes"]:
+        raise FolderError(f"{path.name} has another size than its shape")
+    return np.memmap(path, said["dtype"], "r", len(layout), tuple(shape))
+
+
+def _check_size(path: Path, said: Mapping[str, Any]) -> None:
+    if not path.is_file():
+        raise FolderError(f"{path.name} is missing")
+    size = path.stat().st_size
+    if size != said["bytes"]:
+        raise FolderError(f"{path.name} has {size} bytes, expected {said['bytes']}")
+
+
+def _assembled(
+    header: Mapping[str, Any],
+    arrays: dict[str, Array],
+    codes: NDArray[np.uint8],
+    values: Array | None,
+) -> StoredColumns:
+    """Return columns, labels and weights of arrays that go together."""
+    d, n = codes.shape
+    table = Table.from_members(arrays)
+    if table is not None:
+        table.validate(d)
+    special = arrays.get("special")
+    columns = made(
+        BinnedColumns,
+        codes,
+        arrays["n_bins"],
+        arrays["lower"],
+        arrays["upper"],
+        checked_names(header["names"], d),
+        special,
+        table,
+        arrays["bin_start"],
+    )
+    check_dimensions(columns, {"lower": 2, "bin_start": 2})
+    bins = most_bins(columns.n_bins, special)
+    check_shapes(
+        columns,
+        {"n_bins": (d,), "lower": (d, bins), "upper": (d, bins), "bin_start": (d, bins + 1)},
+    )
+    check_bins(columns, bins)
+    start = columns.bin_start
+    assert start is not None
+    if (np.diff(start, axis=1) < 0).any() or (start[:, 0] != 0).any() or (start[:, -1] != n).any():
+        raise FolderError("bin_start: expected numbers of rows below bins")
+    check_rows(arrays, n)
+    if values is not None:
+        check_values(values, codes, columns.n_bins, special)
+        columns = valued(columns, values.T)
+    is_regression = "targets" in arrays
+    y = arrays["targets"] if is_regression else rows_of(arrays["labels"], arrays["label_count"])
+    return StoredColumns(columns, y, arrays.get("weights"))
+
+
+def flush_folder(folder: str) -> None:
+    """Make a renaming outlast a power failure, where the system can."""
+    if os.name == "nt":
+        return  # a directory cannot be opened
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return  # a directory may be writable and not readable
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # no such thing on this file system
+            raise
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[Path]:
+    """Have an OSError name this file."""
+    try:
+        yield path
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+def _flush(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sha256(path: Path) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+            check_stop()
+    return found.hexdigest()
+
+
+def _digest(header: Mapping[str, Any]) -> str:
+    """Return the digest of a header but for its own."""
+    text = json.dumps({k: v for k, v in header.items() if k != "digest"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a file is of a writer that was interrupted."""
+    known = (*_OF_ROWS, *_DTYPES, *Table.stored)
+    return name.removesuffix(UNFINISHED) in {HEADER, STATE, *(f"{one}.npy" for one in known)}
+
+
+def _as_path(folder: Any) -> Path:
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"folder: expected a str or path-like, got {shown(folder)}")
+    return Path(folder)

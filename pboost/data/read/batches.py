@@ -1,0 +1,513 @@
+"""Tables that are read in batches of rows, and the levels of categories in all of them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import voting
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.read.check_xy import as_numbers, features_as_trained, plain_labels, weights_of_some
+from pboost.data.read.convert import (
+    Features,
+    Trained,
+    column_names,
+    is_frame,
+    pick_columns,
+    read_rows,
+)
+from pboost.data.read.frames import of_frame, whole_column
+from pboost.data.read.levels import heaviest, level_counts, refuse_identifier
+from pboost.data.read.table import MOST_LEVELS, Table, column_label, kind_of
+from pboost.values import Array, FloatArray, install_hint, shown
+
+#: What to do with text that may be no category, in tables in parts, which have no `categorical`.
+DECLARED = "make it a column of categories by its type if it is meant as one"
+
+
+@dataclass(frozen=True, slots=True)
+class PartLevels:
+    """What the columns of some rows of a table hold.
+
+    Attributes
+    ----------
+    where : str
+        What messages call the rows.
+    n_rows : int
+        Number of rows.
+    table : Table
+        Levels that occur, and orders of ordered categories.
+    has_values : ndarray of bool, shape (d,)
+        Whether a value is known.
+    counts, mass : list of ndarray of int64
+        For each column the numbers of rows of its levels, and their weights in fixed point.
+    undeclared : list of int
+        Columns that are categories by their values alone.
+    """
+
+    where: str
+    n_rows: int
+    table: Table
+    has_values: NDArray[np.bool_]
+    counts: list[NDArray[np.int64]]
+    mass: list[NDArray[np.int64]]
+    undeclared: list[int]
+
+
+def part_levels(
+    where: str, features: Features, undeclared: list[int], mass: NDArray[np.int64] | None
+) -> PartLevels:
+    """Return what columns hold, given the weights of rows in fixed point, if they have any."""
+    values, d = features.values, features.n_features
+    table = Table.of_numbers(d) if features.table is None else features.table
+    sizes = table.n_levels.tolist()
+    counts = [level_counts(values[:, j], sizes[j]) if sizes[j] else _NONE for j in range(d)]
+    masses = counts
+    if mass is not None:
+        masses = [
+            level_counts(values[:, j], sizes[j], mass) if sizes[j] else _NONE for j in range(d)
+        ]
+    has_values = np.logical_not(np.isnan(values).all(axis=0))
+    return PartLevels(where, len(values), table, has_values, counts, masses, undeclared)
+
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+def has_categories(parts: Sequence[Features]) -> bool:
+    """Return whether there are columns of categories, ordered or not, in any part."""
+    return any(part.table is not None and part.table.categories for part in parts)
+
+
+def shared_levels(whole: PartLevels, names: tuple[str, ...] | None) -> Table:
+    """Return the levels of all parts, as of one table; of too many the lightest share a number.
+
+    ValueError if text has mostly values that occur once.
+    """
+    table = whole.table
+    levels = list(table.levels)
+    other: list[Array | None] = [None] * table.n_features
+    for j, (found, counts) in enumerate(zip(table.levels, whole.counts, strict=True)):
+        if found is None:
+            continue
+        if j in whole.undeclared:
+            refuse_identifier(counts, whole.n_rows, column_label(names, j), DECLARED)
+        if len(found) > MOST_LEVELS:
+            kept, rest = heaviest(whole.mass[j])
+            levels[j], other[j] = found[kept], found[rest]
+    return Table(tuple(levels), table.has_missing, tuple(other), table.order)
+
+
+def joined_levels(
+    parts: Sequence[PartLevels], names: tuple[str, ...] | None, where: str
+) -> PartLevels:
+    """Return what the rows of all parts hold.
+
+    TypeError if a column holds text in some, numbers in others, or categories of another order.
+    """
+    d = parts[0].table.n_features
+    found = [_joined(parts, j, column_label(names, j)) for j in range(d)]
+    levels, order, counts, mass = (list(column) for column in zip(*found, strict=True))
+    return PartLevels(
+        where,
+        sum(part.n_rows for part in parts),
+        Table(tuple(levels), np.zeros(d, dtype=np.bool_), order=tuple(order)),
+        np.any([part.has_values for part in parts], axis=0),
+        counts,
+        mass,
+        sorted({j for part in parts for j in part.undeclared}),
+    )
+
+
+def _joined(
+    parts: Sequence[PartLevels], j: int, label: str
+) -> tuple[Array | None, Array | None, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the levels of one column, its order, and the rows and the mass of each level."""
+    holders = [part for part in parts if part.table.values_of(j) is not None]
+    if not holders:
+        return None, None, _NONE, _NONE
+    _check_kinds(parts, j, label)
+    first = next((part for part in holders if part.has_values[j]), holders[0])
+    if first.table.levels[j] is None:
+        return None, first.table.values_of(j), _NONE, _NONE
+    some = [part for part in holders if part.has_values[j]] or [first]
+    own = [levels for part in some if (levels := part.table.levels[j]) is not None]
+    every, place = np.unique(np.concatenate(own), return_inverse=True)
+    counts, mass = np.zeros((2, len(every)), dtype=np.int64)
+    np.add.at(counts, place, np.concatenate([part.counts[j] for part in some]))
+    np.add.at(mass, place, np.concatenate([part.mass[j] for part in some]))
+    is_there = counts > 0  # of rows that were left out levels may have none
+    return every[is_there], None, counts[is_there], mass[is_there]
+
+
+def _is_order(order: Array, before: Array | None) -> bool:
+    return before is not None and np.array_equal(order, before)
+
+
+def _check_kinds(parts: Sequence[PartLevels], j: int, label: str) -> None:
+    """Raise TypeError where values of a column do not go together."""
+    kinds: dict[str, str] = {}
+    orders: list[tuple[Array | None, str]] = []
+    for part in parts:
+        if part.has_values[j]:
+            values = part.table.values_of(j)
+            kind = "numbers without levels" if values is None else kind_of(values)
+            kinds.setdefault(kind, part.where)
+            orders.append((None if part.table.levels[j] is not None else values, part.where))
+    if len(kinds) > 1 and set(kinds) != {"numbers", "booleans"}:
+        (one, first), (two, second), *_ = kinds.items()
+        raise TypeError(f"X: {label} holds {one} in {first}, {two} in {second}; make it all text")
+    for order, where in orders[1:]:
+        before, first = orders[0]
+        is_same = before is None if order is None else _is_order(order, before)
+        if not is_same:
+            raise TypeError(
+                f"X: {label} has categories of another order in {where} than in {first}"
+            )
+
+
+#: Rows that are read from files at a time.
+BATCH_ROWS = 131_072
+#: Endings of files, and what pyarrow calls what is in them.
+FORMATS = {
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "ipc"),
+    ".csv": "csv",
+}
+
+
+class Batch(NamedTuple):
+    """Some rows: X, labels, and weights or None, as they were given."""
+
+    X: Any
+    y: Any
+    weights: Any
+
+
+#: Starts reading from the first batch.
+Batches: TypeAlias = Callable[[], Iterator[Batch]]
+
+
+def batches_of(source: Any, target: str | None, weight: str | None) -> Batches:
+    """Return what reads a table in batches, any number of times.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If this is no such table, or can be read once only, or `target` does not go with it.
+    ImportError
+        If files are to be read without pyarrow.
+    """
+    for name, column in (("target", target), ("weight", weight)):
+        if column is not None and not isinstance(column, str):
+            raise TypeError(f"{name}: expected the name of a column, got {shown(column)}")
+    start = _starting(source)
+
+    def read() -> Iterator[Batch]:
+        for k, found in enumerate(start()):
+            yield _split(found, target, weight, k)
+
+    return read
+
+
+def _starting(source: Any) -> Callable[[], Iterable[Any]]:
+    """Return what starts reading the batches, whatever they are."""
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    if isinstance(paths, list | tuple) and paths:
+        are_paths = [isinstance(path, str | os.PathLike) for path in paths]
+        if all(are_paths):
+            source = _of_files([os.fspath(path) for path in paths])
+        elif any(are_paths):
+            raise TypeError("source: expected paths or batches, got both in one list")
+    if hasattr(source, "to_batches"):
+        return _arrow_reader(source)
+    if callable(source):
+        return source
+    if isinstance(source, Iterator) or hasattr(source, "read_next_batch"):
+        raise TypeError(
+            f"source: expected batches that can be read twice, got a {type(source).__name__}; pass "
+            "a function that starts anew, such as the generator function itself, or a list"
+        )
+    if not isinstance(source, Iterable) or hasattr(source, "dtype") or is_frame(source):
+        raise TypeError(
+            "source: expected paths, a data set of pyarrow, or an iterable of batches, got "
+            f"{shown(source)}; pb.bin_columns takes a table in memory"
+        )
+    return lambda: iter(source)
+
+
+def _of_files(paths: list[str]) -> Any:
+    """Return the data set of files, or of one folder of them."""
+    try:
+        from pyarrow import dataset
+    except ImportError:
+        hint = install_hint("parquet", "pyarrow")
+        raise ImportError(f"source: reading files needs pyarrow: {hint}") from None
+    kinds = set()
+    for path in paths:
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"source: no file or folder {path!r}")
+        ending = os.path.splitext(path)[1].lower()
+        if not os.path.isdir(path) and ending not in FORMATS:
+            raise ValueError(
+                f"source: expected files ending in {', '.join(FORMATS)}, got {path!r}; others can "
+                "be passed as a data set of pyarrow"
+            )
+        kinds.add("parquet" if os.path.isdir(path) else FORMATS[ending])
+    if len(kinds) > 1:
+        raise ValueError(f"source: expected files of one kind, got {', '.join(sorted(kinds))}")
+    return dataset.dataset(paths[0] if len(paths) == 1 else paths, format=kinds.pop())
+
+
+def _arrow_reader(source: Any) -> Callable[[], Iterable[Any]]:
+    """Return what reads a table or a data set of pyarrow; of the latter few batches are ahead."""
+    if not hasattr(source, "get_fragments"):
+        return lambda: source.to_batches(max_chunksize=BATCH_ROWS)
+    _check_columns(source)
+    return lambda: source.to_batches(batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1)
+
+
+def _check_columns(source: Any) -> None:
+    """Raise ValueError unless all files of a data set have the columns of its schema.
+
+    pyarrow would leave out further columns, and fill absent ones with missing values.
+    """
+    from pyarrow.dataset import get_partition_keys
+
+    for k, fragment in enumerate(source.get_fragments()):
+        keys = get_partition_keys(fragment.partition_expression)  # values in the names of folders
+        expected, found = source.schema.names, [*fragment.physical_schema.names, *keys]
+        different = set(expected).symmetric_difference(found)
+        name = next((name for name in (*expected, *found) if name in different), None)
+        if name is not None:
+            file = repr(getattr(fragment, "path", f"fragment {k}"))
+            problem = "has no" if name in expected else "has in addition the"
+            raise ValueError(
+                f"source: expected the columns of the first file (or of the schema) in all files, "
+                f"but {file} {problem} column {name!r}; write the files with the same columns, or "
+                "pass a function that yields batches with the columns to use"
+            )
+
+
+def _split(found: Any, target: str | None, weight: str | None, k: int) -> Batch:
+    """Return what was read as X, labels and weights."""
+    if target is None:
+        if weight is not None:
+            raise ValueError("weight: expected None without target: a batch is (X, y, weights)")
+        if not isinstance(found, tuple) or len(found) not in (2, 3):
+            raise TypeError(
+                f"batch {k}: expected a tuple (X, y) or (X, y, weights), got {shown(found)}; of "
+                "batches with named columns pass target="
+            )
+        X, y, *weights = found
+        return Batch(X, y, weights[0] if weights else None)
+    if isinstance(found, tuple) or not is_frame(found):
+        raise TypeError(
+            f"batch {k}: expected a record batch or a data frame with column {target!r}, got "
+            f"{shown(found)}"
+        )
+    names = column_names(found)
+    for name, column in (("target", target), ("weight", weight)):
+        if column is not None and column not in names:
+            raise ValueError(
+                f"{name}: expected the name of a column, got {column!r}; batch {k} has "
+                f"{', '.join(names)}"
+            )
+    rest = [j for j, name in enumerate(names) if name not in (target, weight)]
+    return Batch(
+        pick_columns(found, rest),
+        _column(found, names.index(target)),
+        None if weight is None else _column(found, names.index(weight)),
+    )
+
+
+def _column(frame: Any, place: int) -> Any:
+    return whole_column(of_frame(pick_columns(frame, [place]), 1)[0])
+
+
+#: Batches whose levels are joined at a time.
+JOINED = 32
+
+
+class UnreadLevelsError(Exception):
+    """A batch holds categories, whose levels have not been found yet."""
+
+
+class Rows(NamedTuple):
+    """Rows of a batch, checked: those of positive weight."""
+
+    values: Array
+    y: Array
+    weights: FloatArray | None
+    batch: int
+
+
+@dataclass(slots=True)
+class Survey:
+    """Sum of the weights, from which the scale of the masses follows."""
+
+    total: float = 0.0
+
+    def masses(self, weights: FloatArray) -> NDArray[np.int64]:
+        """Return weights in fixed point, as `to_fixed_point` does."""
+        mass = np.empty(len(weights), dtype=np.int64)
+        voting.to_fixed(weights, math.ldexp(1.0, 61 - math.frexp(self.total)[1]), mass)
+        return mass
+
+
+class Reader:
+    """Reads batches as rows of the same columns.
+
+    Attributes
+    ----------
+    n_known : ndarray of int64, shape (d,), or None
+        How many values of columns of categories are known; None where there are none.
+    """
+
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
+        self._trained: Trained | None = None
+        self._weighs: bool | None = None
+        self._is_text: bool | None = None
+        self.n_known: NDArray[np.int64] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns."""
+        return self.trained.names
+
+    @property
+    def trained(self) -> Trained:
+        """What the columns are, once a batch has been read."""
+        assert self._trained is not None
+        return self._trained
+
+    def is_weighed(self) -> bool:
+        """Return whether the first batch has weights; ValueError if there is none."""
+        for batch in self._batches():
+            return batch.weights is not None
+        raise ValueError("source: expected at least one batch, got none")
+
+    def survey(self) -> Survey:
+        """Return the sum of the weights of all batches."""
+        parts = []
+        for k, batch in enumerate(self._batches()):
+            try:
+                self._check_weighs(batch, True)
+                weights = as_numbers("sample_weight", batch.weights)
+                parts.append(float(weights_of_some(weights, weights.size).sum()))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"batch {k}: {error}") from None
+        total = math.fsum(parts)
+        if not 0 < total < math.inf:
+            raise ValueError(
+                f"weights: expected a finite sum, and at least one weight > 0, got the sum {total}"
+            )
+        return Survey(total)
+
+    def go_on(self, bins: BinnedColumns, weighs: bool) -> None:
+        """Take what columns are from bins that were made of them."""
+        table = bins.table
+        self._trained = Trained(bins.names, bins.n_features, table)
+        self._weighs = weighs
+        if table is not None and table.categories:
+            self.n_known = np.zeros(bins.n_features, dtype=np.int64)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._trained = self._weighs = self._is_text = self.n_known = None
+
+    def find_levels(self, survey: Survey | None) -> None:
+        """Find the levels of all batches; `survey` is of the weights, if there are any."""
+        found: list[PartLevels] = []
+        for k, batch in enumerate(self._batches()):
+            try:
+                features, undeclared = self._alike(*read_rows(batch.X))
+                mass = None
+                if survey is not None:
+                    weights = weights_of_some(batch.weights, features.n_rows)
+                    features, weights = _positive(features, weights)
+                    mass = survey.masses(weights)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"batch {k}: {error}") from None
+            found.append(part_levels(f"batch {k}", features, undeclared, mass))
+            if len(found) > JOINED:
+                found = [joined_levels(found, self.names, f"batches 0 to {k}")]
+        whole = joined_levels(found, self.names, "all batches")
+        self._trained = self.trained._replace(table=shared_levels(whole, self.names))
+        self.n_known = np.array([counts.sum() for counts in whole.counts], dtype=np.int64)
+
+    def __iter__(self) -> Iterator[Rows]:
+        for k, batch in enumerate(self._batches()):
+            try:
+                rows = self._read(batch, k)
+            except (TypeError, ValueError, NotImplementedError) as error:
+                raise type(error)(f"batch {k}: {error}") from None
+            if len(rows.y):
+                yield rows
+
+    def _read(self, batch: Batch, k: int) -> Rows:
+        features = self._features(batch.X)
+        n = features.n_rows
+        if self._weighs is None:
+            self._weighs = batch.weights is not None
+        self._check_weighs(batch, self._weighs)
+        if not n:
+            return Rows(features.values, np.empty(0), None, k)
+        labels = np.asarray(plain_labels(batch.y, n))
+        if self._is_text is None:
+            self._is_text = labels.dtype.kind in "UST"
+        if self._is_text != (labels.dtype.kind in "UST"):
+            raise TypeError(f"y: expected labels of one kind in all batches, got {labels.dtype}")
+        if batch.weights is None:
+            return Rows(features.values, labels, None, k)
+        weights = weights_of_some(batch.weights, n)
+        if weights.all():
+            return Rows(features.values, labels, weights, k)
+        kept = np.flatnonzero(weights)
+        return Rows(features.values[kept], labels[kept], weights[kept], k)
+
+    @staticmethod
+    def _check_weighs(batch: Batch, weighs: bool) -> None:
+        if weighs != (batch.weights is not None):
+            raise ValueError("weights: expected them in all batches, or in none")
+
+    def _features(self, X: Any) -> Features:
+        features, undeclared = read_rows(X)
+        if self.n_known is None:
+            if has_categories([features]):
+                raise UnreadLevelsError
+            return self._alike(features, undeclared)[0]
+        self._check_names(features)
+        return features_as_trained(features, self.trained)
+
+    def _alike(self, features: Features, undeclared: list[int]) -> tuple[Features, list[int]]:
+        """Return rows with the columns of the first batch, in its order."""
+        if self._trained is None:
+            self._trained = Trained(features.names, features.n_features)
+        self._check_names(features)
+        places = self.trained.places(features.names, features.n_features)
+        if places is None:
+            return features, undeclared
+        table = None if features.table is None else features.table.select(places)
+        place = {found: j for j, found in enumerate(places)}
+        return (
+            Features(features.values[:, places], self.names, table),
+            [place[j] for j in undeclared],
+        )
+
+    def _check_names(self, features: Features) -> None:
+        if (features.names is None) != (self.names is None):
+            raise ValueError("X: expected named columns in all batches, or in none")
+
+
+def _positive(features: Features, weights: FloatArray) -> tuple[Features, FloatArray]:
+    """Return the rows of positive weight."""
+    kept = np.flatnonzero(weights)
+    return features.take(kept), weights[kept]

@@ -1,0 +1,272 @@
+"""Columns of categories as numbers: one column of zeros and ones for each value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.read.check_xy import missing_places, places_among, plain_values
+from pboost.data.read.convert import (
+    check_size,
+    frame_columns,
+    is_frame,
+    refuse_sparse,
+)
+from pboost.data.read.numbers import numeric_column, to_numbers
+from pboost.data.read.table import column_label, column_order, positions, written
+from pboost.values import (
+    Array,
+    FloatArray,
+    check_choice,
+    first_false,
+    freeze,
+    refuse_masked,
+)
+
+__all__ = ["OneHot", "fit_one_hot", "one_hot"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneHot:
+    """Which columns hold categories, and their values; made by `fit_one_hot`.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Positions of the columns of categories, in increasing order.
+    values : tuple of ndarray
+        The values of each, sorted: numbers, booleans or strings. Read-only.
+    n_features : int
+        Number of columns before encoding.
+    feature_names : tuple of str or None
+        Their names, where there were any.
+    """
+
+    columns: tuple[int, ...]
+    values: tuple[Array, ...]
+    n_features: int
+    feature_names: tuple[str, ...] | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns after encoding, such as ``colour=red`` or ``x[2]=1``.
+
+        Columns that are not encoded keep their name, or are called ``x[j]``.
+        """
+        found: list[str] = []
+        for j in range(self.n_features):
+            name = f"x[{j}]" if self.feature_names is None else self.feature_names[j]
+            if j in self.columns:
+                values = self.values[self.columns.index(j)].tolist()
+                found += [f"{name}={written(value)}" for value in values]
+            else:
+                found.append(name)
+        return tuple(found)
+
+    def transform(self, X: Any, unknown: str = "error") -> FloatArray:
+        """Return the columns of X, each column of categories replaced by one per value.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, n_features), or data frame
+            Rows like those that the encoding was made from. Columns of a frame may come in any
+            order.
+        unknown : {"error", "zeros"}
+            What to do with a value that is not among `values`: refuse it, or leave all its columns
+            at 0.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, len(names))
+            In the order of `names`: the columns stay in their order, the new ones stand in place
+            of the one that they replace, in the order of its values.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, or a value is, or one is unknown; column and row are named.
+        TypeError
+            If a column that is not encoded is not numeric, or an encoded one has changed between
+            numbers and strings.
+        """
+        check_choice("unknown", unknown, ("error", "zeros"))
+        found, columns, n_rows = _read(X)
+        order = column_order(self.feature_names, found)
+        if order is not None:
+            columns = [columns[j] for j in order]
+        if len(columns) != self.n_features:
+            raise ValueError(f"X: expected {self.n_features} columns, got {len(columns)}")
+        names = found if self.feature_names is None else self.feature_names
+        result = np.zeros((n_rows, len(self.names)))
+        at = 0
+        for j, column in enumerate(columns):
+            label = column_label(names, j)
+            if j in self.columns:
+                values = self.values[self.columns.index(j)]
+                row, code = _codes(column, values, label, unknown)
+                result[row, at + code] = 1
+                at += len(values)
+            else:
+                result[:, at] = to_numbers(column, label)
+                at += 1
+        return result
+
+
+def fit_one_hot(X: Any, columns: Sequence[str | int] | None = None) -> OneHot:
+    """Find the values of columns of categories, to encode other rows in the same way.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Rows; an array may hold objects or strings.
+    columns : sequence of str or int, optional
+        Names (of a data frame's columns) or positions of the columns of categories. By default
+        those that do not hold numbers. Columns of numbers that stand for categories have to be
+        given.
+
+    Returns
+    -------
+    OneHot
+        Its method ``transform`` encodes rows. It holds only values that occur in X, also where
+        the type of a column declares more.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, one is given twice, or a value is missing (None, NaN); or if two
+        columns would have one name.
+    TypeError
+        If a column holds neither numbers nor booleans nor strings, or a mixture.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> encoding = pb.fit_one_hot([["red", 1.5], ["blue", 2.0], ["red", 0.5]])
+    >>> encoding.names
+    ('x[0]=blue', 'x[0]=red', 'x[1]')
+    >>> encoding.transform([["blue", 3.0], ["green", 4.0]], unknown="zeros").tolist()
+    [[1.0, 0.0, 3.0], [0.0, 0.0, 4.0]]
+    """
+    names, found, n_rows = _read(X)
+    if not n_rows:
+        raise ValueError(f"X: expected at least one row, got shape (0, {len(found)})")
+    if columns is None:
+        chosen = [j for j, column in enumerate(found) if not _is_numeric(column)]
+    else:
+        chosen = positions("columns", columns, names, len(found))
+    values = [np.unique(_categories(found[j], column_label(names, j))) for j in chosen]
+    encoding = OneHot(tuple(chosen), tuple(freeze(v) for v in values), len(found), names)
+    made = Counter(encoding.names)
+    twice = next((name for name in made if made[name] > 1), None)
+    if twice is not None:
+        raise ValueError(f"X: two columns would be named {twice!r} once encoded; rename one")
+    return encoding
+
+
+def one_hot(
+    X: Any, columns: Sequence[str | int] | None = None
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Replace each column of categories by one column of zeros and ones per value.
+
+    Other rows may hold other values: to encode training and test rows alike, encode them in one
+    call, or use `fit_one_hot`.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Rows; an array may hold objects or strings.
+    columns : sequence of str or int, optional
+        Names (of a data frame's columns) or positions of the columns of categories. By default
+        those that do not hold numbers. Columns of numbers that stand for categories have to be
+        given.
+
+    Returns
+    -------
+    values : ndarray of float64, shape (n, m)
+        The columns stay in their order; the new ones stand in place of the one that they replace,
+        in the sorted order of its values.
+    names : tuple of str
+        Names of the m columns, such as ``colour=red`` or ``x[2]=1``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, one is given twice, or a value is missing (None, NaN); or if two
+        columns would have one name.
+    TypeError
+        If a column holds neither numbers nor booleans nor strings, or a mixture.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> values, names = pb.one_hot([["red", 1.5], ["blue", 2.0], ["red", 0.5]])
+    >>> names
+    ('x[0]=blue', 'x[0]=red', 'x[1]')
+    >>> values.tolist()
+    [[0.0, 1.0, 1.5], [1.0, 0.0, 2.0], [0.0, 1.0, 0.5]]
+
+    >>> X, y = pb.datasets.monks(1)
+    >>> values, names = pb.one_hot(X, columns=range(6))
+    >>> values.shape, names[:4]
+    ((432, 17), ('x[0]=1', 'x[0]=2', 'x[0]=3', 'x[1]=1'))
+    """
+    encoding = fit_one_hot(X, columns)
+    return encoding.transform(X), encoding.names
+
+
+def _read(X: Any) -> tuple[tuple[str, ...] | None, list[Array], int]:
+    """Return the names of the columns of X or None, the columns, and the number of rows."""
+    if is_frame(X):
+        return *frame_columns(X), len(X)
+    refuse_sparse(X)
+    refuse_masked("X", X)
+    # As objects, since numbers beside strings would become strings, too.
+    values = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
+    if values.ndim != 2:
+        raise ValueError(f"X: expected two dimensions (rows, columns), got shape {values.shape}")
+    check_size(values.shape)
+    return None, list(values.T), len(values)
+
+
+def _is_numeric(column: Array) -> bool:
+    try:
+        numeric_column(column, "")
+    except TypeError:
+        return False
+    return True
+
+
+def _categories(column: Array, label: str) -> Array:
+    """Return a column of categories as numbers, booleans or strings; none may be missing."""
+    if missing := missing_places(column):
+        row = missing[0]
+        raise ValueError(f"X: expected a value in {label}, row {row}, got {column[row]}")
+    if _is_numeric(column):
+        return numeric_column(column, label)
+    return plain_values(column, f"X: expected {label} to hold values")
+
+
+def _codes(
+    column: Array, values: Array, label: str, unknown: str
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows whose category is known, and which of `values` it is."""
+    held = _categories(column, label)
+    if len(held) and (held.dtype.kind == "U") != (values.dtype.kind == "U"):
+        kinds = ("numbers", "strings")
+        is_text = held.dtype.kind == "U"
+        raise TypeError(
+            f"X: expected {kinds[not is_text]} in {label}, as when the encoding was made, "
+            f"got {kinds[is_text]}"
+        )
+    code, known = places_among(values, held)
+    if unknown == "error" and (row := first_false(known)) >= 0:
+        raise ValueError(
+            f"X: expected one of the {len(values)} values of {label}, got "
+            f"{held[row].item()!r} in row {row}"
+        )
+    return np.flatnonzero(known), code[known]

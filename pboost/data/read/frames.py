@@ -1,0 +1,251 @@
+"""Columns of data frames, whatever library they are of, block by block as arrays.
+
+Nothing is imported but narwhals, and that only for frames that are neither of pandas nor of
+pyarrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.read.numbers import PLAIN
+from pboost.values import Array, install_hint
+
+#: What a message calls values that are no numbers, by words in the names of their types.
+REFUSED = {
+    **dict.fromkeys(("datetime", "date", "timestamp", "period"), "dates"),
+    **dict.fromkeys(("timedelta", "duration", "time", "interval"), "times or intervals"),
+    **dict.fromkeys(("list", "struct", "map<", "array", "union", "object("), "nested values"),
+    **dict.fromkeys(("complex", "binary", "bytes"), "values that are no numbers"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """One column of a table.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    part : callable
+        Returns the values of the rows from one to before another: numbers, of which a mask or NaN
+        hides those that are missing; or objects.
+    is_declared : bool
+        Whether its type says that it holds categories.
+    order : ndarray or None
+        All values of ordered categories, in their order.
+    categories : ndarray or None
+        Values to which `part` returns places, -1 of what is missing, in place of values.
+    refused : str
+        What it holds that is neither numbers nor categories; empty if there is none.
+    """
+
+    n_rows: int
+    part: Callable[[int, int], Array]
+    is_declared: bool = False
+    order: Array | None = None
+    categories: Array | None = None
+    refused: str = ""
+
+
+def refused_type(name: str) -> str:
+    """Return what values of a type of this name are called where they are refused; else nothing."""
+    name = name.lower()
+    return next((said for word, said in REFUSED.items() if word in name), "")
+
+
+def of_array(column: Array) -> Source:
+    """Return a column of an array."""
+    found = "" if column.dtype.kind in "biufOUT" else refused_type(str(column.dtype))
+    return Source(len(column), lambda start, stop: column[start:stop], refused=found)
+
+
+def of_frame(X: Any, d: int) -> list[Source]:
+    """Return the columns of a data frame."""
+    if hasattr(X, "iloc"):
+        return [_of_pandas(X.iloc[:, j]) for j in range(d)]
+    if hasattr(X, "num_columns"):  # a table or a batch of pyarrow, which narwhals does not know
+        return [_of_arrow(X.column(j)) for j in range(d)]
+    return _of_others(X)
+
+
+def float_frame(X: Any) -> Array | None:
+    """Return a frame of pandas as a matrix, not copied, if all columns are floats of one type."""
+    if not hasattr(X, "iloc"):
+        return None
+    dtypes = set(X.dtypes)
+    if len(dtypes) != 1 or dtypes.pop() not in PLAIN:
+        return None
+    values: Array = X.to_numpy()
+    return values
+
+
+def whole_column(source: Source) -> Array:
+    """Return all values of a column, of whatever type; None or NaN where one is missing."""
+    values = source.part(0, source.n_rows)
+    if source.categories is not None:
+        found = source.categories.astype(object)[values]
+        found[values < 0] = None
+        return found
+    if isinstance(values, np.ma.MaskedArray):
+        found = np.ma.getdata(values).astype(object)
+        found[np.ma.getmaskarray(values)] = None
+        return found
+    return np.asarray(values)
+
+
+def masked(values: Array, hidden: NDArray[np.bool_]) -> Array:
+    """Return numbers some of which are missing."""
+    return np.ma.MaskedArray(values, mask=hidden)
+
+
+# pandas
+
+
+def _of_pandas(series: Any) -> Source:
+    dtype, n = series.dtype, len(series)
+    if hasattr(dtype, "categories"):
+        values = dtype.categories.to_numpy()
+        codes = series.cat.codes
+
+        def part(start: int, stop: int) -> Array:
+            found: Array = codes.iloc[start:stop].to_numpy()
+            return found
+
+        return Source(n, part, True, values if dtype.ordered else None, values)
+    kind = getattr(dtype, "kind", "O")
+    is_arrow = hasattr(dtype, "pyarrow_dtype")
+    name = str(dtype.pyarrow_dtype if is_arrow else dtype)
+    if is_arrow and not isinstance(kind, str):
+        kind = "O"
+    if is_arrow and (name.startswith("dictionary") or kind not in "biuf"):
+        return _of_arrow(series.array.__arrow_array__())
+    if kind in "biuf":
+        return Source(n, lambda start, stop: _pandas_numbers(series.iloc[start:stop]))
+    refused = refused_type(name) if name != "object" else ""
+    return Source(n, lambda start, stop: series.iloc[start:stop].to_numpy(object), refused=refused)
+
+
+def _pandas_numbers(series: Any) -> Array:
+    """Return numbers of pandas' own types or NumPy's."""
+    if isinstance(series.dtype, np.dtype) or hasattr(series.dtype, "fill_value"):
+        plain: Array = series.to_numpy()
+        return plain
+    hidden = series.isna().to_numpy(dtype=bool)
+    if not hidden.any():
+        whole: Array = series.to_numpy()
+        return whole
+    return masked(series.fillna(series.dtype.type(0)).to_numpy(), hidden)
+
+
+# pyarrow
+
+
+def _of_arrow(column: Any) -> Source:
+    name, n = str(column.type), len(column)
+    if name.startswith("dictionary"):
+        values = _of_arrow(column.slice(0, 0).cast(column.type.value_type))
+        order = None
+        if column.type.ordered:
+            order = _ordered_values(column)
+        value_type = column.type.value_type
+
+        def decoded(start: int, stop: int) -> Array:
+            return _arrow_values(column.slice(start, stop - start).cast(value_type))
+
+        return Source(n, decoded, True, order, refused=values.refused)
+    refused = "" if name.startswith("decimal") else refused_type(name)
+    return Source(
+        n, lambda start, stop: _arrow_values(column.slice(start, stop - start)), refused=refused
+    )
+
+
+def _ordered_values(column: Any) -> Array:
+    """Return the values of ordered categories, in their order."""
+    if hasattr(column, "unify_dictionaries"):
+        column = column.unify_dictionaries()
+        if not column.num_chunks:
+            return np.empty(0, dtype=object)
+        column = column.chunk(0)
+    return np.array(column.dictionary.to_pylist(), dtype=object)
+
+
+def _arrow_values(column: Any) -> Array:
+    name = str(column.type)
+    if name == "null":
+        return np.full(len(column), np.nan)
+    is_number = name.startswith(("int", "uint", "half", "float", "double", "bool"))
+    if not (is_number and column.null_count):
+        values: Array = column.to_numpy(zero_copy_only=False)
+        return values
+    hidden = column.is_null().to_numpy(zero_copy_only=False)
+    if name.startswith(("half", "float", "double")):
+        return masked(column.to_numpy(zero_copy_only=False), hidden)
+    filled = column.fill_null(False if name == "bool" else 0)
+    return masked(filled.to_numpy(zero_copy_only=False), hidden)
+
+
+# Others
+
+
+def frame_of_stream(X: Any) -> Any:
+    """Return what passes its columns by ``__arrow_c_stream__`` as a data frame."""
+    narwhals = _narwhals(X)
+    for library in ("pyarrow", "polars"):
+        try:
+            return narwhals.from_arrow(X, backend=library).to_native()
+        except ImportError:
+            pass
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise TypeError(f"X: expected a table, got a {type(X).__name__}: {error}") from None
+    raise TypeError(f"X: reading a {type(X).__name__} needs pyarrow or polars")
+
+
+def _narwhals(X: Any) -> Any:
+    try:
+        import narwhals
+    except ImportError:
+        hint = install_hint("frames", "narwhals")
+        raise TypeError(f"X: reading a {type(X).__name__} needs narwhals: {hint}") from None
+    return narwhals
+
+
+def _of_others(X: Any) -> list[Source]:
+    narwhals = _narwhals(X)
+    try:
+        frame = narwhals.from_native(X, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"X: expected a data frame in memory, got a {type(X).__name__}; collect it first"
+        ) from None
+    return [_of_narwhals(frame[name], narwhals) for name in frame.columns]
+
+
+def _of_narwhals(series: Any, narwhals: Any) -> Source:
+    dtype, n = series.dtype, len(series)
+    name = str(dtype)
+    as_text = name.startswith(("Categorical", "Enum"))
+    is_decimal = name.startswith("Decimal")
+    is_number = (dtype.is_numeric() and not is_decimal) or name == "Boolean"
+
+    def part(start: int, stop: int) -> Array:
+        values = series[start:stop]
+        if as_text:
+            values = values.cast(narwhals.String)
+        if as_text or name == "String":  # NumPy's own type of text drops NUL characters at the end
+            return np.array(values.to_list(), dtype=object)
+        if not (is_number and values.null_count()):
+            found: Array = values.to_numpy()
+            return found
+        hidden = values.is_null().to_numpy()
+        fill = False if name == "Boolean" else 0
+        return masked(values.fill_null(fill).to_numpy(), hidden)
+
+    refused = "" if as_text or is_number or is_decimal else refused_type(name)
+    return Source(n, part, as_text, refused=refused)

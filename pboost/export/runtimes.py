@@ -1,0 +1,370 @@
+"""Trees for runtimes of other packages: ONNX and treelite."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pboost.data.node_inputs.sums import Projections
+from pboost.models.base import Model
+from pboost.models.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.trees_of import as_trees, projections_of, trees_of_sums
+from pboost.values import install_hint
+
+
+def needed(package: str, function: str, extra: str) -> Any:
+    """Return a package, or a module of one; ImportError says which extra has it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        name = package.partition(".")[0]
+        hint = install_hint(extra, name)
+        raise ImportError(f"{function} needs {name}: {hint}") from error
+
+
+# ONNX: the operator TreeEnsemble of ai.onnx.ml, version 5, in float64
+
+#: Modes of nodes: x <= threshold, and x in a set; aggregation by a sum; no function of the sum.
+LEQ, MEMBER, SUM, NONE = 0, 6, 1, 0
+#: Versions of the operators' sets, and of the format.
+OPSET, OPSET_ML, FORMAT = 21, 5, 10
+#: ONNX's number of the type int64.
+INT64 = 7
+#: By the answer at a node the attributes that say what follows, and whether that is a leaf.
+FOLLOWING = (
+    ("nodes_falsenodeids", "nodes_falseleafs"),
+    ("nodes_truenodeids", "nodes_trueleafs"),
+)
+#: Attributes that have an entry for each node; those that have other lists.
+NODE = (
+    "nodes_modes",
+    "nodes_featureids",
+    "nodes_splits",
+    "nodes_missing_value_tracks_true",
+    *FOLLOWING[0],
+    *FOLLOWING[1],
+)
+LISTS = ("tree_roots", "membership_values", "leaf_targetids", "leaf_weights")
+#: Attributes that are tensors.
+TENSORS = ("nodes_modes", "nodes_splits", "membership_values", "leaf_weights")
+#: An operator, its inputs, its output, and its attributes.
+Step: TypeAlias = tuple[str, list[str], str, dict[str, Any]]
+#: What is added to chances of labels, all of which may be 0, before they are divided by their sum.
+LEAST = 1e-300
+#: Factors of the sigmoids that are probabilities.
+SIGMOID = {"half log odds": 2.0, "log odds": 1.0}
+
+
+def to_onnx(
+    model: Model | TreeSum, *, max_nodes: int = 100_000, max_members: int | None = None
+) -> Any:
+    """Return a model as an ``onnx.ModelProto``, all numbers float64.
+
+    Its input is ``X`` (n, d), rows as the trees read them, ``trees_of(model).rows(X)``; NaN is
+    missing. Its outputs are ``values`` (n, J), those of a `TreeSum`; of classifiers ``label`` (n,);
+    and ``probabilities`` (n, n_labels) unless the link is "probit" or "none".
+
+    Parameters
+    ----------
+    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
+        A fitted model, see `trees_of`, or its trees; also a graph whose nodes compare sums of
+        columns of numbers, see Notes.
+    max_nodes : int
+        The most nodes that the trees of a graph may have.
+    max_members : int, optional
+        The most levels that all sets of the nodes may have together; default: any number. Versions
+        of onnxruntime before 1.23 did not get ready with 13,000 in a minute.
+
+    Returns
+    -------
+    onnx.ModelProto
+        ``found.SerializeToString()`` is what runtimes read. A tree whose leaves hold J values is
+        there J times.
+
+    Raises
+    ------
+    ImportError
+        If onnx is not installed: the extra ``onnx``.
+    TypeError, ValueError
+        As in `trees_of`; and if there are more than `max_members`, with the number.
+
+    Notes
+    -----
+    Of ``weak=affine()`` and ``weak=linear()`` a product with a matrix makes the sums that nodes
+    compare; missing values are filled before. ``X`` is then the rows as numbers. Runtimes add up in
+    an order of their own: a row whose sum is a threshold but for rounding may go another way.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X, y = pb.datasets.twonorm(100, rng=0)
+    >>> found = pb.to_onnx(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
+    >>> [output.name for output in found.graph.output]  # doctest: +SKIP
+    ['values', 'label', 'probabilities']
+    """
+    sums = projections_of(model)
+    trees = as_trees(model, None, max_nodes) if sums is None else trees_of_sums(model, max_nodes)
+    size = [len(trees.levels(number)) for number in range(trees.n_sets)]
+    members = trees.n_added * sum(size[k] for k in trees.level_set.tolist() if k != NO_SET)
+    if max_members is not None and members > max_members:
+        raise ValueError(
+            f"max_members: expected at least {members}, the levels in the sets of all nodes, got "
+            f"{max_members}; to_treelite, to_json and to_sql hold sets"
+        )
+    onnx = needed("onnx", "to_onnx", "onnx")
+    columns = _columns(trees)
+    arrays = {name: onnx.numpy_helper.from_array(columns.pop(name), name) for name in TENSORS}
+    if not members:
+        del arrays["membership_values"]
+    constants: dict[str, Any] = {"bias": trees.bias}
+    steps, read = ([], "X") if sums is None else _projected(model.n_features, sums, constants)
+    steps.append(("TreeEnsemble", [read], "sum", {"domain": "ai.onnx.ml", **columns, **arrays}))
+    steps.append(("Add", ["sum", "bias"], "values", {}))
+    kinds: dict[str, Any] = {"values": (onnx.TensorProto.DOUBLE, trees.n_values)}
+    if trees.labels is not None:
+        steps += _label(trees, constants)
+        text = trees.labels.dtype.kind == "U"
+        kinds["label"] = (onnx.TensorProto.STRING if text else _type(onnx, constants), None)
+        found = _probabilities(trees, constants)
+        steps += found
+        if found:
+            kinds["probabilities"] = (onnx.TensorProto.DOUBLE, len(trees.labels))
+    info, make = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    graph = onnx.helper.make_graph(
+        [make(kind, inputs, [output], **more) for kind, inputs, output, more in steps],
+        trees.builder,
+        [info("X", onnx.TensorProto.DOUBLE, ["n", model.n_features])],
+        [info(name, of, ["n"] if j is None else ["n", j]) for name, (of, j) in kinds.items()],
+        [onnx.numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
+    )
+    sets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", OPSET_ML)]
+    found = onnx.helper.make_model(graph, opset_imports=sets, ir_version=FORMAT)
+    onnx.checker.check_model(found)
+    return found
+
+
+def _type(onnx: Any, constants: dict[str, Any]) -> Any:
+    """Return the type of labels that are numbers, or true and false."""
+    return onnx.helper.np_dtype_to_tensor_dtype(np.asarray(constants["labels"]).dtype)
+
+
+def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[list[Step], str]:
+    """Return the steps from rows to sums of their d columns, and what these are called."""
+    factor = np.zeros((d, sums.n_inputs))
+    of = np.repeat(np.arange(sums.n_inputs), np.diff(sums.start))
+    np.add.at(factor, (sums.index, of), sums.coefficient)
+    constants["factors of columns"] = factor
+    steps: list[Step] = []
+    if sums.fill is not None:
+        constants["fill"] = sums.fill[None]
+        steps = [("IsNaN", ["X"], "is missing", {})]
+        steps.append(("Where", ["is missing", "fill", "X"], "filled", {}))
+    read = "filled" if steps else "X"
+    return [*steps, ("MatMul", [read, "factors of columns"], "sums", {})], "sums"
+
+
+def _columns(trees: TreeSum) -> dict[str, Any]:
+    """Return the attributes of the operator, by their names."""
+    value = trees.value / trees.n_trees if trees.aggregation == "mean" else trees.value
+    found: dict[str, list[Any]] = {name: [] for name in (*NODE, *LISTS)}
+    for tree in range(trees.n_trees):
+        for column in range(trees.n_added):
+            target = column if trees.target is None else int(trees.target[tree])
+            _add_tree(found, trees, int(trees.root[tree]), value[:, column], target)
+    arrays = {name: np.array(found[name], np.float64) for name in TENSORS}
+    arrays["nodes_modes"] = np.array(found["nodes_modes"], np.uint8)
+    more = {"n_targets": trees.n_values, "aggregate_function": SUM, "post_transform": NONE}
+    return {**found, **arrays, **more}
+
+
+def _add_tree(found: dict[str, list[Any]], trees: TreeSum, root: int, value: Any, to: int) -> None:
+    """Add a tree, whose leaves add these values to one of the targets.
+
+    Nodes and leaves stand one after the other: as sets are in the order of nodes, "true" first.
+    """
+    found["tree_roots"].append(len(found["nodes_modes"]))
+    waiting = [(root, -1, 0)]
+    if trees.feature[root] == LEAF:  # a node both of whose branches are one leaf
+        leaf = len(found["leaf_weights"])
+        _add_node(found, (LEQ, 0, 0.0, 0, leaf, 1, leaf, 1))
+    while waiting:
+        node, parent, answer = waiting.pop()
+        is_leaf = bool(trees.feature[node] == LEAF)
+        here = len(found["leaf_weights" if is_leaf else "nodes_modes"])
+        if parent >= 0:
+            follows, of_kind = FOLLOWING[answer]
+            found[follows][parent], found[of_kind][parent] = here, int(is_leaf)
+        if is_leaf:
+            found["leaf_weights"].append(float(value[node]))
+            found["leaf_targetids"].append(to)
+            continue
+        # True leads to the first child where a threshold is compared, else to the second.
+        number, children = int(trees.level_set[node]), (root + trees.children[node]).tolist()
+        true = int(number != NO_SET)
+        tracks_true = int((0 if trees.missing is None else trees.missing[node]) == true)
+        test = MEMBER if true else LEQ, int(trees.feature[node]), float(trees.threshold[node])
+        _add_node(found, (*test, tracks_true, 0, 0, 0, 0))
+        if true:
+            members = trees.levels(number).astype(np.float64).tolist()
+            found["membership_values"] += [*members, np.nan]
+        waiting += [(children[1 - true], here, 0), (children[true], here, 1)]
+
+
+def _add_node(found: dict[str, list[Any]], entry: tuple[Any, ...]) -> None:
+    for name, item in zip(NODE, entry, strict=True):
+        found[name].append(item)
+
+
+def _label(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:
+    """Return the steps from values to labels."""
+    assert trees.labels is not None
+    labels = trees.labels
+    constants["labels"] = labels.astype(object) if labels.dtype.kind == "U" else labels
+    if trees.n_values > 1:
+        largest = ("ArgMax", ["values"], "place", {"axis": 1, "keepdims": 0})
+        return [largest, ("Gather", ["labels", "place"], "label", {})]
+    constants |= {"zero": np.float64(0.0), "minus one": np.array([-1])}
+    return [
+        ("Reshape", ["values", "minus one"], "value", {}),
+        ("Greater", ["value", "zero"], "is second", {}),
+        ("Cast", ["is second"], "place", {"to": INT64}),
+        ("Gather", ["labels", "place"], "label", {}),
+    ]
+
+
+def _probabilities(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:
+    """Return the steps from values to probabilities, none where there is no operator for them."""
+    if trees.link == "shares":
+        return [("Identity", ["values"], "probabilities", {})]
+    if trees.link == "softmax":
+        return [("Softmax", ["values"], "probabilities", {"axis": 1})]
+    steps: list[Step] = []
+    if trees.link == "lead":
+        constants |= {"half": np.float64(0.5), "zero": np.float64(0.0), "one": np.float64(1.0)}
+        steps.append(("Add", ["scaled", "half"], "line", {}))
+        kind, of, factor = "Clip", ["line", "zero", "one"], 0.5
+    elif trees.link in SIGMOID:
+        kind, of, factor = "Sigmoid", ["scaled"], SIGMOID[trees.link]
+    else:
+        return []
+    constants["factors"] = np.array([[factor] if trees.n_values > 1 else [-factor, factor]])
+    steps = [("Mul", ["values", "factors"], "scaled", {}), *steps]
+    if trees.n_values == 1:
+        return [*steps, (kind, of, "probabilities", {})]
+    constants |= {"least": np.float64(LEAST), "columns": np.array([1])}
+    return [
+        *steps,
+        (kind, of, "chances", {}),
+        ("Add", ["chances", "least"], "positive", {}),
+        ("ReduceSum", ["positive", "columns"], "total", {}),
+        ("Div", ["positive", "total"], "probabilities", {}),
+    ]
+
+
+# treelite, whose models others compile (TL2cgen) or run on a GPU (FIL)
+
+#: How treelite makes probabilities of one value, and the factor of a sigmoid's; else of none.
+OF_ONE = {
+    "half log odds": ("sigmoid", 2.0),
+    "log odds": ("sigmoid", 1.0),
+    "exp": ("exponential", 1.0),
+}
+
+
+def to_treelite(model: Model | TreeSum, *, max_nodes: int = 100_000) -> Any:
+    """Return a model as a ``treelite.Model``, all numbers float64.
+
+    ``treelite.gtil.predict(found, rows, pred_margin=True)`` gives the values of a `TreeSum`,
+    decision values or shares of the labels; without `pred_margin` probabilities where treelite has
+    the function: half log odds, log odds, and, in float32, softmax.
+
+    Parameters
+    ----------
+    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
+        A fitted model, see `trees_of`, or its trees.
+    max_nodes : int
+        The most nodes that the trees of a graph may have.
+
+    Returns
+    -------
+    treelite.Model
+        Rows are as the trees read them, ``trees_of(model).rows(X)``.
+
+    Raises
+    ------
+    ImportError
+        If treelite 4 is not installed: the extra ``treelite``.
+    TypeError, ValueError
+        As in `trees_of`.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X, y = pb.datasets.twonorm(100, rng=0)
+    >>> found = pb.to_treelite(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
+    >>> found.num_tree  # doctest: +SKIP
+    5
+    """
+    trees = as_trees(model, None, max_nodes)
+    builder = _builder(trees, needed("treelite.model_builder", "to_treelite", "treelite"))
+    children, feature = trees.children.tolist(), trees.feature.tolist()
+    value = trees.value if trees.n_added > 1 else trees.value[:, 0]
+    leaf = value.tolist()
+    for tree in range(trees.n_trees):
+        first, stop = trees.root[tree : tree + 2].tolist()
+        builder.start_tree()
+        for node in range(first, stop):
+            builder.start_node(node - first)
+            if feature[node] == LEAF:
+                builder.leaf(leaf[node])
+            else:
+                _test(builder, trees, node, children[node])
+            builder.end_node()
+        builder.end_tree()
+    return builder.commit()
+
+
+def _builder(trees: TreeSum, module: Any) -> Any:
+    """Return a builder that knows what is made of the values of the leaves."""
+    j, n = trees.n_values, trees.n_trees
+    of_one, factor = OF_ONE.get(trees.link, ("identity", 1.0))
+    name = of_one if j == 1 else "softmax" if trees.link == "softmax" else "identity_multiclass"
+    task = "kMultiClf" if j > 1 else "kRegressor" if trees.labels is None else "kBinaryClf"
+    of_all = trees.n_added > 1
+    target = [0] * n if trees.target is None else trees.target.tolist()
+    return module.ModelBuilder(
+        threshold_type="float64",
+        leaf_output_type="float64",
+        metadata=module.Metadata(
+            num_feature=trees.n_features,
+            task_type=task,
+            num_target=1,
+            num_class=[j],
+            average_tree_output=trees.aggregation == "mean",
+            leaf_vector_shape=(1, trees.n_added),
+        ),
+        tree_annotation=module.TreeAnnotation(
+            num_tree=n, target_id=[0] * n, class_id=[-1] * n if of_all else target
+        ),
+        postprocessor=module.PostProcessorFunc(name=name, sigmoid_alpha=factor),
+        base_scores=trees.bias.tolist(),
+    )
+
+
+def _test(builder: Any, trees: TreeSum, node: int, children: list[int]) -> None:
+    """Add the test of a node."""
+    number = int(trees.level_set[node])
+    common = {
+        "feature_id": int(trees.feature[node]),
+        "left_child_key": children[0],
+        "right_child_key": children[1],
+        "default_left": trees.missing is None or not trees.missing[node],
+    }
+    if number == NO_SET:
+        threshold = float(trees.threshold[node])
+        builder.numerical_test(threshold=threshold, opname="<=", **common)
+    else:
+        levels = trees.levels(number).tolist()
+        builder.categorical_test(category_list=levels, category_list_right_child=True, **common)

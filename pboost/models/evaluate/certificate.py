@@ -1,0 +1,187 @@
+"""The certificate of a model: what it is, and what it is on other rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.data.columns.columns import values_of
+from pboost.data.read.check_xy import as_weights, check_has_rows, class_codes
+from pboost.data.row_source import RowSource, rows_of_fit
+from pboost.data.shared_reads import held
+from pboost.data.targets import SoftLabels, labels_of_rows, shares_of
+from pboost.data.training import check_values
+from pboost.models.base import Model, decision_function
+from pboost.models.evaluate.graph_walk import expectation, refuse_oracles
+from pboost.models.evaluate.new_rows import (
+    as_graph,
+    as_two_class,
+    count_rows,
+    is_second_label,
+    match_sigma,
+    table_for,
+)
+from pboost.values import FloatArray
+
+
+def certificate(
+    model: Model,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    y_proba: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    sigma: float | ArrayLike | None = None,
+) -> float:
+    """Return the model's bound on its training error, or recompute it from data.
+
+    Of J > 2 labels it bounds the Hamming loss, the share of pairs of a row and a label of which the
+    sign of the label's decision value is wrong; J / 2 times it bounds the training error.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame, optional
+        With `y` or `y_proba`: recompute the certificate on these data. On the training data, with
+        their weights, it equals the stored one.
+    y : array_like of shape (n,), optional
+        Labels, of the values in ``model.labels``.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probabilities of ``model.labels`` in each row, in their order, or by
+        the names of the columns of a data frame; one dimension: that of the second.
+    sample_weight : array_like of shape (n,), optional
+        Weights of the rows.
+    sigma : float, or array_like of shape (d,) or (n, d), optional
+        With `X`: standard deviations of these rows, see `decision_function`.
+
+    Returns
+    -------
+    float
+        The weighted mean of exp(-H y), with y as -1 or +1, under the answers assumed in training;
+        of J > 2 labels its mean over the labels, y being +1 for the row's own; with `y_proba` that
+        of its expectation. With exact answers it is, of two labels, at least the weighted share of
+        rows on which the model errs, each with the probability of the labels that it does not
+        predict; else it bounds the expected error of the model that answers at random as assumed,
+        not that of the hard route.
+
+    Raises
+    ------
+    ValueError
+        If only one of X and y is given, or X has no rows, or y holds other labels than the model,
+        or `sigma` is given for a model that is not gaussian, or missing where the model knows
+        none; or if answers were drawn in training (`pboost.observation.sampled`,
+        `pboost.weak.oracle`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
+    >>> model = pb.fit_boosted_tree(X, y, nodes=1)
+    >>> bool(abs(pb.certificate(model) - pb.certificate(model, X, y)) < 1e-12)
+    True
+    """
+    model = as_two_class(model)
+    if X is None and y is None and y_proba is None:
+        for name, value in (("sample_weight", sample_weight), ("sigma", sigma)):
+            if value is not None:
+                raise ValueError(f"{name}: given without X and y")
+        return float(model.record.certificate[-1])
+    if isinstance(X, RowSource):
+        rows_of_fit(X, y, sample_weight, y_proba)
+        check_values(X.bins)
+        parts = X.apply(_losses_of_part, model, sigma)
+        weighed = [weight for _, weight in parts if weight is not None]
+        whole = np.concatenate(weighed) if weighed else None
+        return _mean(np.concatenate([losses for losses, _ in parts]), whole)
+    if X is None or (y is None and y_proba is None):
+        raise ValueError("certificate: X and y must be given together")
+    given = truth_for(model, y, y_proba)
+    if model.is_estimated:
+        raise ValueError(
+            "model: its certificate is an estimate from answers drawn in training, which cannot "
+            "be computed anew"
+        )
+    refuse_oracles(model, "the certificate")
+    X = table_for(model, X)
+    with held(X):
+        n = count_rows(model, X)
+        check_has_rows(n)
+        weights = as_weights(sample_weight, n)
+        if np.ndim(model.bias):
+            if isinstance(given, SoftLabels):
+                given.check_rows(n)
+                share = given.share
+            else:
+                share = np.eye(len(model.labels))[class_codes(model.labels, given, n)]
+            loss = _losses_of_labels(model, X, share, sigma)
+        elif isinstance(given, SoftLabels):
+            given.check_rows(n)
+            ones = np.ones(n, dtype=bool)
+            loss = given.share[:, 0] * _losses(model, X, ~ones, sigma)
+            loss += given.share[:, 1] * _losses(model, X, ones, sigma)
+        else:
+            loss = _losses(model, X, is_second_label(model, given, n), sigma)
+    return _mean(loss, weights)
+
+
+def _losses_of_part(
+    X: Any, y: Any, weights: FloatArray | None, model: Any, sigma: Any
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the losses and the weights of the rows of a partition."""
+    features = values_of(X)
+    if np.ndim(model.bias):
+        share = np.eye(len(model.labels))[class_codes(model.labels, y, X.n_rows)]
+        return _losses_of_labels(model, features, share, sigma), weights
+    return _losses(model, features, is_second_label(model, y, X.n_rows), sigma), weights
+
+
+def _mean(loss: FloatArray, weights: FloatArray | None) -> float:
+    # Scaled, since the sum of the weights need not be a finite number.
+    importance = None if weights is None else weights / weights.max()
+    if importance is not None and not np.isfinite(loss).all():
+        loss, importance = loss[importance > 0], importance[importance > 0]
+    return float(np.average(loss, weights=importance))
+
+
+def truth_for(model: Any, y: Any, y_proba: Any) -> Any:
+    """Return what a model is compared with: `y`, or `SoftLabels` in its place."""
+    if y_proba is None or y is not None:
+        return labels_of_rows(y, y_proba)
+    return shares_of(y_proba, model.labels)
+
+
+def _losses(model: Any, X: Any, second: NDArray[np.bool_], sigma: Any) -> FloatArray:
+    """Return the expectation of exp(-H y) for rows of these labels."""
+    if not model.is_exact:
+        expected: FloatArray = expectation(as_graph(model), X, second, sigma)[1]
+        return expected
+    match_sigma(model, X, sigma)  # raises if one is given
+    score = decision_function(model, X)
+    with np.errstate(over="ignore"):  # an infinite one is right
+        return np.exp(np.where(second, -score, score))
+
+
+def _losses_of_labels(model: Any, X: Any, share: FloatArray, sigma: Any) -> FloatArray:
+    """Return the mean over J labels of exp(-F y), for rows of these probabilities (n, J)."""
+    if not model.is_exact:
+        graph, total = as_graph(model), np.zeros(len(share))
+        if (share.max(axis=1) == 1).all():
+            return expectation(graph, X, share.argmax(axis=1), sigma)[1]
+        for k, of_label in enumerate(share.T):
+            rows = np.full(len(share), k)
+            total += np.where(of_label > 0, of_label * expectation(graph, X, rows, sigma)[1], 0.0)
+        return total
+    match_sigma(model, X, sigma)  # raises if one is given
+    score = decision_function(model, X)
+    with np.errstate(over="ignore"):  # an infinite one is right
+        for_it, against = np.exp(-score), np.exp(score)
+    # Without a product of 0 and infinity.
+    loss = np.where(share > 0, share * for_it, 0.0) + np.where(
+        share < 1, (1 - share) * against, 0.0
+    )
+    found: FloatArray = loss.mean(axis=1)
+    return found

@@ -1,0 +1,377 @@
+"""Rows sent through a graph node by node, also under the answers assumed in training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost._core import uncertain
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.read.convert import Rows
+from pboost.models.base import Model
+from pboost.models.evaluate.new_rows import (
+    as_graph,
+    classes_of_labels,
+    input_values,
+    match_rows,
+    match_sigma,
+)
+from pboost.models.nodes import CERTAIN, OUT, Graph, at_start
+from pboost.models.stored import MOST_SUM
+from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
+from pboost.values import FloatArray, Seed, as_generator, check_integer
+
+#: Rows, as positions or as a slice.
+Here: TypeAlias = Any
+
+#: Returns whether rows take exit 1 of a node.
+Take: TypeAlias = Callable[[int, Here], NDArray[np.bool_]]
+
+
+def goes_right(value: Any, threshold: Any) -> Any:
+    """Return whether values belong to exit 1; those at the threshold, and NaN, belong to exit 0."""
+    return value > threshold
+
+
+def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[np.bool_]]]:
+    """Send n rows through a graph; yield, for each node, the rows that arrive and their answers."""
+    # Rows that have arrived at nodes to come; a slice where it is all of them, which is faster.
+    waiting: dict[int, list[Here]] = {0: [slice(None)]}
+    for node in range(model.n_nodes):
+        parts = waiting.pop(node)
+        here = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        above = take(node, here)
+        below_to, above_to = model.next[node].tolist()
+        if below_to == above_to:
+            waiting.setdefault(below_to, []).append(here)
+        else:
+            rows = np.arange(n)[here]
+            waiting.setdefault(below_to, []).append(rows[~above])
+            waiting.setdefault(above_to, []).append(rows[above])
+        waiting.pop(OUT, None)
+        yield here, above
+
+
+def hard_exits(model: Graph, X: Any) -> tuple[int, Take]:
+    """Return the number of rows, and what takes the exits on whose side they lie."""
+    if asks_functions(model):
+        rows = match_rows(model, X)
+        n, value = rows.n_rows, _answers(model, rows)
+    else:
+        values = input_values(model, X)
+        n, value = len(values), lambda node, here: values[here, model.feature[node]]
+    return n, lambda node, here: exits(model, node, value(node, here))
+
+
+def exits(model: Graph, node: int | NDArray[np.intp], value: FloatArray) -> NDArray[np.bool_]:
+    """Return whether rows take exit 1 of a node, given what it compares."""
+    above: NDArray[np.bool_] = goes_right(value, model.threshold[node])
+    return above if model.sides is None else above | (np.isnan(value) & (model.sides[node] > 0))
+
+
+def asks_functions(model: Model) -> bool:
+    """Return whether the nodes of a model are functions of a row."""
+    return isinstance(model.inputs, Oracles)
+
+
+def functions_of(model: Graph) -> Oracles:
+    """Return the functions of a model that has them."""
+    assert isinstance(model.inputs, Oracles)
+    return model.inputs
+
+
+def refuse_oracles(model: Model, what: str) -> None:
+    """Raise ValueError if probabilities of answers are wanted that are not known."""
+    if isinstance(model.inputs, Oracles) and model.inputs.is_random:
+        raise ValueError(
+            f"model: {what} needs the probabilities of the answers, which are not known for "
+            'oracles; use route="hard" or route="sample"'
+        )
+
+
+def _answers(
+    model: Graph, X: Rows, rng: np.random.Generator | None = None
+) -> Callable[[int, Here], FloatArray]:
+    """Return what asks the function of a node about rows."""
+    functions, every = functions_of(model), np.arange(X.n_rows)
+    return lambda node, here: functions.value(int(model.feature[node]), X, every[here], rng)
+
+
+def _drawn_exits(model: Graph, X: Rows, rng: np.random.Generator) -> Take:
+    """Return what takes exits at random: as functions answer, or as their probabilities say."""
+    answers = _answers(model, X, rng)
+    is_probability = model.is_estimated and not functions_of(model).is_random
+
+    def take(node: int, here: Here) -> NDArray[np.bool_]:
+        value = answers(node, here)
+        if not is_probability:
+            side: NDArray[np.bool_] = goes_right(value, model.threshold[node])
+            if model.answer is None:
+                return side
+            value = model.answer[node, side.astype(np.intp), 0]
+        return rng.random(len(value)) < value
+
+    return take
+
+
+def walk_functions(model: Graph, X: Any) -> tuple[FloatArray, FloatArray]:
+    """Return decision values and numbers of functions asked on the hard route."""
+    n, take = hard_exits(model, X)
+    score, count = at_start(model, n), np.zeros(n)
+    for node, (here, above) in enumerate(passages(model, n, take)):
+        score[here] += model.vote[node, above.astype(np.intp)]
+        count[here] += 1
+    return score, count
+
+
+def sample_functions(model: Graph, X: Any, rng: np.random.Generator, draws: int) -> FloatArray:
+    """Return the mean decision value of each row over walks that ask anew."""
+    rows = match_rows(model, X)
+    take = _drawn_exits(model, rows, rng)
+    scale, vote, bias = scaled_votes(model, draws)
+    total = np.zeros(rows.n_rows)
+    for _ in range(draws):
+        for node, (here, above) in enumerate(passages(model, rows.n_rows, take)):
+            total[here] += vote[node, above.astype(np.intp)]
+    return (bias + total / draws) * scale
+
+
+def scaled_votes(model: Graph, draws: int) -> tuple[float, FloatArray, float]:
+    """Return a power of two, and votes and bias in units of it that so many walks can add up."""
+    scale = 1.0
+    with np.errstate(over="ignore"):
+        if np.abs(model.vote).max(axis=1, initial=0.0).sum() * draws > MOST_SUM:
+            scale = 2.0 ** draws.bit_length()
+    return scale, model.vote / scale, model.bias / scale
+
+
+#: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
+MOST_STEPS = 4096
+
+#: What the answer of a node costs, in cells: random numbers and exponentials.
+COST = 5
+
+NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty((0, 1))
+
+
+def reach(
+    model: Graph,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    sigma: float | ArrayLike | None = None,
+) -> FloatArray:
+    """Return the probability that each row arrives at each node, under the assumed answers.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`.
+    y : array_like of shape (n,), optional
+        Labels; needed where the answers assumed in training depend on the class.
+    sigma : float, or array_like of shape (d,) or (n, d), optional
+        Standard deviations of these rows, see `decision_function`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, n_nodes)
+        Summed over the paths to a node. With exact answers 1 for the nodes on a row's path.
+
+    Raises
+    ------
+    ValueError
+        If the answers depend on the class and no labels are given, or on standard deviations
+        that neither the model nor `sigma` gives, or are those of oracles, whose probabilities are
+        not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
+    >>> model = pb.fit_boosted_tree(X, y, nodes=3, observation=pb.observation.flip(0.25))
+    >>> pb.reach(model, X).round(3)[0].tolist()
+    [1.0, 0.25, 0.188]
+    """
+    model = as_graph(model, "reach")
+    refuse_oracles(model, "reach")
+    values, answer, noise, label = _asked(model, X, sigma, y)
+    out = np.empty((len(values), model.n_nodes))
+    if out.size:
+        _propagate(model, values, answer, noise, label, out, NONE, NONE)
+    return out
+
+
+def expected_score(model: Graph, X: Any, sigma: Any) -> FloatArray:
+    """Return the expected decision value of each row, (n,), or of several votes values (n, J)."""
+    refuse_oracles(model, 'route="expected"')
+    return expectation(model, X, None, sigma)[0]
+
+
+def expectation(
+    model: Graph, X: Any, label: NDArray[Any] | None, sigma: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Return the expected decision value and the expected exponential loss of each row.
+
+    Of several votes per exit values (n, J), and the mean over the labels of the losses. `label`
+    holds the numbers of the rows' labels; None where answers do not depend on it and the loss is
+    not wanted.
+    """
+    values, answer, noise, label = _asked(model, X, sigma, label=label)
+    bias = _by_vote(model.bias)
+    score, loss = np.empty((2, len(values), model.n_votes))
+    if not model.n_nodes:
+        score[:] = bias
+        positive = label == 1 if model.n_votes == 1 else label[:, None] == np.arange(model.n_votes)
+        with np.errstate(over="ignore"):  # an infinite one is right
+            loss[:] = np.exp(np.where(positive.reshape(loss.shape), -score, score))
+    elif len(values):
+        _propagate(model, values, answer, noise, label, None, score, loss)
+    if model.n_votes == 1:
+        return score[:, 0], loss[:, 0]
+    return score, loss.mean(axis=1)
+
+
+def _by_vote(votes: Any) -> FloatArray:
+    """Return votes, or the bias, with an axis of votes also where there is one."""
+    votes = np.asarray(votes, dtype=np.float64)
+    return votes if votes.ndim % 2 else votes[..., None]
+
+
+def _propagate(
+    model: Graph,
+    values: FloatArray,
+    answer: FloatArray,
+    noise: FloatArray,
+    label: NDArray[np.int32],
+    reach: FloatArray | None,
+    score: FloatArray,
+    loss: FloatArray,
+) -> None:
+    """Fill `reach` (n, n_nodes) if it is wanted, and `score` and `loss` if they have places."""
+    vote, bias = _by_vote(model.vote), _by_vote(model.bias)
+
+    def work(start: int, stop: int) -> None:
+        here = slice(start, stop)
+        uncertain.propagate(
+            values[here],
+            model.feature,
+            model.threshold,
+            model.next,
+            vote,
+            answer,
+            noise[here] if len(noise) > 1 else noise,
+            label[here],
+            bias,
+            np.empty((1, model.n_nodes)) if reach is None else reach[here],
+            np.empty((model.n_nodes, model.n_votes)),
+            score[here],
+            loss[here],
+            model.sides,
+        )
+
+    run_ranges(work, len(values), cells=COST * model.n_nodes * model.n_votes)
+
+
+def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> FloatArray:
+    """Return the mean decision value of each row over random walks, (n,) or (n, J)."""
+    draws, generator = check_integer("draws", draws, least=1), as_generator(rng)
+    if asks_functions(model) and (functions_of(model).is_random or model.is_estimated):
+        _classes(model, None, 0)
+        return sample_functions(model, X, generator, draws)
+    key = int(generator.integers(2**64, dtype=np.uint64))
+    values, answer, noise, _ = _asked(model, X, sigma)
+    total = np.zeros((len(values), model.n_votes))
+    scale, vote, bias = scaled_votes(model, draws)
+    vote = _by_vote(vote)
+    cost = COST * model.n_votes * min(model.n_nodes, MOST_STEPS)
+    at_once = max(1, CELLS_PER_CALL // max(cost, 1))
+
+    def work(start: int, stop: int) -> None:
+        for first in range(0, draws, at_once):
+            check_stop()
+            uncertain.sample(
+                values,
+                model.feature,
+                model.threshold,
+                model.next,
+                vote,
+                answer,
+                noise,
+                key,
+                first,
+                min(first + at_once, draws),
+                start,
+                stop,
+                total,
+                model.sides,
+            )
+
+    run_ranges(work, len(values), cells=cost * min(draws, at_once))
+    found: FloatArray = (_by_vote(bias) + total / draws) * scale
+    return found[:, 0] if model.n_votes == 1 else found
+
+
+def _asked(
+    model: Graph,
+    X: Any,
+    sigma: Any,
+    y: ArrayLike | None = None,
+    label: NDArray[Any] | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int32]]:
+    """Return what nodes compare, tables of answers, standard deviations, and classes of rows.
+
+    There are no tables where answers are gaussian, and neither where what nodes compare are
+    probabilities.
+    """
+    if asks_functions(model) and model.is_estimated:
+        values = input_values(model, X)
+        return values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32)
+    values, noise = input_values(model, X), match_sigma(model, X, sigma)
+    if noise.size:
+        _check_noise(model, values, noise)
+    label = _classes(model, y, len(values)) if label is None else label
+    return values, _tables(model), noise, label.astype(np.int32)
+
+
+def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:
+    """Raise ValueError if probabilities of answers are not known of numbers that are compared."""
+    read = np.unique(model.feature)
+    values, noise = values[:, read], noise[:, read]
+    # Sums of columns need not be numbers.
+    known = np.isfinite(values) & np.isfinite(noise)
+    if not (known if model.sides is None else known | np.isnan(values)).all():
+        raise ValueError(
+            "X, sigma: expected numbers of which the sums that nodes compare are finite"
+        )
+
+
+def _tables(model: Graph) -> FloatArray:
+    """Return the model's tables of answers, also where they are certain; none if gaussian."""
+    if model.answer is not None:
+        return model.answer
+    if model.sigma is not None:
+        return NO_TABLES
+    certain = np.repeat(CERTAIN[:, :1], max(2, model.n_votes), axis=1)
+    return np.ascontiguousarray(np.broadcast_to(certain, (model.n_nodes, *certain.shape)))
+
+
+def _classes(model: Graph, y: ArrayLike | None, n: int) -> NDArray[Any]:
+    """Return the class of each row, any where the answers do not depend on it."""
+    if y is not None:
+        return classes_of_labels(model, y, n)
+    if model.needs_class:
+        kind = model.settings.get("observation", {}).get("kind")
+        # Of a model that was continued, they may be those of the later nodes only.
+        known = kind is not None and "continued" not in model.settings
+        raise ValueError(
+            f"model: {repr(kind) if known else 'its'} answers depend on the class of a row, which "
+            "is unknown here: "
+            'give y to reach(), and evaluate the model with route="hard"'
+        )
+    return np.zeros(n, dtype=np.int32)

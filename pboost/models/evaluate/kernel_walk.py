@@ -1,0 +1,515 @@
+"""Compiled walks of rows through graphs and trees, to the end or until they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import tree_walk, walk
+from pboost.data.node_inputs.inputs import Subsets, in_sums
+from pboost.data.node_inputs.sums import Projections, Separators
+from pboost.data.read.check_xy import check_finite
+from pboost.models.evaluate.exits import Exits, Left, NodeExits
+from pboost.models.evaluate.graph_walk import MOST_STEPS, asks_functions, walk_functions
+from pboost.models.evaluate.new_rows import match_columns
+from pboost.models.nodes import OUT, Graph, at_start, joints_of
+from pboost.threads import run_ranges
+from pboost.values import INT32_MAX, FloatArray, IntArray
+
+#: What kernels read of a node of a tree, see `pboost._core.tree_walk`; and where some test sets.
+STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
+
+PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+
+#: A graph is laid out as a tree for rows at which this many nodes each can be laid out in the time.
+NODES_PER_ROW = 4
+
+#: Of so many columns, and so many times those that are read, no others are looked at.
+WIDE, WIDER = 256, 8
+
+#: Fewer rows go through a graph as it is.
+MANY_IN_TREES = 256
+
+#: Numbers in a cache line, and for how many rows looking for its begin pays.
+LINE, MANY_ALIGNED = 8, 1024
+
+#: What costs less is done at once, without asking for threads.
+FEW_CELLS = 4096
+
+#: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
+Trees: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
+
+#: What a chain makes of columns with missing values, see `pboost._core.walk.walk_sides`.
+Made: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
+
+
+def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the decision values, (n,) or (n, J), and, if counting, the numbers of nodes evaluated.
+
+    Several votes are added up in one walk; none where it is counted.
+    """
+    if model.inputs is not None and asks_functions(model):
+        return walk_functions(model, X)
+    values = plain_rows(model, X)
+    n, d = values.shape
+    if not len(model.feature) and model.takes_missing:  # kernels are told nothing of holes
+        check_finite(match_columns(model, X), True)
+        return at_start(model, n), np.zeros(n)
+    if counting:
+        return _walk_and_count(model, X, values)
+    if d >= WIDE and model.inputs is None:
+        found = _walk_columns_read(model, values)
+        if found is not None:
+            return found, found
+    score: FloatArray = np.empty(n if model.vote.ndim == 2 else (n, len(model.bias)))
+    width = d if model.inputs is None else _width(model, d)
+    if n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS:
+        tile = None if n < walk.MANY else np.empty(width * walk.TILE_ROWS)
+        if _walk_nodes(model, values, _kernel(model, n, score), None, 0, n, tile):
+            check_finite(match_columns(model, X), model.takes_missing)
+    elif (tree := _tree_for(model, n)) is not None:
+        _walk_tree(model, X, values, tree, score)
+    else:
+        _walk_tiles(model, X, values, score)
+    return score, score
+
+
+def _walk_and_count(model: Graph, X: Any, values: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    """Return decision values of one vote, and the numbers of nodes evaluated."""
+    if model.vote.ndim > 2:  # where rows go does not depend on the votes
+        return walk_rows(model.by_vote()[0], X, True)
+    score, count = np.empty((2, len(values)))
+    _walk_tiles(model, X, values, score, count)
+    return score, count
+
+
+def _walk_tiles(
+    model: Graph, X: Any, values: NDArray[Any], score: FloatArray, count: FloatArray | None = None
+) -> None:
+    """Walk rows from node to node, in tiles on several threads."""
+    (n, d), nodes = values.shape, len(model.feature)
+    width = _width(model, d)
+    work = partial(_walk_nodes, model, values, _kernel(model, n, score), count)
+    over_tiles(model, X, n, work, width, width + min(nodes, MOST_STEPS), n * d)
+
+
+def _width(model: Graph, d: int) -> int:
+    """Return the number of columns of a tile."""
+    return d + model.n_inputs if isinstance(model.inputs, Projections) else d
+
+
+def _tree_for(model: Graph, n: int) -> Trees | None:
+    """Return the graph laid out as a tree, None if that is not worth it for n rows."""
+    is_graph = model.inputs is None and not model.is_chain
+    return laid_out(model, n) if is_graph and n >= MANY_IN_TREES else None
+
+
+def _kernel(model: Graph, n: int, score: FloatArray) -> tuple[Any, ...]:
+    """Return nodes, scores, and what nodes compare and add, as the kernel takes them."""
+    nodes, vote = (model.feature, model.threshold, model.next), model.vote
+    if model.inputs is None and vote.ndim == 2:
+        return (*nodes, vote, model.is_chain, model.bias), score, ()
+    made = tables_of(model, Projections), tables_of(model, Separators)
+    if vote.ndim == 2:
+        return (*nodes, vote, model.is_chain, model.bias), score, made
+    several = model.bias, by_vote_of(model) if n >= walk.MANY else None
+    votes = vote.reshape(len(vote), -1), model.is_chain, 0.0
+    return (*nodes, *votes), score.reshape(-1), (*made, several)
+
+
+def _walk_nodes(
+    model: Graph,
+    values: NDArray[Any],
+    kernel: tuple[Any, ...],
+    count: FloatArray | None,
+    start: int,
+    stop: int,
+    tile: FloatArray | None,
+) -> int:
+    """Walk rows start..stop-1 from node to node; returns 0 if it is done."""
+    nodes, score, made = kernel
+    bad = start + 1
+    if not isinstance(model.inputs, Subsets):
+        rows = values.shape[1], start, stop, score, tile, count
+        bad = walk.walk(*(values, *nodes, *rows, *made))
+    return bad and walk_on(model, values, bad - 1, stop, score, count, *made[2:])
+
+
+def by_vote_of(model: Graph) -> FloatArray | None:
+    """Return the votes of a chain vote by vote, (J, n_nodes, 2), as its kernel adds them."""
+    return np.ascontiguousarray(np.moveaxis(model.vote, 2, 0)) if model.is_chain else None
+
+
+def _walk_columns_read(model: Graph, values: NDArray[Any]) -> FloatArray | None:
+    """Return the decision values, of the columns that a model reads only; None where that is not
+    worth it, or a value is refused.
+    """
+    found: tuple[IntArray, Any] | None = getattr(model, "_narrow", None)
+    if found is None:
+        read, narrow = columns_read(model.feature, model.n_features), None
+        if len(read):
+            narrow = replace(
+                model,
+                feature=read.searchsorted(model.feature).astype(np.int32),
+                n_features=len(read),
+                feature_names=None,
+                table=None,
+            )
+        found = read, narrow
+        # Threads that ask at once each make the same.
+        object.__setattr__(model, "_narrow", found)
+    read, narrow = found
+    if narrow is None:
+        return None
+    try:
+        return walk_rows(narrow, values[:, read], False)[0]
+    except ValueError:  # which has to name the column
+        return None
+
+
+def columns_read(reads: IntArray, n_features: int) -> IntArray:
+    """Return the columns that nodes read, none where it is not worth it to look at these alone."""
+    read = np.unique(reads)
+    return read if len(read) * WIDER <= n_features else read[:0]
+
+
+def of_columns_read(trees: Any, values: NDArray[Any], ask: Callable[[Any, Any], Any]) -> Any:
+    """Return what the same trees on the columns that they read say of these columns of rows.
+
+    None where that is not worth it, or a value is refused, whose column has to be named.
+    """
+    if trees.n_features < WIDE:
+        return None
+    if "narrow" not in trees.found:  # threads that ask at once each make the same
+        trees.found["narrow"] = _narrow_trees(trees)
+    if trees.found["narrow"] is None:
+        return None
+    read, narrow = trees.found["narrow"]
+    try:
+        return ask(narrow, values[:, read])
+    except ValueError:
+        return None
+
+
+def _narrow_trees(trees: Any) -> tuple[IntArray, Any] | None:
+    """Return the columns that trees read, and the trees on these; None where it is not worth it."""
+    reads, d = trees.column, trees.n_features
+    read = columns_read(reads[reads >= 0], d)
+    if not len(read):
+        return None
+    columns = trees.with_sets({"feature": trees.feature})
+    feature, of_sets = columns["feature"], columns.get("subset_column")
+    place = np.where(feature < d, read.searchsorted(feature), feature - d + len(read))
+    columns["feature"] = np.where(feature < 0, feature, place)
+    if of_sets is not None:
+        columns["subset_column"] = read.searchsorted(of_sets)
+    return read, replace(trees, **columns, n_features=len(read), feature_names=None, table=None)
+
+
+def tables_of(model: Graph, kind: type[Projections | Separators]) -> Any:
+    """Return what nodes compare, as the kernel takes it, None where it is of another kind."""
+    if not isinstance(model.inputs, kind):
+        return None
+    *arrays, of_missing = model.inputs.tables()
+    return (*arrays, of_missing if model.takes_missing else None)
+
+
+def walk_on(
+    model: Graph,
+    values: NDArray[Any],
+    start: int,
+    stop: int,
+    score: FloatArray,
+    count: FloatArray | None,
+    several: Any = None,
+) -> int:
+    """Evaluate rows start..stop-1, which may have missing values; returns 0 if it is done.
+
+    It is not where a value is infinite, or missing and the model refuses that.
+    """
+    if model.sides is None:
+        return 1
+    sets = model.inputs.arrays() if isinstance(model.inputs, Subsets) else None
+    made = tile = None
+    if model.is_chain and count is None and stop - start >= walk.MANY:
+        made = made_columns(model)
+        tile = tile_of(values.shape[1] + len(made[0]) + len(made[1]), stop - start)
+    vote, bias = model.vote, model.bias
+    if several is not None:
+        vote, bias = vote.reshape(len(vote), -1), 0.0
+    return walk.walk_sides(
+        values,
+        model.feature,
+        model.threshold,
+        model.next,
+        vote,
+        bias,
+        model.sides,
+        start,
+        stop,
+        score,
+        count,
+        sets,
+        made,
+        tile,
+        several,
+    )
+
+
+def made_columns(model: Graph) -> Made:
+    """Return what a chain makes of the columns of a tile, see `pboost._core.walk`; made once."""
+    found: Made | None = getattr(model, "_made", None)
+    if found is not None:
+        return found
+    assert model.sides is not None
+    is_above, reads, d = model.sides > 0, model.feature.copy(), model.n_features
+    at = np.flatnonzero(is_above & (reads < d))
+    above, place = np.unique(reads[at], return_inverse=True)
+    reads[at] = d + place
+    coded, table = np.empty(0, dtype=np.int32), np.empty((0, 256), dtype=np.uint8)
+    if isinstance(model.inputs, Subsets):
+        at = np.flatnonzero(model.feature >= d)
+        number = model.feature[at] - d
+        # By columns, whose levels are then found once.
+        tests = np.column_stack([model.inputs.column[number], number, is_above[at]])
+        tests, place = np.unique(tests, axis=0, return_inverse=True)
+        reads[at] = d + len(above) + place.ravel()
+        coded, table = tests[:, 0].astype(np.int32), model.inputs.bits()[tests[:, 1]].view(np.uint8)
+        table[:, -1] = tests[:, 2]
+    # Threads that ask at once each make the same.
+    object.__setattr__(model, "_made", (above, coded, table, reads))
+    return above, coded, table, reads
+
+
+def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: FloatArray) -> None:
+    """Write decision values to `score`, given the graph laid out as a tree."""
+    (n, d), total = values.shape, score.reshape(len(score), -1)
+    score.fill(-0.0)  # which changes no number that is added
+
+    def work(start: int, stop: int, tile: FloatArray) -> int:
+        at = tree_walk.walk_sums(values, *tree, start, stop, tile, total)
+        if at == stop or model.sides is None:
+            return at < stop
+        holes = _with_holes(model)
+        tile = tile_of(d + len(holes[1]), stop - at)
+        return tree_walk.walk_sums(values, *tree, at, stop, tile, total, holes=holes) < stop
+
+    over_tiles(model, X, n, work, d, d + tree[2].item(), n * max(d, len(tree[2])))
+
+
+def _with_holes(model: Graph) -> tuple[NDArray[np.uint8], IntArray]:
+    """Return what tiles with missing values are walked with, see `pboost._core.tree_walk`."""
+    found: tuple[NDArray[np.uint8], IntArray] | None = getattr(model, "_steps", None)
+    if found is None:
+        above, _, _, reads = made_columns(model)
+        found = _steps(model, reads)[0], above
+        object.__setattr__(model, "_steps", found)
+    return found
+
+
+def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArray, int]:
+    """Return the nodes of a tree that read these columns as kernels do, values, and the depth."""
+    size, n_votes = 2 * len(column) + 1, model.n_votes
+    steps, value = np.empty(STEP.itemsize * size, dtype=np.uint8), np.empty((n_votes, size))
+    votes = model.vote.reshape(len(column), 2, n_votes)
+    for vote, bias, sums in zip(
+        np.moveaxis(votes, 2, 0), np.atleast_1d(model.bias), value, strict=True
+    ):
+        depth: int = tree_walk.lay_out(
+            column,
+            model.threshold,
+            model.next,
+            np.ascontiguousarray(vote),
+            bias,
+            np.empty((3, len(column)), dtype=np.int32),
+            steps,
+            sums,
+        )
+    return steps, np.ascontiguousarray(value.T), depth
+
+
+def laid_out(model: Graph, n: int) -> Trees | None:
+    """Return a graph as a tree whose leaves have the sums of the votes on the way there.
+
+    It is made once, for n rows that make it worth it; there is none where exits join.
+    """
+    nodes = len(model.feature)
+    found: Trees | tuple[()] | None = getattr(model, "_tree", None)
+    if found is None and nodes <= NODES_PER_ROW * n:
+        found = ()
+        joins = np.count_nonzero(model.next != OUT) >= nodes
+        # Where values are missing columns may stand twice.
+        if not joins and 2 * max(nodes, model.n_features * walk.TILE_ROWS) < INT32_MAX:
+            steps, value, depth = _steps(model, model.feature)
+            root = np.array([0, len(value)], dtype=np.int32)
+            found = steps, root, np.array([depth], dtype=np.int32), value
+        # Threads that ask at once each make the same.
+        object.__setattr__(model, "_tree", found)
+    return found or None
+
+
+def with_room(sets: tuple[Any, Any], tile: FloatArray) -> tuple[Any, Any, Any]:
+    """Return the sets of trees with room for the levels of a tile, as kernels take them."""
+    return (*sets, np.zeros(tile.size, dtype=np.uint8))
+
+
+def over_tiles(
+    model: Any,
+    X: Any,
+    n: int,
+    work: Callable[[int, int, FloatArray], int | bool],
+    width: int,
+    cost: int,
+    cells: int,
+) -> None:
+    """Call ``work(start, stop, tile)`` on ranges of n rows; where it returns 1, X is not finite.
+
+    `width` columns of a tile of rows fit into `tile`; see `run_ranges` for the others.
+    """
+
+    def on_range(start: int, stop: int) -> int:
+        return work(start, stop, tile_of(width, stop - start))
+
+    if any(run_ranges(on_range, n, walk.TILE_ROWS, cost, cells)):
+        check_finite(match_columns(model, X), model.takes_missing)
+
+
+def tile_of(width: int, n: int) -> FloatArray:
+    """Return memory for a tile of so many columns.
+
+    For many rows each column begins where a cache line does.
+    """
+    size = width * walk.TILE_ROWS
+    if n < MANY_ALIGNED:
+        return np.empty(size)
+    memory = np.empty(size + LINE)
+    first = -(memory.__array_interface__["data"][0] // memory.itemsize) % LINE
+    return memory[first : first + size]
+
+
+def plain_rows(model: Graph, X: Any) -> NDArray[Any]:
+    """Return X as the walk reads it: the model's columns.
+
+    A matrix that has these columns is returned at once.
+    """
+    if (
+        type(X) is np.ndarray
+        and X.dtype in PLAIN
+        and model.table is None
+        and X.shape[1:] == (model.n_features,)
+        and len(X) <= INT32_MAX
+    ):
+        return X
+    values = match_columns(model, X).values
+    return in_sums(values, model.table) if model.adds_up else values
+
+
+#: Sums and values of a tile, in which trees are added up.
+LANES = 128
+
+
+def of_nodes(model: Graph, exits: Exits) -> NodeExits:
+    """Return when rows leave at the nodes of a graph, given when they do at its joints."""
+    joints, n = joints_of(model.next), model.n_nodes
+    high = np.full((n, model.n_votes), np.inf)
+    low = np.full_like(high, -np.inf if model.n_votes == 1 else 0.0)
+    at = np.concatenate([[0], joints])
+    high[at], low[at] = exits
+    return at_nodes(model, Exits(high, low))
+
+
+def at_nodes(model: Graph, exits: Exits) -> NodeExits:
+    """Return these exits of nodes, with what kernels ask of them."""
+    is_joint = np.zeros(model.n_nodes, dtype=np.int32)
+    is_joint[joints_of(model.next)] = 1
+    return _checked(exits, np.cumsum(is_joint, dtype=np.int32))
+
+
+def of_trees(exits: Exits) -> NodeExits:
+    """Return these exits of rounds, with what kernels ask of them."""
+    return _checked(exits, np.arange(len(exits.high), dtype=np.int32))
+
+
+def _checked(exits: Exits, passed: IntArray) -> NodeExits:
+    """Return exits as kernels take them, and whether any row can leave at each place."""
+    high, low = (np.ascontiguousarray(of) for of in exits)
+    can = (high < np.inf) | (low > -np.inf) if high.shape[1] == 1 else high < np.inf
+    return NodeExits(high, low, np.asarray(can.all(axis=1), dtype=np.uint8), passed)
+
+
+def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
+    """Return the values with which rows leave a graph, after how many joints, and comparisons."""
+    values = plain_rows(model, X)
+    n, n_votes = len(values), model.n_votes
+    score, joint, cost = np.empty((n, n_votes)), np.empty(n, dtype=np.int32), np.empty(n)
+    sets = model.inputs.arrays() if isinstance(model.inputs, Subsets) else None
+    projections, separators = tables_of(model, Projections), tables_of(model, Separators)
+    nodes = (
+        model.feature,
+        model.threshold,
+        model.next,
+        model.vote.reshape(len(model.vote), -1),
+        np.atleast_1d(np.asarray(model.bias, dtype=np.float64)),
+        *exits,
+        int(exits.passed[-1]) + 1,
+    )
+
+    def work(start: int, stop: int, tile: FloatArray) -> int:
+        out = score, joint, cost
+        bad = (
+            start + 1
+            if sets is not None
+            else walk.leave_graph(
+                values, *nodes, start, stop, *out, None, None, projections, separators
+            )
+        )
+        if bad and model.sides is not None:
+            return walk.leave_graph(values, *nodes, bad - 1, stop, *out, model.sides, sets)
+        return bad
+
+    if n * model.n_nodes < FEW_CELLS:
+        if work(0, n, score):
+            check_finite(match_columns(model, X), model.takes_missing)
+        return Left(score[:, 0] if n_votes == 1 else score, joint, cost)
+    over_tiles(model, X, n, work, 0, min(model.n_nodes, MOST_STEPS), values.size)
+    return Left(score[:, 0] if n_votes == 1 else score, joint, cost)
+
+
+def leave_trees(
+    model: Any,
+    trees: Any,
+    X: Any,
+    bias: FloatArray,
+    is_mean: bool,
+    exits: NodeExits,
+    counting: bool = True,
+) -> Left:
+    """Return the same of the trees of a `Forest`, the sums or the mean of a model.
+
+    Costs are 0 if comparisons are not counted.
+    """
+    values = match_columns(model, X).values
+    (n, d), n_values = values.shape, exits.high.shape[1]
+    score, joint, cost = np.empty((n, n_values)), np.empty(n, dtype=np.int32), np.empty(n)
+    if "node_depth" not in trees.found:  # threads that ask at once each make the same
+        trees.found["node_depth"] = trees.node_depth()
+    value, depth = trees.value.reshape(trees.n_nodes, -1), trees.found["node_depth"]
+    nodes = trees.steps, trees.root, trees.depths, value, depth if counting else None
+    how = bias, is_mean, exits.high, exits.low, exits.checked
+
+    def work(start: int, stop: int, tile: FloatArray) -> bool:
+        sets = None if trees.sets is None else with_room(trees.sets, tile)
+        out = tile, np.empty(LANES * len(bias)), score, joint, cost
+        at = tree_walk.leave_trees(values, *nodes, *how, start, stop, *out, None, sets)
+        if at < stop and trees.missing is not None:
+            at = tree_walk.leave_trees(values, *nodes, *how, at, stop, *out, trees.holes, sets)
+        return at < stop
+
+    cells = n * max(d, len(trees.depths))
+    over_tiles(model, X, n, work, trees.tile_width, d + trees.n_steps, cells)
+    return Left(score[:, 0] if n_values == 1 else score, joint, cost)

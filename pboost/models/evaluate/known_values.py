@@ -1,0 +1,649 @@
+"""What models say of a row of which only some values are known, and what they ask for next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.read.convert import Features
+from pboost.models.base import Model
+from pboost.models.evaluate.exits import joints_left
+from pboost.models.evaluate.graph_walk import exits
+from pboost.models.evaluate.new_rows import input_values, match_columns
+from pboost.models.nodes import OUT, Graph, joints_of
+from pboost.models.shares import lead_of_second
+from pboost.values import Array, FloatArray, IntArray
+
+#: Relative rounding of one operation, twice.
+UNIT = 2.0**-52
+
+#: Relative difference beyond which rounding does not change which probability is largest.
+CLOSE = 1e-14
+
+#: `feature` of a leaf, and the exit that a row takes where that is not known.
+LEAF = UNKNOWN = -1
+
+#: Columns that are wanted, by what compares them together.
+Wants: TypeAlias = tuple[tuple[int, ...], ...]
+
+#: Gives of each of several values k the least (K,) by which it leads the others.
+Leads: TypeAlias = Callable[[int], FloatArray]
+
+
+class Known(NamedTuple):
+    """What is sure of the values of a row, K of them: decision values, shares or a number.
+
+    Attributes
+    ----------
+    low, high : ndarray of float64, shape (T + 1, K)
+        Bounds of the values after 0, ..., T joints, whatever is not known; see `trajectory`.
+    value : ndarray of float64, shape (K,)
+        What is said of the row by what is known.
+    complete : int
+        Joints up to which everything that the row meets is known.
+    wants : tuple of tuple of int
+        Columns that its path reads next, which are compared together, in the order of the path: of
+        each tree or member that is not done. Empty at the end.
+    leads : callable
+        Gives of each of K > 1 values k the least (K,) by which it leads the others.
+    parts : object
+        What the model made of it has to know besides.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    value: FloatArray
+    complete: int
+    wants: Wants
+    leads: Leads
+    parts: Any = None
+
+    def possible(self) -> NDArray[np.bool_]:
+        """Return which of the labels may be predicted, by the sign or by the largest of values."""
+        low, high = self.low[-1], self.high[-1]
+        if len(low) == 1:
+            return np.array([low[0] <= 0, high[0] > 0])
+        best = int(self.value.argmax())
+        found: NDArray[np.bool_] = ~(self.leads(best) > 0)
+        found[best] = True
+        return found
+
+    def lead_of_second(self) -> tuple[float, float]:
+        """Return bounds of the only value, or of the lead of the second of two."""
+        if len(self.value) == 1:
+            return float(self.low[-1, 0]), float(self.high[-1, 0])
+        return float(self.leads(1)[0]), -float(self.leads(0)[1])
+
+
+def apart(low: FloatArray, high: FloatArray) -> Leads:
+    """Return the leads of values that are bounded one by one."""
+    return lambda k: low[k] - high
+
+
+class Inquiry:
+    """How the values of a row follow from what is known of it, for one model."""
+
+    model: Model
+    #: The columns that may be asked for.
+    columns: frozenset[int]
+    #: Whether the values are the shares of the labels.
+    of_shares = False
+
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+        """Return what is sure of the one row X; values that are not known are any."""
+        raise NotImplementedError
+
+    def possible(self, known: Known) -> NDArray[np.bool_]:
+        """Return which labels the model may predict."""
+        return known.possible()
+
+    def label(self, known: Known) -> Any:
+        """Return the label, or the number, by what is known."""
+        return self.model.labels_of(self.scores(known.value[None]))[0]
+
+    def scores(self, value: FloatArray) -> FloatArray:
+        """Return the decision values of values (n, K), of more than two labels their shares."""
+        if self.of_shares and value.shape[1] == 2:
+            return lead_of_second(value)
+        return value[:, 0] if value.shape[1] == 1 else value
+
+    def shares(self, known: Known) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return bounds (J,) of the probabilities of the labels, and what they are by now.
+
+        That of a label rises with its own decision value and falls with those of others.
+        """
+        low, high = known.low[-1], known.high[-1]
+        if self.of_shares:
+            return low, high, known.value
+        assert self.model.labels is not None
+        j = len(self.model.labels)
+        now = self.model.probabilities(self.scores(known.value[None]))[0]
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            return np.zeros(j), np.ones(j), now
+        own = np.eye(j, dtype=bool)
+        if len(low) == 1:
+            own = own[:, 1:]  # the only value speaks for the second label
+        ends = np.where(own, low, high), np.where(own, high, low)
+        least, most = (self.model.probabilities(self.scores(end)).diagonal() for end in ends)
+        return least * (1 - CLOSE), np.minimum(most * (1 + CLOSE), 1.0), now
+
+
+class Blocks:
+    """The parts of a model between its joints: acyclic graphs, one entry each, whose votes add up.
+
+    Nodes (n,) lead to ``next`` (n, 2), OUT at the end of a block, with votes (n, 2, K); rows enter
+    at `entry` (B,), which is OUT where a block is the `constant` (B, K). `here` (n, K): what is
+    expected of a row that is at a node, of the values after it.
+    """
+
+    def __init__(
+        self,
+        entry: IntArray,
+        next_: IntArray,
+        vote: FloatArray,
+        here: FloatArray,
+        constant: FloatArray,
+    ) -> None:
+        self.entry, self.next, self.vote = entry, next_, vote
+        self.here, self.constant = here, constant
+        depth, step = np.zeros(len(next_), dtype=np.intp), 0
+        level = entry[entry != OUT]
+        while len(level):  # of several ways to a node the longest counts
+            depth[level] = step
+            level, step = np.unique(next_[level]), step + 1
+            level = level[level != OUT]
+        #: Nodes, after those that lead to them.
+        self.levels = [np.flatnonzero(depth == k) for k in range(step)]
+
+    def limits(self, taken: NDArray[np.int8], vote: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the largest sums (B, K) of votes (n, 2, K) on the ways left open.
+
+        `taken` (n,): the exit of each node, or UNKNOWN.
+        """
+        low, high = np.zeros((2, len(vote) + 1, vote.shape[2]))  # the last is OUT's
+        first, second = np.where(taken == 1, 1, 0), np.where(taken == 0, 0, 1)
+        for nodes in reversed(self.levels):
+            a, b = first[nodes], second[nodes]
+            to_a, to_b = self.next[nodes, a], self.next[nodes, b]
+            vote_a, vote_b = vote[nodes, a], vote[nodes, b]
+            low[nodes] = np.minimum(vote_a + low[to_a], vote_b + low[to_b])
+            high[nodes] = np.maximum(vote_a + high[to_a], vote_b + high[to_b])
+        return low[self.entry], high[self.entry]
+
+    def walk(self, taken: NDArray[np.int8]) -> tuple[IntArray, FloatArray]:
+        """Return where a row is in each block (B,), OUT if past it, and the votes (B, K)."""
+        at, total = self.entry.copy(), self.constant.copy()
+        blocks = np.flatnonzero(at != OUT)
+        while len(blocks):
+            blocks = blocks[taken[at[blocks]] != UNKNOWN]
+            exit_ = taken[at[blocks]]
+            total[blocks] += self.vote[at[blocks], exit_]
+            at[blocks] = self.next[at[blocks], exit_]
+            blocks = blocks[at[blocks] != OUT]
+        stuck = np.flatnonzero(at != OUT)
+        total[stuck] += self.here[at[stuck]]
+        return at, total
+
+
+class BlockInquiry(Inquiry):
+    """Of models that are a start and a sum over blocks, or their mean.
+
+    A joint comes after each `each` blocks. `reads` (start, index) are the columns that nodes read,
+    node by node, and `exits` gives the exits of all nodes for a row (1, d).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        blocks: Blocks,
+        start: FloatArray,
+        each: int,
+        reads: tuple[Array, Array],
+        exits: Callable[[Features], NDArray[np.bool_]],
+        is_mean: bool = False,
+    ) -> None:
+        self.model, self.blocks, self.start, self.each = model, blocks, start, each
+        self.of_shares = is_mean and model.labels is not None
+        self._first, self._index = reads
+        self.exits, self.is_mean = exits, is_mean
+        self.columns = frozenset(self._index.tolist())
+        size = np.abs(blocks.vote).max(axis=1, initial=0.0).sum(axis=0)
+        size += np.abs(start) + np.abs(blocks.constant).sum(axis=0)
+        #: What rounding can change of a value.
+        self.slack = (len(blocks.vote) + len(blocks.entry) + 2) * UNIT * size
+
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+        """Return what is sure of the one row X."""
+        blocks, n = self.blocks, len(self.blocks.next)
+        taken = np.full(n, UNKNOWN, dtype=np.int8)
+        if n:
+            sure = np.logical_and.reduceat(is_known[self._index], self._first[:-1])
+            taken[sure] = self.exits(X)[sure]
+        at, now = blocks.walk(taken)
+        low, high = blocks.limits(taken, blocks.vote)
+        low, high = self._by_joint(low + blocks.constant), self._by_joint(high + blocks.constant)
+        stuck = np.flatnonzero(at != OUT)
+        wants = tuple(dict.fromkeys(self._wanted(node, is_known) for node in at[stuck].tolist()))
+
+        def leads(k: int) -> FloatArray:
+            others = blocks.vote[..., k : k + 1] - blocks.vote
+            least = blocks.limits(taken, others)[0] + blocks.constant[:, k : k + 1]
+            least -= blocks.constant
+            total = self.start[k] - self.start + least.sum(axis=0)
+            total -= self.slack + self.slack[k]
+            return total / (len(at) // self.each) if self.is_mean else total
+
+        complete = (stuck[0] if len(stuck) else len(at)) // self.each
+        value, margin = np.clip(self._by_joint(now)[-1], low[-1], high[-1]), self._margin(low)
+        return Known(low - margin, high + margin, value, complete, wants, leads)
+
+    def _wanted(self, node: int, is_known: NDArray[np.bool_]) -> tuple[int, ...]:
+        """Return the columns that a node lacks."""
+        read = self._index[self._first[node] : self._first[node + 1]]
+        return tuple(dict.fromkeys(read[~is_known[read]].tolist()))
+
+    def _by_joint(self, terms: FloatArray) -> FloatArray:
+        """Return the values (T + 1, K) at the joints, given those that blocks add (B, K)."""
+        total = terms.reshape(-1, self.each, terms.shape[1]).sum(axis=1)
+        found = np.concatenate([self.start[None], self.start + np.add.accumulate(total)])
+        return found / self._counts(found) if self.is_mean else found
+
+    def _margin(self, found: FloatArray) -> FloatArray:
+        """Return what rounding can change at each joint."""
+        return self.slack / self._counts(found) if self.is_mean else self.slack
+
+    @staticmethod
+    def _counts(found: FloatArray) -> FloatArray:
+        return np.maximum(np.arange(len(found)), 1.0)[:, None]
+
+
+def graph_inquiry(model: Graph, reads: tuple[IntArray, IntArray]) -> BlockInquiry:
+    """Return what a graph asks; `reads` are the columns of the numbers that it compares."""
+    n, k = model.n_nodes, model.n_votes
+    entry = np.append(0, joints_of(model.next)) if n else np.empty(0, dtype=np.intp)
+    next_ = np.where(np.isin(model.next, entry), OUT, model.next)
+    blocks = Blocks(
+        entry.astype(np.int32),
+        next_,
+        model.vote.reshape(n, 2, k),
+        np.zeros((n, k)),
+        np.zeros((len(entry), k)),
+    )
+    every = np.arange(n)
+
+    def taken(X: Features) -> NDArray[np.bool_]:
+        return exits(model, every, input_values(model, X)[0, model.feature])
+
+    of_nodes = of_each(*reads, model.feature)
+    return BlockInquiry(model, blocks, np.atleast_1d(np.float64(model.bias)), 1, of_nodes, taken)
+
+
+def trees_inquiry(
+    model: Model, trees: Any, value: FloatArray, start: FloatArray | None = None, each: int = 1
+) -> BlockInquiry:
+    """Return what a model asks of trees whose leaves add `value` (n_nodes, K) to a start.
+
+    `each` of them are between joints; without a start the mean of the trees is taken.
+    """
+    inner = np.flatnonzero(trees.feature != LEAF)
+    root = np.asarray(trees.root[:-1])
+    first = root.repeat(np.diff(trees.root))[inner]
+    place = np.full(trees.n_nodes, OUT, dtype=np.int32)
+    place[inner] = np.arange(len(inner))
+    child = trees.children[inner] + first[:, None]
+    is_leaf = place[child] == OUT
+    vote = np.where(is_leaf[..., None], value[child], 0.0)
+    lone = np.where((place[root] == OUT)[:, None], value[root], 0.0)
+    here = trees.expected_values(value)[inner]
+    blocks = Blocks(place[root], place[child], vote, here, lone)
+    columns = trees.column[inner]
+
+    def taken(X: Features) -> NDArray[np.bool_]:
+        row = match_columns(trees, X).values[0]
+        found: NDArray[np.bool_] = trees.goes_to_second(row[columns], inner)
+        return found
+
+    reads = np.arange(len(inner) + 1), columns
+    zero = np.zeros(value.shape[1])
+    return BlockInquiry(
+        model, blocks, zero if start is None else start, each, reads, taken, start is None
+    )
+
+
+def of_each(start: IntArray, index: IntArray, number: IntArray) -> tuple[Array, Array]:
+    """Return parts of a list, ``index[start[k]:start[k + 1]]`` for each number k, as one list."""
+    size = np.diff(start)[number]
+    first = np.append(0, np.cumsum(size))
+    place = np.arange(first[-1]) - np.repeat(first[:-1] - start[number], size)
+    return first, index[place]
+
+
+class SumInquiry(Inquiry):
+    """Of models that add up columns: they ask for all at once, and say nothing before.
+
+    With `path`, the trees in whose leaves there are sums, `columns_of` a row are those of its leaf.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        columns: NDArray[np.intp],
+        n_values: int,
+        path: BlockInquiry | None = None,
+        columns_of: Callable[[Features], Any] | None = None,
+    ) -> None:
+        self.model, self._n_values = model, n_values
+        self._columns, self._path, self._columns_of = columns, path, columns_of
+        self.columns = frozenset(columns.tolist()) | (path.columns if path else frozenset())
+
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+        """Return what is sure of the one row X: nothing, or everything."""
+        wants: Wants = ()
+        columns, value = self._columns, np.zeros(self._n_values)
+        if self._path is not None and self._columns_of is not None:
+            on_path = self._path.known(X, is_known)
+            wants, value = on_path.wants, on_path.value
+            columns = columns[:0] if wants else self._columns_of(X)
+        lacking = tuple(columns[~is_known[columns]].tolist())
+        wants = wants or ((lacking,) if lacking else ())
+        high = np.full(self._n_values, np.inf)
+        low = -high
+        if not wants:
+            low = high = value = self.model.decision_function(X).reshape(-1)
+        ends = np.stack([low, low]), np.stack([high, high])
+        return Known(*ends, value, int(not wants), wants, apart(low, high))
+
+
+class Said(NamedTuple):
+    """Bounds (K,) of what a member says, what it says by now, and its `Leads`.
+
+    `is_label`: it is the label that the member predicts.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    value: FloatArray
+    leads: Leads
+    is_label: bool = False
+
+
+#: What bounds are at most.
+MOST = np.finfo(np.float64).max
+
+#: What a member says, given what is sure of its values.
+Says: TypeAlias = Callable[[Inquiry, Known], Said]
+
+
+def by_label(said: FloatArray, labels: NDArray[Any]) -> Says:
+    """Return what members say by the label that they predict: a row (K,) of `said` for each."""
+
+    def says(member: Inquiry, known: Known) -> Said:
+        own = places(labels, member)
+        options = said[own[member.possible(known)]]
+        now = said[np.searchsorted(labels, member.label(known))]
+        value = np.clip(now, options.min(axis=0), options.max(axis=0))
+        return Said(
+            options.min(axis=0),
+            options.max(axis=0),
+            value,
+            lambda k: (options[:, k : k + 1] - options).min(axis=0),
+            True,
+        )
+
+    return says
+
+
+def by_share(labels: NDArray[Any]) -> Says:
+    """Return what members say by their probabilities, as those (J,) of these labels."""
+
+    def says(member: Inquiry, known: Known) -> Said:
+        low, high, value = np.zeros((3, len(labels)))
+        own = places(labels, member)
+        low[own], high[own], value[own] = member.shares(known)
+        if len(own) == len(labels) and member.of_shares:
+            return Said(low, high, value, known.leads)
+        return Said(low, high, value, apart(low, high))
+
+    return says
+
+
+def by_number(member: Inquiry, known: Known) -> Said:
+    """Return what a member says by the number that it predicts, which rises with its value."""
+    labels = member.model.labels
+    if labels is not None:
+        return by_label(labels.astype(np.float64)[:, None], labels)(member, known)
+    ends = np.stack([known.low[-1], known.high[-1], known.value])
+    low, high, value = member.model.labels_of(member.scores(ends)).astype(np.float64)[:, None]
+    return Said(low, high, value, apart(low, high))
+
+
+def places(labels: NDArray[Any], member: Inquiry) -> NDArray[np.intp]:
+    """Return the places of a member's labels among all."""
+    assert member.model.labels is not None
+    return np.searchsorted(labels, member.model.labels)
+
+
+class MemberInquiry(Inquiry):
+    """Of a start (K,) and a weighted sum of what members say, or their weighted mean.
+
+    With `settles` members are not asked on whose label is settled, where it is all that counts.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        members: Sequence[Inquiry],
+        says: Says,
+        weight: FloatArray,
+        start: FloatArray,
+        is_mean: bool,
+        settles: bool,
+    ) -> None:
+        self.model, self.members, self._says = model, members, says
+        self.weight, self._start = weight, start
+        self._is_mean, self._settles = is_mean, settles
+        self.of_shares = is_mean and model.labels is not None
+        self.columns = frozenset().union(*(member.columns for member in members))
+
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+        """Return what is sure of the one row X."""
+        found, done = [], 0
+        wants: dict[tuple[int, ...], None] = {}
+        for member in self.members:
+            known = member.known(X, is_known)
+            said = self._says(member, known)
+            is_settled = self._settles and said.is_label and bool(member.possible(known).sum() == 1)
+            if not is_settled:
+                wants.update(dict.fromkeys(known.wants))
+            done += not wants
+            found.append(said)
+        low, high, value = (
+            np.array([getattr(said, name) for said in found]).reshape(len(found), -1)
+            * self.weight[:, None]
+            for name in ("low", "high", "value")
+        )
+        low, high = np.minimum(low, high), np.maximum(low, high)
+        now = self._by_joint(value)[-1]
+        slack = (len(found) + 2) * UNIT * self._by_joint(np.maximum(np.abs(low), np.abs(high)))
+        low, high = self._by_joint(low) - slack, self._by_joint(high) + slack
+
+        def leads(k: int) -> FloatArray:
+            if (self.weight < 0).any():
+                return low[-1, k] - high[-1]
+            each = [w * said.leads(k) for w, said in zip(self.weight, found, strict=True)]
+            start = (self._start[k] - self._start)[None]
+            whole = self._by_joint(np.array(each), start)[-1]
+            return whole - slack[-1] - slack[-1, k]
+
+        return Known(low, high, now, done, tuple(wants), leads)
+
+    def _by_joint(self, terms: FloatArray, start: FloatArray | None = None) -> FloatArray:
+        """Return the values (T + 1, K) at the joints, given what members add (M, K)."""
+        start = self._start[None] if start is None else start
+        found = np.concatenate([start, start + np.add.accumulate(terms)])
+        if self._is_mean:
+            found[1:] /= np.add.accumulate(self.weight)[:, None]
+        return found
+
+
+def sum_of_votes(model: Any, members: Sequence[Inquiry], settles: bool) -> MemberInquiry:
+    """Return what a model asks whose members vote for the labels that they predict."""
+    says = by_label(np.eye(len(model.labels)), model.labels)
+    return MemberInquiry(model, members, says, model.alpha, model.bias, False, settles)
+
+
+def mean_of(
+    model: Model,
+    members: Sequence[Inquiry],
+    vote: str,
+    settles: bool,
+    weight: FloatArray | None = None,
+) -> MemberInquiry:
+    """Return what a model asks that is the mean of its members' labels, probabilities or numbers.
+
+    `vote`: as of `Bagging`.
+    """
+    says: Says = by_number
+    n_values, labels = 1, model.labels
+    if labels is not None:
+        n_values = len(labels)
+        says = by_share(labels) if vote == "average" else by_label(np.eye(n_values), labels)
+    weight = np.ones(len(members)) if weight is None else weight
+    return MemberInquiry(model, members, says, weight, np.zeros(n_values), True, settles)
+
+
+class RestInquiry(Inquiry):
+    """Of a model for each label, of which the one of largest probability is predicted."""
+
+    def __init__(self, model: Model, members: Sequence[Inquiry], labels: NDArray[Any]) -> None:
+        self.model, self.members, self.labels = model, members, labels
+        self.columns = frozenset().union(*(member.columns for member in members))
+
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+        """Return what is sure of the one row X; the parts are bounds of the probabilities."""
+        found = [member.known(X, is_known) for member in self.members]
+        pairs = list(zip(self.members, found, strict=True))
+        low, high = np.array([known.lead_of_second() for known in found]).T
+        value = np.array([known.value[-1] - known.value[:-1].sum() for known in found])
+        wants = tuple(dict.fromkeys(columns for known in found for columns in known.wants))
+        shares = np.array([[part[1] for part in member.shares(known)] for member, known in pairs])
+        ends = np.stack([low, low]), np.stack([high, high])
+        return Known(*ends, value, int(not wants), wants, apart(low, high), shares.T)
+
+    def possible(self, known: Known) -> NDArray[np.bool_]:
+        """Return which labels may have the largest probability."""
+        low, high, _ = known.parts
+        best = int(low.argmax())
+        found: NDArray[np.bool_] = high >= low[best] * (1 - CLOSE)
+        found[best] = True
+        return found
+
+    def label(self, known: Known) -> Any:
+        """Return the label of largest probability by what is known."""
+        return self.labels[known.parts[2].argmax()]
+
+    def shares(self, known: Known) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return bounds (J,) of the probabilities divided by their sum."""
+        low, high, now = known.parts
+        least, most = low + high.sum() - high, high + low.sum() - low
+        low = np.divide(low, least, out=np.zeros(len(low)), where=least > 0)
+        high = np.divide(high, most, out=np.ones(len(high)), where=most > 0)
+        return low * (1 - CLOSE), np.minimum(high * (1 + CLOSE), 1.0), now / (now.sum() or 1.0)
+
+
+class LeavingInquiry(Inquiry):
+    """Of a model that rows leave at its joints, given what the whole model asks."""
+
+    _exits: Any
+
+    def __init__(self, model: Any, whole: Inquiry) -> None:
+        self.model, self._exits, self._whole, self.columns = model, model, whole, whole.columns
+        self.of_shares = whole.of_shares and model.n_votes > 1
+
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+        """Return what is sure of the one row X, wherever it leaves."""
+        model, known = self._exits, self._whole.known(X, is_known)
+        score, at = model.model.trajectory(X)[0], known.complete
+        may = model.may_leave(X)
+        if may is not None and known.wants:  # what a row reads beyond is not known
+            (columns, *_), can_all = known.wants, model.threshold[at] == 0
+            may[at] = can_all or bool(model.unpaid(X, at, columns))
+        (joint,) = joints_left(score, model.exits, may)
+        wants = known.wants[:1] if joint > at else ()
+        at = min(int(joint), at)
+        now = score[at].reshape(1, -1)
+        if self.of_shares and not at:  # equal ones, before any are known
+            now = np.full(now.shape, 1 / now.size)
+        value = low = high = self._scaled(now, np.array([at]))[0]
+        if wants:
+            low, high = self._ends(known, at + (may is None))
+            value = np.clip(value, low, high)  # what is settled may differ from what is known
+        ends = np.stack([low, low]), np.stack([high, high])
+        return Known(*ends, value, int(not wants), wants, apart(low, high))
+
+    def _ends(self, known: Known, first: int) -> tuple[FloatArray, FloatArray]:
+        """Return bounds (K,) of the values with which a row leaves, not before joint `first`."""
+        low, high = known.low, known.high
+        if self._whole.of_shares and not self.of_shares:  # the lead of the second of two
+            low, high = low[:, 1:] - high[:, :1], high[:, 1:] - low[:, :1]
+        size = high.max(axis=1) - low.min(axis=1)
+        if low.shape[1] == 1:
+            size = np.maximum(np.abs(low), np.abs(high))[:, 0]
+        needed = np.append(self._exits.threshold, 0.0)
+        last = first + int(np.argmax(needed[first:] == 0))
+        at = np.arange(first, last + 1)
+        at = at[size[at] >= needed[at]]
+        low, high = low[at], high[at]
+        least, most = np.empty((2, low.shape[1]))
+        for k in range(low.shape[1]):  # a share rises with itself and falls with others
+            is_own = np.arange(low.shape[1]) == k
+            with np.errstate(invalid="ignore"):  # such shares need not add up to 1
+                below = self._scaled(np.where(is_own, low, high), at)[:, k]
+                above = self._scaled(np.where(is_own, high, low), at)[:, k]
+            least[k] = np.where(np.isnan(below), 0.0, below).min()
+            most[k] = np.where(np.isnan(above), 1.0, above).max()
+        return least - UNIT * np.abs(least), most + UNIT * np.abs(most)
+
+    def _scaled(self, value: FloatArray, joint: NDArray[np.intp]) -> FloatArray:
+        """Return values (n, K) as the model has them of rows that leave at joints (n,)."""
+        score = value[:, 0] if value.shape[1] == 1 else value
+        found: FloatArray = self._exits.scaled_at(score, joint)
+        return found.reshape(value.shape)
+
+
+class CalibratedInquiry(Inquiry):
+    """Of a model whose values are mapped to probabilities, given what the model itself asks."""
+
+    _maps: Any
+
+    def __init__(self, model: Any, whole: Inquiry) -> None:
+        self.model, self._maps, self._whole, self.columns = model, model, whole, whole.columns
+
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+        """Return what is sure of the one row X; maps rise or fall, so that ends remain ends."""
+        model, known = self._maps, self._whole.known(X, is_known)
+        value = model.calibrated(self._whole.scores(known.value[None])).reshape(-1)
+        ends = np.stack([known.low[-1], known.high[-1]])
+        if len(value) == 1:
+            ends = np.array(known.lead_of_second())[:, None]
+        ends = np.clip(ends, -MOST, MOST)
+        if len(value) == 1:
+            low, high = np.sort(model.calibrated(ends[:, 0]))[:, None]
+            leads = apart(low, high)
+        else:
+            least, most = np.sort(model.chances(ends), axis=0)
+            low, high = np.log(self._shares_of(least, most))
+            leads = apart(least * (1 - CLOSE), most)
+        slack = 8 * UNIT * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+        low, high = np.stack([low, low]) - slack, np.stack([high, high]) + slack
+        return Known(low, high, value, int(not known.wants), known.wants, leads)
+
+    def _shares_of(self, least: FloatArray, most: FloatArray) -> FloatArray:
+        """Return bounds (2, J) of chances that are divided by their sum, none of them 0."""
+        found = least + most.sum() - most, most + least.sum() - least
+        low = np.divide(least, found[0], out=np.zeros(len(least)), where=found[0] > 0)
+        high = np.divide(most, found[1], out=np.ones(len(most)), where=found[1] > 0)
+        return np.maximum(np.stack([low, high]), np.exp(-2 * self._maps.most_half))

@@ -1,0 +1,245 @@
+"""X and y as a given model needs them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.node_inputs.fill import as_sigma, check_sigma_shape, column_spread, known_sigma
+from pboost.data.node_inputs.functions import Oracles
+from pboost.data.node_inputs.inputs import in_sums, indicators_of
+from pboost.data.node_inputs.sums import Projections
+from pboost.data.read.check_xy import (
+    as_features,
+    check_finite,
+    class_codes,
+    features_as_trained,
+    label_array,
+)
+from pboost.data.read.codes import copied
+from pboost.data.read.convert import (
+    Features,
+    Rows,
+    Trained,
+    as_rows,
+    as_table,
+    column_names,
+    is_frame,
+    is_series,
+    pick_columns,
+)
+from pboost.data.read.table import Table, column_order
+from pboost.data.row_source import RowSource
+from pboost.models.base import Model, TwoClassModel, check_model
+from pboost.models.nodes import Graph
+from pboost.values import FloatArray
+
+
+def as_graph(model: Any, function: str = "") -> Any:
+    """Return `model` if it is a decision graph, of which `function` of the package speaks."""
+    check_model(model)
+    if not isinstance(model, Graph):
+        raise model.is_no_graph(function)
+    return model
+
+
+def as_two_class(model: Any) -> TwoClassModel:
+    """Return `model` if it is of two classes and has a certificate."""
+    check_model(model)
+    if not isinstance(model, TwoClassModel):
+        return as_graph(model)
+    return model
+
+
+def table_for(model: Any, X: Any) -> Any:
+    """Return X; a series as a frame of one row, but where rows may be single values."""
+    return as_table(X) if is_series(X) and reads_columns(model, or_rows=True) else X
+
+
+def reads_columns(model: Any, or_rows: bool = False) -> bool:
+    """Return whether a model, and all its members, read numbers, or rows of several values."""
+    if not isinstance(model, Model):
+        return False
+    members = getattr(model, "models", ())
+    if members:
+        return all(reads_columns(member, or_rows) for member in members)
+    inputs = model.inputs
+    return not isinstance(inputs, Oracles) or (or_rows and inputs.row_shape != ())
+
+
+def match_columns(model: Model, X: Any) -> Features:
+    """Return X as features with the model's columns in its order, and its level numbers.
+
+    What is missing is NaN, as are values of categories that were not seen in training.
+    """
+    table = model.row_table
+    # At once: for one row the rest takes longer.
+    if type(X) is np.ndarray and table is None and X.dtype.kind in "biuf":
+        features = as_features(X)
+        if features.n_features == model.n_features:
+            return features
+    return match_names(model.feature_names, model.n_features, X, table)
+
+
+def columns_to_fit(model: Model, X: Any) -> Any:
+    """Return X for further fitting: columns that are prepared, or features as the model's."""
+    if isinstance(X, RowSource):
+        columns_to_fit(model, X.bins)
+        return X
+    if not isinstance(X, SortedColumns | BinnedColumns):
+        return match_columns(model, X)
+    if X.n_features != model.n_features:
+        raise ValueError(f"X: expected {model.n_features} columns, got {X.n_features}")
+    if None not in (X.names, model.feature_names) and X.names != model.feature_names:
+        raise ValueError("X: expected columns in the order of the model")
+    return X
+
+
+def match_names(
+    names: tuple[str, ...] | None, n_features: int, X: Any, table: Table | None = None
+) -> Features:
+    """Return X as features with the columns of training, in the order of training."""
+    if not isinstance(X, np.ndarray) and is_series(X):
+        try:
+            return match_names(names, n_features, as_table(X), table)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; a Series is one row, its index the names (a column is X.to_frame())"
+            ) from None
+    return features_as_trained(X, Trained(names, n_features, table))
+
+
+def match_rows(model: Model, X: Any) -> Rows:
+    """Return X as rows of anything, with the model's columns in the model's order."""
+    rows = as_rows(table_for(model, X))
+    order = column_order(model.feature_names, rows.names)
+    if order is not None:
+        rows = as_rows(pick_columns(rows.source, order))
+    if rows.n_features != model.n_features:
+        raise ValueError(f"X: expected {model.n_features} columns, got {rows.n_features}")
+    shape = model.inputs.row_shape if isinstance(model.inputs, Oracles) else None
+    if shape is not None and rows.row_shape is not None and rows.row_shape != shape:
+        raise ValueError(f"X: expected rows of shape {shape}, got {rows.row_shape}")
+    return rows
+
+
+def count_rows(model: Model, X: Any) -> int:
+    """Return the number of rows of X, once it is sure that the model takes them."""
+    if isinstance(model.inputs, Oracles):
+        return match_rows(model, X).n_rows
+    return len(match_columns(model, X).values)
+
+
+def input_values(model: Model, X: Any) -> FloatArray:
+    """Return the numbers (n, n_inputs) that the nodes of a model compare, made of rows X.
+
+    They are finite, but for NaN where a value is missing and the model takes that.
+    """
+    if isinstance(model.inputs, Oracles):
+        return model.inputs.values(match_rows(model, X))
+    features = match_columns(model, X)
+    check_finite(features, model.takes_missing)
+    if model.adds_up:
+        features = Features(in_sums(features.values, model.table), None)
+    if model.inputs is None:
+        plain = features.values.dtype == np.float64 and features.values.flags.c_contiguous
+        return features.values if plain else copied(features.values, np.float64)
+    return model.inputs.values(features.values)
+
+
+def spread_of(model: Model, X: Any, adds_up: bool = True) -> FloatArray:
+    """Return the standard deviations of the columns that a model reads, of rows X.
+
+    If the model adds up columns, every category is a column of its own.
+    """
+    values = match_columns(model, X).values
+    added = in_sums(values, model.table) if adds_up else values
+    return column_spread(added, np.ones(len(added)))
+
+
+def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
+    """Return the standard deviations of the numbers that nodes compare, for the rows of X.
+
+    `sigma` are those of X's columns or cells; None: the model's. The result is
+    (1, n_inputs) or (n, n_inputs); (0, n_inputs) where the model's answers are not gaussian.
+    """
+    if model.sigma is None:
+        if sigma is not None:
+            raise ValueError("sigma: given for a model whose answers are not gaussian")
+        return np.empty((0, model.n_inputs))
+    if sigma is None:
+        if np.isnan(model.sigma).any():
+            raise ValueError(
+                "sigma: expected the standard deviations of these rows: in training each cell had "
+                "its own"
+            )
+        found = model.sigma[None]
+    else:
+        given, d = ordered_sigma(model, X, sigma), model.n_features
+        values = partial(_values, model, X)
+        found = np.atleast_2d(known_sigma(given, values, model.feature_names, d, model.table))
+        if not len(found):
+            found = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
+    if isinstance(model.inputs, Projections):
+        levels = indicators_of(model.table)
+        if levels is not None:
+            found = found[:, levels.column]
+        holes = np.isnan(in_sums(_values(model, X), model.table))
+        if holes.any():  # what stands for a missing value is known for certain
+            found = np.where(holes, 0.0, found)
+    if model.inputs is not None:
+        found = model.inputs.projected(found)
+    return np.ascontiguousarray(found)
+
+
+def _values(model: Model, X: Any) -> NDArray[Any]:
+    return match_columns(model, X).values
+
+
+def ordered_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
+    """Return standard deviations of X's columns or cells in the order of the model's columns."""
+    given, X = as_sigma(sigma), as_table(X)
+    check_sigma_shape(given, len(X), model.n_features)
+    order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
+    return given if order is None or not given.ndim else given[..., order]
+
+
+def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bool_]:
+    """Return whether each label is the model's second one."""
+    return is_second(model.labels, y, n)
+
+
+def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[Any]:
+    """Return whether labels are the second, or their numbers where there are several votes."""
+    one_vote = np.ndim(model.bias) == 0
+    return is_second_label(model, y, n) if one_vote else class_codes(model.labels, y, n)
+
+
+def leads_of(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
+    """Return by how much the decision values of rows speak for their classes.
+
+    Of one value its size, signed; of several half of what that of the class is above the largest of
+    the others, which is the same of two values H and -H.
+    """
+    if score.ndim == 1:
+        return np.where(truth, score, -score)
+    rows = np.arange(len(score))
+    others = score.copy()
+    others[rows, truth] = -np.inf
+    found: FloatArray = 0.5 * score[rows, truth] - 0.5 * others.max(axis=1)
+    return found
+
+
+def is_second(values: NDArray[Any], y: ArrayLike, n: int) -> NDArray[np.bool_]:
+    """Return whether each label is the second of the two values of training."""
+    labels = label_array(y)
+    if labels.shape != (n,):
+        raise ValueError(f"y: expected {n} labels, one per row of X, got shape {labels.shape}")
+    second = np.asarray(labels == values[1], dtype=bool)
+    if not (second | np.asarray(labels == values[0], dtype=bool)).all():
+        class_codes(values, labels, n)  # raises
+    return second
