@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns.prebuilt import LEVELS
-from pboost.data.node_inputs.inputs import WORDS
+from pboost.data.node_inputs.inputs import LEVELS, WORDS
 from pboost.export.runtimes import needed
 from pboost.models.base import Model
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum

@@ -15,7 +15,7 @@ from pboost._core import grow
 from pboost._core.voting import VoteRule, scale_weights
 from pboost.data.columns.columns import MOST_FLOAT, SortedColumns, midpoint
 from pboost.data.columns.prebuilt import LEVELS, ROW_MASK, has, is_heavier
-from pboost.data.node_inputs.inputs import WORDS, Subsets
+from pboost.data.node_inputs.inputs import HALF, WORDS, Subsets
 from pboost.data.prices import Prices
 from pboost.data.targets import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
@@ -30,7 +30,6 @@ from pboost.growth.step import (
     sure,
 )
 from pboost.models.graph import DecisionGraph
-from pboost.models.linear import HALF
 from pboost.models.nodes import OUT
 from pboost.models.stored import TrainingRecord
 from pboost.models.trees import LEAF, Tree, heavier_child, own_sets
