@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -104,24 +104,15 @@ class ImpurityStump(Stump):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as plain values, which the function is not."""
-        plain = Stump(
-            min_weight=self.min_weight,
-            min_leaf=self.min_leaf,
-            missing=self.missing,
-            level_smoothing=self.level_smoothing,
-        ).settings()
-        return {name: value for name, value in plain.items() if name != "criterion"}
+        found = Stump.settings(self)
+        del found["criterion"], found["impurity"]
+        return found
 
 
 def by_impurity(weak: Stump, impurity: object) -> ImpurityStump:
     """Return stumps that are chosen by an impurity, checked."""
-    return ImpurityStump(
-        min_weight=weak.min_weight,
-        min_leaf=weak.min_leaf,
-        missing=weak.missing,
-        level_smoothing=weak.level_smoothing,
-        impurity=check_permissible(impurity),
-    )
+    own = {each.name: getattr(weak, each.name) for each in fields(weak)}
+    return ImpurityStump(**own, impurity=check_permissible(impurity))
 
 
 @dataclass(slots=True, eq=False)

@@ -346,20 +346,13 @@ class Growth:
 
     def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the graph grown so far."""
-        n, problem = len(self._cuts), self.data.problem
-        assert problem.labels is not None
-        bias = self.no_vote
+        n, bias = len(self._cuts), self.no_vote
         if not n:
             bias, self.certificate[0] = self.constant_vote()
         cost = cost_after(np.array(self._reach, dtype=np.float64))
         return DecisionGraph.grown(
             next=np.array(self._next, dtype=np.int32).reshape(n, 2),
             vote=np.array(self.votes).reshape(n, 2, *np.shape(bias)),
-            labels=problem.labels,
-            n_features=problem.n_features,
-            feature_names=problem.names,
-            table=problem.table,
-            seen=problem.seen,
             bias=bias,
             settings=settings,
             record=TrainingRecord(
@@ -368,6 +361,7 @@ class Growth:
                 stop_reason,
                 None if len(self._stages) == n else np.array(self._stages),
             ),
+            **self.data.problem.model_fields(),
             **self.search.model_nodes(self._cuts, self._heavier),
             **self.observer.model_columns(self._tables),
         )

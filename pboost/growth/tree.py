@@ -220,14 +220,7 @@ class CartArrays(TreeArrays):
         problem = self.data.problem
         _, columns = tree_columns(problem, [self.grown()], criterion)
         return Tree(
-            **columns,
-            labels=problem.labels,
-            n_features=problem.n_features,
-            feature_names=problem.names,
-            settings=settings,
-            stop_reason=stop_reason,
-            table=problem.table,
-            seen=problem.seen,
+            **columns, **problem.model_fields(), settings=settings, stop_reason=stop_reason
         )
 
     def grown(self) -> Grown:
@@ -550,8 +543,7 @@ class BoostedArrays(TreeArrays):
 
     def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
-        n, problem = self.n_splits, self.data.problem
-        assert problem.labels is not None
+        n = self.n_splits
         nodes, votes = self.node[: 2 * n + 1], self.vote[: 2 * n + 1]
         next_ = (nodes["child"] - 1) >> 1  # OUT of exits that are open
         is_open = next_ == OUT
@@ -581,15 +573,11 @@ class BoostedArrays(TreeArrays):
             threshold=np.concatenate([self.given, self.thresholds(split[len(self.given) :])]),
             next=next_[1:].reshape(n, 2),
             vote=votes["own"][1:].reshape(n, 2),
-            labels=problem.labels,
-            n_features=problem.n_features,
-            feature_names=problem.names,
-            table=problem.table,
-            seen=problem.seen,
             bias=bias,
             settings=settings,
             record=TrainingRecord(certificate, cost_after(reach), stop_reason),
             missing=missing,
+            **self.data.problem.model_fields(),
             **inputs,
         )
 

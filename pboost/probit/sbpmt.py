@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -371,37 +371,86 @@ def fit_sbpmt(
     [[0.76, 0.24]]
     """
     check_callback(callback, progress)
-    own: dict[str, Any] = {
-        "members": check_integer("members", members, least=1),
-        "rounds": check_integer("rounds", rounds, least=1),
-        "bag": check_bag(bag),
-        "step": check_number("step", step, least=0.0, most=1.0, open_least=True),
-        "vote": check_choice("vote", vote, VOTES),
-        "one_vs_all": check_choice("one_vs_all", one_vs_all, ONE_VS_ALL),
-        "stratify": check_flag("stratify", stratify),
-    }
-    generator = as_generator(rng)
-    given = X, y, sample_weight, y_proba, labels, categorical
-    task = probit_problem(
-        *rows_here("fit_sbpmt", *given),
-        n_threads,
+    options = Options.checked(
+        members,
+        rounds,
+        bag,
+        step,
+        vote,
+        one_vs_all,
+        stratify,
         max_depth=max_depth,
         min_leaf=min_leaf,
         min_split=min_split,
         steps=steps,
         tol=tol,
         safeguard=safeguard,
-        criterion="gini",
         complexity=complexity,
-        search="exact",
         missing=missing,
     )
-    task.settings.update(builder="fit_sbpmt", **own)
-    bags = _subsamples(task, own["bag"], own["stratify"], generator)
-    task = task._replace(problem=task.problem.sorted_once(n_threads))
-    subsampled = Subsampled(task, _problems(task.problem, own["one_vs_all"]), bags)
+    generator = as_generator(rng)
+    given = X, y, sample_weight, y_proba, labels, categorical
+    X, y, sample_weight = rows_here("fit_sbpmt", *given)
+    subsampled = options.arranged(X, y, sample_weight, generator, n_threads)
     with with_bar(callback, progress, members, "members") as told:
         return subsampled.fit(n_threads, told)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a fit, checked, wherever its rows lie."""
+
+    members: int
+    rounds: int
+    bag: float | int | None
+    step: float
+    vote: str
+    one_vs_all: str
+    stratify: bool
+    of_trees: Mapping[str, Any]
+
+    @classmethod
+    def checked(
+        cls,
+        members: int,
+        rounds: int,
+        bag: float | int | None,
+        step: float,
+        vote: str,
+        one_vs_all: str,
+        stratify: bool,
+        **of_trees: Any,
+    ) -> Options:
+        """Return the options, or raise what `fit_sbpmt` raises; those of trees are not checked."""
+        return cls(
+            check_integer("members", members, least=1),
+            check_integer("rounds", rounds, least=1),
+            check_bag(bag),
+            check_number("step", step, least=0.0, most=1.0, open_least=True),
+            check_choice("vote", vote, VOTES),
+            check_choice("one_vs_all", one_vs_all, ONE_VS_ALL),
+            check_flag("stratify", stratify),
+            of_trees,
+        )
+
+    def arranged(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        generator: np.random.Generator,
+        n_threads: int | None,
+    ) -> Subsampled:
+        """Return the rows and their subsamples."""
+        task = probit_problem(
+            X, y, sample_weight, n_threads, **self.of_trees, criterion="gini", search="exact"
+        )
+        of_members = ("members", "rounds", "bag", "step", "vote", "one_vs_all", "stratify")
+        own = {name: getattr(self, name) for name in of_members}
+        task.settings.update(builder="fit_sbpmt", **own)
+        bags = _subsamples(task, self.bag, self.stratify, generator)
+        task = task._replace(problem=task.problem.sorted_once(n_threads))
+        return Subsampled(task, _problems(task.problem, self.one_vs_all), bags)
 
 
 class Subsampled:
@@ -438,12 +487,28 @@ class Subsampled:
         return partial(_join, task, self.problems[0], spread, task.means())
 
     def fit(self, n_threads: int | None, callback: Callback | None) -> SubaggedProbitTrees:
-        """Return the model of all members."""
+        """Return the model of members that are grown here."""
         grown: list[Member] = []
+        take = self._taker(grown, callback)
+        train_members(self.train, self.members, n_threads, self._cells(), take)
+        return self._model(grown, n_threads)
+
+    def taken(
+        self, members: Iterable[Member], n_threads: int | None, callback: Callback | None
+    ) -> SubaggedProbitTrees:
+        """Return the model of members that have been grown elsewhere."""
+        grown: list[Member] = []
+        take = self._taker(grown, callback)
+        for member in members:
+            if take(member):
+                break
+        return self._model(grown, n_threads)
+
+    def _taker(self, grown: list[Member], callback: Callback | None) -> Callable[[Member], bool]:
+        """Return what takes one more member, tells the callback, and whether that stops."""
         tally, join = _tally(self.task), self._joiner()
 
         def take(member: Member) -> bool:
-            """Take one more member and call the callback; returns whether that stops."""
             grown.append(member)
             if callback is None:
                 return False
@@ -451,8 +516,7 @@ class Subsampled:
             tally.add(*_said_out(alone, 0, self.task, member))
             return tally.tell(callback, len(grown), alone[0])
 
-        train_members(self.train, self.members, n_threads, self._cells(), take)
-        return self._model(grown, n_threads)
+        return take
 
     def _model(self, grown: list[Member], n_threads: int | None) -> SubaggedProbitTrees:
         """Return the model of all members, with what they say of rows out of their subsamples."""
