@@ -21,6 +21,9 @@ from pboost.values import (
     shown,
 )
 
+#: Rows that are drawn at a time if few of them count.
+DRAWN_AT_ONCE = 1 << 20
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bags:
@@ -73,13 +76,25 @@ class Bags:
 
 
 def times_drawn(
-    generator: np.random.Generator, n: int, size: int, is_repeated: bool
+    generator: np.random.Generator,
+    n: int,
+    size: int,
+    is_repeated: bool,
+    some: tuple[int, int] | None = None,
 ) -> NDArray[np.intp]:
-    """Return how often each of n rows is drawn for a bag of this size."""
-    if is_repeated:
+    """Return how often each of n rows, or those from one to another, is drawn for a bag."""
+    if not is_repeated:
+        found = np.zeros(n, dtype=np.intp)
+        found[generator.choice(n, size, replace=False, shuffle=False)] = 1
+        return found if some is None else found[slice(*some)]
+    if some is None:
         return np.bincount(generator.integers(0, n, size), minlength=n)
-    found = np.zeros(n, dtype=np.intp)
-    found[generator.choice(n, size, replace=False, shuffle=False)] = 1
+    first, last = some
+    found = np.zeros(last - first, dtype=np.intp)
+    for start in range(0, size, DRAWN_AT_ONCE):
+        drawn = generator.integers(0, n, min(DRAWN_AT_ONCE, size - start))
+        own = drawn[(drawn >= first) & (drawn < last)]
+        found += np.bincount(own - first, minlength=last - first)
     return found
 
 
@@ -121,12 +136,24 @@ def make_bags(
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     if entries is not None:
         rows = np.unique(entries.rows[rows])
-    size = rows_of_bag(bag, len(rows), rounded)
-    if weights.max(initial=0.0) > np.finfo(np.float64).max / max(size, len(rows)):
+    size = size_of_bag(bag, replace, len(rows), weights.max(initial=0.0), rounded)
+    return Bags(rows, weights, size, replace, draw_seed(generator), entries)
+
+
+def size_of_bag(
+    bag: int | float | None,
+    replace: bool,
+    n: int,
+    heaviest: float,
+    rounded: Callable[[float], int] = round,
+) -> int:
+    """Return how many of n rows of positive weight, of which one is the heaviest, a bag has."""
+    size = rows_of_bag(bag, n, rounded)
+    if heaviest > np.finfo(np.float64).max / max(size, n):
         raise ValueError("sample_weight: expected weights with a finite sum in every bag")
-    if not replace and size > len(rows):
+    if not replace and size > n:
         raise ValueError(
-            f"bag: expected at most {len(rows)}, the number of rows of positive weight, where "
+            f"bag: expected at most {n}, the number of rows of positive weight, where "
             f"rows are drawn once, got {size}"
         )
-    return Bags(rows, weights, size, replace, draw_seed(generator), entries)
+    return size

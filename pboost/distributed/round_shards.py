@@ -18,8 +18,7 @@ from pboost._core import boost, softmax
 from pboost.data.binned_values import values_in_bins
 from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.labels import least_rest
-from pboost.data.training import Problem
-from pboost.distributed.tree_shards import Answer, TreeShard
+from pboost.distributed.tree_shards import Answer, TreeShard, problem_of_rows
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
 from pboost.losses.row_sums import fine_parts, values_of
@@ -35,7 +34,7 @@ from pboost.values import FloatArray, IntArray
 #: Columns; classes, or targets times a power of two; weights; the exponent of that power, None of
 #: classes; and the number of rows of the partitions before.
 Given: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int | None, int]
-_NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
+_NO_NUMBERS = np.empty(0)
 _NOTHING = np.empty(0)
 #: Numbers that are added up, and others of which the greatest counts.
 _Found: TypeAlias = tuple[list[Any], list[Any]]
@@ -428,17 +427,9 @@ class RoundShard:
         self._loss, self._f = told.loss, np.repeat(told.bias[:, None], n, axis=1)
         of_classes = told.loss == "softmax"
         loss = LOSSES["logistic" if of_classes else told.loss]
-        problem = Problem(
-            columns=self._columns,
-            labels=None,
-            label=_NO_ROWS,
-            weights=None,
-            names=None,
-            y=np.broadcast_to(0.0, n),
-        )
         limits = CartLimits("squared", 1, 2, 1, 2, self._columns.n_features, "depth-first")
         self._rounds = _Here(
-            problem,
+            problem_of_rows(self._columns),
             self._y,
             loss,
             Weights(weight, self._are_copies, *counts),

@@ -186,6 +186,13 @@ def weight_of(part: Part, number: int) -> float:
         return 0.0 if part.weights is None else float(part.weights.sum())
 
 
+def rows_of_weight(part: Part, number: int) -> tuple[int, float]:
+    """Return how many rows of a partition have weight, and the greatest."""
+    if part.weights is None:
+        return part.columns.n_rows, 1.0
+    return int(np.count_nonzero(part.weights)), float(part.weights.max(initial=0.0))
+
+
 def weight_in(part: ReadPart, number: int, most: int, bits: int) -> int:
     """Return the sum of the weights of a partition in fixed point."""
     assert part.weights is not None

@@ -350,6 +350,18 @@ def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingD
     return data_elsewhere(problem, exponent, scale), sum(n)
 
 
+def problem_of_rows(columns: BinnedColumns) -> Problem:
+    """Return a problem of which nothing is known but the columns of a place."""
+    return Problem(
+        columns=columns,
+        labels=None,
+        label=_NO_ROWS,
+        weights=None,
+        names=None,
+        y=np.broadcast_to(0.0, columns.n_rows),
+    )
+
+
 def data_elsewhere(problem: Problem, exponent: int, scale: float) -> TrainingData:
     """Return the data of a fit whose rows are elsewhere."""
     assert isinstance(problem.columns, BinnedColumns)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.row_source import IN_ONE_PLACE, RowSource
+from pboost.data.row_source import RowSource
 from pboost.growth.fit_state import check_state, fingerprints, keep, take
 from pboost.growth.step import STOPPED
 from pboost.growth.validation import GIVEN
@@ -43,8 +43,6 @@ def continue_forest(
             "which they are"
         )
     generator = _generator(model, rng, is_needed=True)
-    if isinstance(X, RowSource):
-        raise NotImplementedError(IN_ONE_PLACE.format("continue_fit of a forest"))
     data = FitData(columns_to_fit(model, X), y, sample_weight, n_threads, generator)
     return grow_forest(data, len(model) + members, options, bar, tuple(model))
 
