@@ -176,17 +176,20 @@ def continue_graph(
         learning_rate=learning_rate,
     )
     if isinstance(X, RowSource):
-        _check_in_partitions(model, more, state)
+        _check_in_partitions(more, state)
     if state is not None:
         state = check_state(state, rng)
         return _continue_chain(model, X, y, more, sample_weight, state, n_threads, bar)
     observation, learner, rule, way = more.observation, more.learner, more.rule, more.way
     joins, size, limits, settings = more.joins, more.size, more.limits, more.settings
     generator, growth, searched = as_generator(rng), GROWTHS_OF_WAYS[way], more.searched
+    is_exact_tree = growth is SoftTree and observation.is_exact and model.answer is None
+    if is_exact_tree:
+        growth = BoostedArrays
     if isinstance(X, RowSource):
         learner = searched = X.graph(searched, observation, growth)
         growth = X.growth(growth)
-    if model.n_votes > 1 and refusal(learner, observation):
+    if model.n_votes > 1 and refusal(more.searched, observation):
         raise NotImplementedError(
             "model: graphs whose exits have several votes are continued with stumps and with "
             f"answers of a table, got {learner!r} and {observation!r}"
@@ -196,14 +199,17 @@ def continue_graph(
     told = bar(limits.nodes, "nodes", model.n_nodes)
     if model.n_votes > 1:
         trees = replace(limits, nodes=1 if joins else size)
-        with Workers(n_threads, data.cells) as workers, told as callback:
+        with learner.workers(data, n_threads) as workers, told as callback:
             search = LabelSearch(data, learner, workers)
-            more_trees = label_trees(data, search, rule, size if joins else 1, trees, observation)
+            own = data, search, rule, size if joins else 1, trees, observation
+            more_trees = (
+                label_trees(*own, X.growth) if isinstance(X, RowSource) else label_trees(*own)
+            )
             more_trees.replay(model, joins=joins)
             return more_trees.model(settings, more_trees.grow(callback))
     with learner.workers(data, n_threads) as workers, told as callback:
-        if way == "tree" and observation.is_exact and model.answer is None:
-            arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
+        if is_exact_tree:
+            arrays = growth(data, learner, rule, limits, given=model.n_nodes)
             arrays.replay(model)
             return arrays.model(settings, grow_tree(arrays, workers, callback))
         observer = observation.bind(data, learner, workers, generator)
@@ -259,13 +265,12 @@ def _continue_chain(
     return longer
 
 
-def _check_in_partitions(model: DecisionGraph, more: GoesOn, state: Any) -> None:
+def _check_in_partitions(more: GoesOn, state: Any) -> None:
     """Raise NotImplementedError for graphs that are not continued on partitions."""
-    is_exact_tree = more.way == "tree" and more.observation.is_exact and model.answer is None
-    if more.way == "graph" or is_exact_tree or model.n_votes > 1 or state is not None:
+    if more.way == "graph" or state is not None:
         raise NotImplementedError(
             "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
-            "are continued with rounds, and trees of uncertain answers with nodes, without a state"
+            "are continued with rounds, and trees with nodes, without a state"
         )
 
 
@@ -446,7 +451,7 @@ def _prepare(
     model: DecisionGraph, X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: Any
 ) -> TrainingData:
     """Return data with the columns and labels of a model."""
-    X = columns_to_fit(model, X)
+    X, label = columns_to_fit(model, X), None
     if isinstance(y, SoftLabels):
         y.check_labels(model.labels)
     elif not isinstance(X, RowSource):
@@ -458,7 +463,7 @@ def _prepare(
             f"y: expected the labels of the model, {shown(model.labels.tolist())}, got "
             f"{shown(found.tolist())}"
         )
-    if model.n_votes > 1 and not isinstance(y, SoftLabels):
+    if model.n_votes > 1 and label is not None:
         problem = replace(problem, label=label.astype(np.int32))
     return weak.arrange(as_of_model(problem, model), n_threads)
 

@@ -67,6 +67,8 @@ class HeldRows:
         Targets as given, or classes.
     values : ndarray, shape (m, d), or None
         Their values, if bins of the training rows cannot hold them.
+    elsewhere : object, or None
+        What has the rows of a row source; the arrays are then empty.
     """
 
     rows: NDArray[np.intp]
@@ -74,6 +76,7 @@ class HeldRows:
     weight: FloatArray
     y: NDArray[Any]
     values: NDArray[Any] | None = None
+    elsewhere: Any = None
 
     def without(self, weights: FloatArray | None, n: int) -> FloatArray:
         """Return the weights of the n rows of X, 0 for the rows held out."""

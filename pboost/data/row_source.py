@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pboost.data.check_xy import with_categories
 from pboost.data.columns import BinnedColumns
-from pboost.data.held_rows import HoldOut
 from pboost.data.labels import labels_of_rows
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
@@ -85,7 +84,7 @@ class RowSource(ABC):
         """Return the task that is passed, or that of which the targets are."""
 
     @abstractmethod
-    def trees(self, task: str, search: str, hold: HoldOut | None = None) -> Problem:
+    def trees(self, task: str, search: str) -> Problem:
         """Return the problem of one fit of trees, which has no rows but knows who has them."""
 
     @abstractmethod

@@ -86,15 +86,22 @@ def hold_out(
 
     Rows of a regression are of one class.
     """
+    return np.sort(np.concatenate(held_of_classes(classes, share, generator)))
+
+
+def held_of_classes(
+    classes: Sequence[NDArray[Any]], share: float, generator: np.random.Generator
+) -> list[NDArray[Any]]:
+    """Return a random part of the rows of every class; it does not depend on their numbers."""
     if len(classes) == 1 and len(classes[0]) < 2:
         raise ValueError(
             "validation: expected at least two rows of positive weight, one to train and one to "
             "hold out, got one sample; or give validation data"
         )
-    return np.sort(np.concatenate([_draw(rows, share, generator) for rows in classes]))
+    return [_draw(rows, share, generator) for rows in classes]
 
 
-def _draw(rows: NDArray[np.intp], share: float, generator: np.random.Generator) -> NDArray[np.intp]:
+def _draw(rows: NDArray[Any], share: float, generator: np.random.Generator) -> NDArray[Any]:
     """Return a random part of the rows of one class, at least one and not all."""
     if len(rows) < 2:
         raise AbsentClassError(

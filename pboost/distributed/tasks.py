@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import binning, voting
-from pboost.data.binned_values import BinnedValues, by_column, valued, values_in_bins
+from pboost.data.binned_values import BinnedValues, by_column, valued
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
     as_targets,
@@ -370,23 +370,30 @@ def targets_and_weights(
     return truth_of(part, number, values), part.weights
 
 
-def classes_with_weight(
-    part: Part, number: int, values: Array | int
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Return of each row its class, in few bytes, and whether it has weight."""
-    code = np.zeros(part.columns.n_rows, dtype=np.uint8)
+def _class_codes(part: Part, number: int, values: Array | int) -> tuple[Array, int]:
+    """Return the class of each row of positive weight, and how many classes there are."""
+    n = 1 if isinstance(values, int) else len(values)
+    code = np.zeros(part.columns.n_rows, dtype=np.min_scalar_type(n))
     if not isinstance(values, int):
-        code = truth_of(part, number, values).astype(np.min_scalar_type(len(values)))
-    has = np.ones(len(code), dtype=bool) if part.weights is None else part.weights > 0
-    return code, has
+        code[:] = truth_of(part, number, values)
+    if part.weights is not None:
+        code[part.weights == 0] = n
+    return code, n
 
 
-def rows_of(
-    part: Part, number: int, values: Array | int, rows: NDArray[Any]
-) -> tuple[Array, Array, FloatArray]:
-    """Return values, classes or scaled targets, and weights of some rows."""
-    weights = np.ones(len(rows)) if part.weights is None else part.weights[rows]
-    return values_in_bins(part.columns, rows), truth_of(part, number, values)[rows], weights
+def class_sizes(part: Part, number: int, values: Array | int) -> list[int]:
+    """Return the number of rows of positive weight of each class; of a regression of all."""
+    code, n = _class_codes(part, number, values)
+    return [int(np.count_nonzero(code == k)) for k in range(n)]
+
+
+def rows_at(
+    part: Part, number: int, values: Array | int, places: Sequence[NDArray[np.int32]]
+) -> NDArray[np.int32]:
+    """Return rows in ascending order, given their places among those that `class_sizes` counts."""
+    code, _ = _class_codes(part, number, values)
+    found = [np.flatnonzero(code == k)[of] for k, of in enumerate(places)]
+    return np.sort(np.concatenate(found)).astype(np.int32)
 
 
 def contents_of(

@@ -12,7 +12,6 @@ import numpy as np
 
 from pboost.data.bags import size_of_bag
 from pboost.data.engines import Engine, sum_of_parts
-from pboost.data.held_rows import HoldOut
 from pboost.data.training import Problem
 from pboost.distributed import tasks
 from pboost.distributed.bag_shards import Bag, BagShard, Case, begin_bags
@@ -47,13 +46,12 @@ class TreeRows:
         """Number of classes, 0 of a regression."""
         return 0 if isinstance(self.values, int) else len(self.values)
 
-    def problem(self, hold: HoldOut | None = None) -> Problem:
+    def problem(self) -> Problem:
         """Return the problem of the fit, without rows."""
         if not np.isfinite(sum(self.source.each(tasks.weight_of))):
             raise ValueError("sample_weight: expected weights with a finite sum")
         problem: Problem = self.source.problem(self.values)
-        held = None if hold is None else self.source.hold_out(hold, self.values)
-        return replace(problem, held=held, elsewhere=self)
+        return replace(problem, elsewhere=self)
 
     def fit_tree(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -58,10 +57,6 @@ class SumRows(Protocol):
     of_row: float
     greatest: float
 
-    @property
-    def values(self) -> Callable[[NDArray[np.intp]], NDArray[Any]] | None:
-        """Return what returns rows, by their numbers, if decision values are not here."""
-
     def take_targets(self, loss: Loss, y: Any) -> NDArray[Any] | None:
         """Take over what a loss compares with; returns the labels."""
 
@@ -98,8 +93,6 @@ class SumRows(Protocol):
 
 class TableRows:
     """`SumRows` of one table."""
-
-    values = None
 
     def __init__(self, problem: Problem, X: Any, n_threads: int | None) -> None:
         self.problem, self._n_threads = problem, n_threads
