@@ -481,7 +481,12 @@ def _sampled_bins(
     """Return bins whose edges are made of a sample of many rows, or of all."""
     greatest = None
     if n > SAMPLE_ROWS:
-        greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read)))
+        # As far as all rows differ; else all partitions return as many as could be needed.
+        for share in (1.1 * SAMPLE_ROWS / n, 1.0):
+            most = min(int(share * 2.0**64), 2**64 - 1)
+            greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read, most)))
+            if greatest is not None:
+                break
     rows = results(each(tasks.rows_of_edges, read, greatest))
     with Workers(None, n * features.n_features) as workers:
         is_sample = greatest is not None

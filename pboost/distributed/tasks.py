@@ -208,11 +208,13 @@ def fixed_part(part: ReadPart, number: int, most: int, bits: int) -> ReadPart:
 # Bins
 
 
-def least_hashes(part: ReadPart, number: int) -> NDArray[np.uint64]:
-    """Return the least different hashes of rows, of those that have weight if weights matter."""
+def least_hashes(part: ReadPart, number: int, most: int) -> NDArray[np.uint64]:
+    """Return the least different hashes of rows, up to `most`; of rows of weight if that matters."""
     hashed = _hashed(part)
+    is_in = hashed <= np.uint64(most)
     if part.fixed is not None:
-        hashed = hashed[part.fixed > 0]
+        is_in &= part.fixed > 0
+    hashed = hashed[is_in]
     return np.unique(hashed)[: SAMPLE_ROWS + 1]
 
 

@@ -1,5 +1,7 @@
 """Sums of numbers in several places are those that NumPy returns of all, bit for bit."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,6 @@ def test_the_sum_does_not_depend_on_places(n, cuts, seed):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=n) * np.exp(9 * rng.normal(size=n))
     bounds = [0, *sorted(min(cut, n) for cut in cuts), n]
-    parts = [sum_parts(values[a:b], a, n) for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [sum_parts(values[a:b], a, n) for a, b in pairwise(bounds)]
     assert sum_of_parts(parts, n) == float(values.sum())
     assert all(len(part) < 40 for part in parts)
