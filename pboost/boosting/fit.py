@@ -6,17 +6,17 @@ Rows that growth does not see say which of the models on its way is the best, se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Any, Protocol
 
-from pboost.boosting.watch import Watch, values_read
+from pboost.boosting.watch import Watch
 from pboost.data.columns.columns import lacks_values
 from pboost.data.prices import PRICE_OPTIONS
 from pboost.data.row_source import RowSource
 from pboost.growth.label_trees import LabelTrees, label_trees
 from pboost.growth.step import Callback, Chain, TreeLimits
-from pboost.growth.validation import held_share, validation_rows
+from pboost.growth.validation import held_share, validation_rows, watched_rows
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, Observer, check_pair
 from pboost.threads import Workers
@@ -115,9 +115,11 @@ class GraphFit:
         self.data = self.learner.arrange(problem if rows is None else rows.problem, n_threads)
         self._n_threads = n_threads
         if rows is not None:
-            self._X = rows.problem.values(rows.drawn) if rows.X is None else rows.X
-            value, inputs = values_read(self.data, self._X), self.data.inputs
-            self._watch = Watch(value, rows, self._callback, has_sides=inputs is None)
+            there = rows.elsewhere
+            self._watched = (
+                watched_rows(self.data, rows) if there is None else there.watched(n_threads)
+            )
+            self._watch = Watch(self._watched, rows.patience, self._callback)
             self._votes_stay = votes_stay
             if votes_stay:
                 self._callback = self._watch
@@ -127,10 +129,8 @@ class GraphFit:
         if not self.data.problem.of_many:
             return None
         search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
-        own = self.data, search, self.rule, rounds, limits
-        if self._source is not None:
-            return self._source.growth(LabelTrees)(*own)
-        return label_trees(*own, self.observation)
+        own = self.data, search, self.rule, rounds, limits, self.observation
+        return label_trees(*own) if self._source is None else label_trees(*own, self._source.growth)
 
     def settings(self, builder: str, **own: object) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""
@@ -146,9 +146,12 @@ class GraphFit:
         """Return the callback to grow with, once it is entered; see `with_bar`."""
         return with_bar(self._callback, self._progress, total, unit)
 
-    def workers(self) -> AbstractContextManager[Workers]:
+    @contextmanager
+    def workers(self) -> Iterator[Workers]:
         """Return as many threads as the data are worth; with them what answers for rows ends."""
-        return self.learner.workers(self.data, self._n_threads)
+        held = nullcontext() if self._rows is None else closing(self._watched)
+        with held, self.learner.workers(self.data, self._n_threads) as workers:
+            yield workers
 
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
@@ -170,7 +173,7 @@ class GraphFit:
         """Return the first of the models of least validation error that growth went through."""
         if self._rows is None:
             return model
-        return self._watch.best_of(model, self._X, self._votes_stay)
+        return self._watch.best_of(model, self._votes_stay)
 
 
 def graph_settings(

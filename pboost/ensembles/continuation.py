@@ -26,7 +26,7 @@ from pboost.data.read.check_xy import label_array
 from pboost.data.read.codes import RowLabels
 from pboost.data.read.convert import Features, is_frame
 from pboost.data.row_digest import hashes
-from pboost.data.row_source import IN_ONE_PLACE, RowSource, rows_of_fit
+from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.targets import SoftLabels
 from pboost.data.training import TrainingData
 from pboost.growth.label_trees import label_trees
@@ -391,7 +391,7 @@ def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, object
     """Return the graph with more nodes."""
     more, state = GoesOn.checked(model, given.X, own), own["state"]
     if isinstance(given.X, RowSource):
-        _check_in_partitions(model, more, state)
+        _check_in_partitions(more, state)
     options = {k: v for k, v in more.settings["continued"][-1].items() if k != "rounds"}
     rows, fit = {}, None
     if state is not None:
@@ -433,7 +433,7 @@ def _opened_again(
     if isinstance(given.X, RowSource):
         learner = searched = given.X.graph(searched, observation, kind)
         growth = given.X.growth(kind)
-    if model.n_votes > 1 and refusal(learner, observation):
+    if model.n_votes > 1 and refusal(more.searched, observation):
         raise NotImplementedError(
             "model: graphs whose exits have several votes are continued with stumps and with "
             f"answers of a table, got {learner!r} and {observation!r}"
@@ -446,11 +446,13 @@ def _opened_again(
         own = (1, replace(limits, nodes=more.size))
         if more.joins:
             own = more.size, replace(limits, nodes=1)
-        trees = label_trees(data, LabelSearch(data, learner, workers), rule, *own, observation)
+        trees_of = data, LabelSearch(data, learner, workers), rule, *own, observation
+        is_here = not isinstance(given.X, RowSource)
+        trees = label_trees(*trees_of) if is_here else label_trees(*trees_of, given.X.growth)
         trees.replay(model, joins=more.joins)
         return trees, workers
     if kind is BoostedArrays:
-        arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
+        arrays = growth(data, learner, rule, limits, given=model.n_nodes)
         arrays.replay(model)
         return arrays, workers
     own = (limits,)
@@ -463,13 +465,12 @@ def _opened_again(
     return found, workers
 
 
-def _check_in_partitions(model: DecisionGraph, more: GoesOn, state: object) -> None:
+def _check_in_partitions(more: GoesOn, state: object) -> None:
     """Raise NotImplementedError for graphs that are not continued on partitions."""
-    is_here = more.growth in (NestedGrowth, BoostedArrays)
-    if is_here or model.n_votes > 1 or state is not None:
+    if more.growth is NestedGrowth or state is not None:
         raise NotImplementedError(
             "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
-            "are continued with rounds, and trees of uncertain answers with nodes, without a state"
+            "are continued with rounds, and trees with nodes, without a state"
         )
 
 
@@ -628,7 +629,7 @@ def _check_growth(growth: object, way: str, stored: Mapping[str, object]) -> str
 
 def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
     """Return data with the columns and labels of a model."""
-    X, y = columns_to_fit(model, given.X), given.y
+    X, y, label = columns_to_fit(model, given.X), given.y, None
     if isinstance(y, SoftLabels):
         y.check_labels(model.labels)
     elif not isinstance(X, RowSource):
@@ -640,7 +641,7 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
             f"y: expected the labels of the model, {shown(model.labels.tolist())}, got "
             f"{shown(found.tolist())}"
         )
-    if model.n_votes > 1 and not isinstance(y, SoftLabels):
+    if model.n_votes > 1 and label is not None:
         problem = replace(problem, label=label.astype(np.int32))
     if model.table is not None:
         holes = model.table.has_missing
@@ -659,8 +660,6 @@ def _continue_forest(model: Forest, given: Given, own: Mapping[str, object]) -> 
             "which they are"
         )
     generator = _generator(model, given.rng, is_needed=True)
-    if isinstance(given.X, RowSource):
-        raise NotImplementedError(IN_ONE_PLACE.format("continue_fit of a forest"))
     data = given.fit_data(model, generator)
     return grow_forest(data, len(model) + members, options, given.bar, tuple(model))
 

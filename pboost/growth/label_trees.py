@@ -8,6 +8,7 @@ With uncertain answers nodes see all rows. A row takes either exit with a probab
 on the side on which it lies and on its own label, and multiplies its weights for all labels. The
 probability of arriving at an exit is the product of those on the way from the root of the tree, and
 is computed anew when the exit is split.
+from collections.abc import Callable, Iterable, Sequence
 
 .. [1] R. E. Schapire and Y. Singer, "Improved boosting algorithms using confidence-rated
    predictions", Machine Learning 37 (1999), sections 7 and 8.
@@ -16,6 +17,7 @@ is computed anew when the exit is split.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -579,16 +581,17 @@ class SoftLabelTrees(LabelTrees):
         observation: TableObservation,
     ) -> None:
         self._observation = observation
-        assert data.problem.labels is not None
-        self._rows_of = [
-            np.flatnonzero(data.label == k).astype(np.int32)
-            for k in range(len(data.problem.labels))
-        ]
         self._at_exit: Any = None  # weights (n, width) at an exit
         self._here = -1  # serial number of the exit at which weights are
         self._arriving = np.empty(0, dtype=np.int64)  # and starting weights, in fixed point
         super().__init__(data, search, rule, rounds, limits)
         self.observer = LabelTables(search)  # type: ignore[assignment]
+
+    def _begin(self) -> None:
+        """Make the weights of all rows, and list the rows of each label."""
+        LabelTrees._begin(self)
+        label = self.data.label
+        self._rows_of = [np.flatnonzero(label == k).astype(np.int32) for k in range(self.n_labels)]
 
     def _exit(
         self,
@@ -611,26 +614,28 @@ class SoftLabelTrees(LabelTrees):
 
     def _probability(self, exit_: LabelExit) -> FloatArray:
         """Return the probability that each row arrives at an exit."""
-        found = np.ones(self.data.n_rows)
-        for cut, table in exit_.turns if isinstance(exit_, SoftLabelExit) else ():
-            side = self._labels.sides_of_rows(cut).astype(np.int32)
-            found *= table.ravel().take(side * np.int32(self.n_labels) + self.data.label)
-        return found
+        turns = exit_.turns if isinstance(exit_, SoftLabelExit) else ()
+        sides = ((self._labels.sides_of_rows(cut), taken) for cut, taken in turns)
+        return arrival(self.data.label, sides)
 
     def _arrive(self, exit_: SoftLabelExit) -> None:
         """Make the weights at an exit, and add them up on a scale that suits them."""
         if self._here == exit_.serial:
             return
-        probability = self._probability(exit_)
-        self._at_exit = np.multiply(self._weight, probability[:, None], out=self._room())
         total = float(exit_.whole.sum()) / exit_.scale
         exit_.scale = fixed_scale(max(total, TINY))
         scale = fixed_scale(max(exit_.reach * self._total, TINY))
-        self._arriving = (self.data.fixed * (probability * scale) + 0.5).astype(np.int64)
-        exit_.whole, exit_.own, _ = self._sum(exit_.rows, exit_.scale)
+        exit_.whole, exit_.own, _ = self._weigh(exit_, scale)
         other = exit_.whole - exit_.own
         exit_.mass = math.fsum([*(exit_.for_it * exit_.own), *(exit_.against * other)])
         self._here = exit_.serial
+
+    def _weigh(self, exit_: SoftLabelExit, scale: float) -> NDArray[np.int64]:
+        """Make the weights at an exit, and the starting weights by a scale; returns sums (3, J)."""
+        probability = self._probability(exit_)
+        self._at_exit = np.multiply(self._weight, probability[:, None], out=self._room())
+        self._arriving = (self.data.fixed * (probability * scale) + 0.5).astype(np.int64)
+        return self._sum(exit_.rows, exit_.scale)
 
     def _sum(self, rows: IntArray, scale: float) -> NDArray[np.int64]:
         """Return sums of rows (3, J), as `LabelTrees` does, at the exit at hand."""
@@ -704,13 +709,17 @@ class SoftLabelTrees(LabelTrees):
 
     def _by_side(self, cut: StumpCut, scale: float) -> tuple[NDArray[np.int64], FloatArray]:
         """Return sums of weights by side, label of the row and label, and what arrives by both."""
+        sums = self._sums_by_side(cut, scale).swapaxes(0, 1)
+        arriving = np.diagonal(sums[:, :, 2], axis1=1, axis2=2)
+        return sums[:, :, 0], arriving.astype(np.float64)
+
+    def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:
+        """Return sums of weights by label of the row, side, and label: (J, 2, 3, J)."""
         found = [
             [self._sum(rows, scale) for rows in self._labels.part(cut, of_label)]
             for of_label in self._rows_of
         ]
-        sums = np.array(found).swapaxes(0, 1)  # (side, label of the row, 3, label)
-        arriving = np.diagonal(sums[:, :, 2], axis1=1, axis2=2)
-        return sums[:, :, 0], arriving.astype(np.float64)
+        return np.array(found)
 
     def _masses(self, sums: NDArray[np.int64], taken: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return for each label the sums of its rows, and those of others, that take an exit."""
@@ -733,23 +742,16 @@ class SoftLabelTrees(LabelTrees):
 
     def _join(self) -> None:
         """Let all open exits join: weights are those of the exits, added up."""
-        n, J = self.data.n_rows, self.n_labels
-        factor, own = self._room(), np.zeros(n)
-        factor[:] = 0.0
         exits = [*self.open.values()]
-        for exit_ in exits:
-            assert isinstance(exit_, SoftLabelExit)
-            probability = self._probability(exit_)
-            own += probability * exit_.for_it[self.data.label]
-            for start in range(0, n, BLOCK):
-                rows = slice(start, start + BLOCK)
-                factor[rows, :J] += probability[rows, None] * exit_.against
-        factor[np.arange(n), self.data.label] = own
-        self._weight *= factor
-        np.maximum(self._weight[:, :J], TINY, out=self._weight[:, :J])
+        self._multiply(exits)
         self._put_on_scale()
         edges = tuple(sorted(edge for exit_ in exits for edge in exit_.edges))
         self._enter(edges, self._add_up(self._rows))
+
+    def _multiply(self, exits: Sequence[LabelExit]) -> None:
+        """Have weights multiplied by what they are at the exits together."""
+        parts = ((self._probability(one), one.for_it, one.against) for one in exits)
+        join_weights(self._weight, self.data.label, parts, self._room())
 
     def _room(self) -> FloatArray:
         """Return an array like that of the weights, which is used again and again."""
@@ -759,6 +761,42 @@ class SoftLabelTrees(LabelTrees):
         return self._at_exit
 
 
+def arrival(label: IntArray, turns: Iterable[tuple[NDArray[np.uint8], FloatArray]]) -> FloatArray:
+    """Return the probability that each row arrives somewhere.
+
+    `turns` are the nodes on the way: on which side each row lies, and the probabilities by side and
+    label.
+    """
+    found = np.ones(len(label))
+    for side, taken in turns:
+        found *= taken.ravel().take(side.astype(np.int32) * np.int32(taken.shape[1]) + label)
+    return found
+
+
+def join_weights(
+    weight: FloatArray,
+    label: IntArray,
+    exits: Iterable[tuple[FloatArray, FloatArray, FloatArray]],
+    room: FloatArray,
+) -> None:
+    """Multiply weights by what they are at exits together.
+
+    `exits` have the probability of each row, and the factors of its label and of others; `room` is
+    an array like the weights.
+    """
+    n, own = len(label), np.zeros(len(label))
+    room[:] = 0.0
+    for probability, for_it, against in exits:
+        own += probability * for_it[label]
+        for start in range(0, n, BLOCK):
+            rows = slice(start, start + BLOCK)
+            room[rows, : len(against)] += probability[rows, None] * against
+    room[np.arange(n), label] = own
+    weight *= room
+    n_labels = len(against)
+    np.maximum(weight[:, :n_labels], TINY, out=weight[:, :n_labels])
+
+
 def label_trees(
     data: TrainingData,
     search: LabelSearch,
@@ -766,8 +804,15 @@ def label_trees(
     rounds: int,
     limits: TreeLimits,
     observation: TableObservation,
+    of_rows: Callable[[type[Any]], Any] = lambda kind: kind,
 ) -> LabelTrees:
-    """Return the growth of a chain of trees whose exits vote for each label."""
+    """Return the growth of a chain of trees whose exits vote for each label.
+
+    `of_rows` returns the growth of a kind of the rows of a source.
+    """
+    own = data, search, rule, rounds, limits
     if observation.is_exact:
-        return LabelTrees(data, search, rule, rounds, limits)
-    return SoftLabelTrees(data, search, rule, rounds, limits, observation)
+        found: LabelTrees = of_rows(LabelTrees)(*own)
+    else:
+        found = of_rows(SoftLabelTrees)(*own, observation)
+    return found

@@ -219,9 +219,7 @@ class CartArrays(TreeArrays):
         """Return the tree grown so far, its nodes in preorder."""
         problem = self.data.problem
         _, columns = tree_columns(problem, [self.grown()], criterion)
-        return Tree(
-            **columns, **problem.model_fields(), settings=settings, stop_reason=stop_reason
-        )
+        return Tree(**columns, **problem.model_fields(), settings=settings, stop_reason=stop_reason)
 
     def grown(self) -> Grown:
         """Return the nodes that the root leads to, in preorder."""
@@ -423,25 +421,33 @@ class BoostedArrays(TreeArrays):
     def replay(self, model: DecisionGraph) -> None:
         """Open the nodes of a tree as they are."""
         entrance = {int(next_): 1 + at for at, next_ in enumerate(model.next.ravel())}
-        sets = model.inputs if isinstance(model.inputs, Subsets) else None
         for split in range(model.n_nodes):
-            feature, threshold = int(model.feature[split]), float(model.threshold[split])
-            node, place = entrance[split] if split else 0, 0
-            if sets is not None and feature >= model.n_features:
-                self.subset[node] = sets.member[feature - model.n_features]
-                feature = int(sets.column[feature - model.n_features])
-            else:
-                place = self._place(node, feature, threshold)
-            missing = -1 if model.missing is None else int(model.missing[split])
-            grow.split_given(self, node, feature, place, missing, *model.vote[split])
+            node = entrance[split] if split else 0
+            test = self.test_of(model, split, node, self.subset)
+            grow.split_given(self, node, *test, *model.vote[split])
         self.given, self.given_missing = model.threshold, model.missing
+
+    def test_of(
+        self, model: DecisionGraph, split: int, node: int, subset: NDArray[np.uint64]
+    ) -> tuple[int, int, int]:
+        """Return column, place, and side of missing rows of a split of a model.
+
+        The levels of a set are written where those of the node are.
+        """
+        feature, missing = int(model.feature[split]), -1
+        if model.missing is not None:
+            missing = int(model.missing[split])
+        if isinstance(model.inputs, Subsets) and feature >= model.n_features:
+            subset[node] = model.inputs.member[feature - model.n_features]
+            return int(model.inputs.column[feature - model.n_features]), 0, missing
+        if has(self.special, LEVELS, feature):
+            subset[node] = 0  # "is it missing?" is a cut above all levels
+            return feature, 0, missing
+        return feature, self._place(node, feature, float(model.threshold[split])), missing
 
     def _place(self, node: int, feature: int, threshold: float) -> int:
         """Return the place of a cut of a node: rows, or the bin, at or below the threshold."""
         columns = self.data.columns
-        if has(self.special, LEVELS, feature):
-            self.subset[node] = 0  # "is it missing?" is a cut above all levels
-            return 0
         if not (isinstance(columns, SortedColumns) and self.exact):
             return columns.bin_below(feature, threshold)
         start, stop = self.node["start"][node], self.node["stop"][node]

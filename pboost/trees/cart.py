@@ -303,7 +303,7 @@ def fit_cart_problem(
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
     if isinstance(X, RowSource):
-        problem = X.trees(task, search, hold)
+        problem = X.trees(task, search)
         check_taken(problem.table, problem.names, taken_of(missing))
     else:
         problem = tree_problem(

@@ -482,7 +482,7 @@ def begin_sum(
     if given is not None:
         check_labels(problem, given.labels)
     labels = rows.take_targets(loss, data.y)
-    watch = LossWatch(*held_out, problem, loss, data.generator, rows.values)
+    watch = LossWatch(*held_out, problem, loss, data.generator, rows)
     settings = {
         "builder": "fit_stagewise",
         "loss": str(loss),

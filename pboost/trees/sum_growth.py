@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost._core import boost
 from pboost.data.columns.columns import BinnedColumns
@@ -61,10 +60,6 @@ class SumRows(Protocol):
     of_row: float
     greatest: float
 
-    @property
-    def values(self) -> Callable[[NDArray[np.intp]], Array] | None:
-        """Return what returns rows, by their numbers, if decision values are not here."""
-
     def take_targets(self, loss: Loss, y: object) -> Array | None:
         """Take over what a loss compares with; returns the labels."""
 
@@ -101,8 +96,6 @@ class SumRows(Protocol):
 
 class TableRows:
     """`SumRows` of one table."""
-
-    values = None
 
     def __init__(self, problem: Problem, X: object, n_threads: int | None) -> None:
         self.problem, self._n_threads = problem, n_threads
@@ -239,25 +232,33 @@ class LossWatch:
         problem: Problem,
         loss: Loss,
         generator: np.random.Generator,
-        values: Callable[[NDArray[np.intp]], Array] | None = None,
+        there: Any = None,
     ) -> None:
-        """`values` returns rows by their numbers, where decision values are elsewhere."""
+        """`there` is what has the rows if these are elsewhere: `begin_watch` and `watched`."""
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
         self._loss = loss
         self.rows = validation_rows(validation, patience, problem, generator)
         self.seen = problem.seen if self.rows is None else self.rows.problem.seen
+        self._there = None
         if self.rows is not None:
-            self.rows = replace(self.rows, weight=scaled_weights(self.rows.weight)[0])
-            if values is not None and self.rows.X is None:
-                self.rows = replace(self.rows, X=values(self.rows.drawn))
             self.settings = self.rows.settings
-            if problem.labels is None:
-                y, drawn = self.rows.y, self.rows.drawn
-                try:
-                    Loss.check_targets(loss, y, drawn if len(drawn) else np.arange(len(y)))
-                except ValueError as error:
-                    raise ValueError(f"validation: {error}") from None
+            self._there = None if self.rows.elsewhere is None else there
+            try:
+                self._check(problem)
+            except ValueError as error:
+                raise ValueError(f"validation: {error}") from None
+
+    def _check(self, problem: Problem) -> None:
+        """Check the targets of the rows, and scale their weights."""
+        assert self.rows is not None
+        if self._there is not None:
+            self._there.begin_watch(self._loss)
+            return
+        self.rows = replace(self.rows, weight=scaled_weights(self.rows.weight)[0])
+        if problem.labels is None:
+            y, drawn = self.rows.y, self.rows.drawn
+            Loss.check_targets(self._loss, y, drawn if len(drawn) else np.arange(len(y)))
 
     @property
     def latest(self) -> float | None:
@@ -271,7 +272,9 @@ class LossWatch:
 
     def begin(self, bias: float | FloatArray) -> None:
         """Take in the decision value before the first tree, of softmax one for each class."""
-        if self.rows is not None:
+        if self._there is not None:
+            self._note(self._there.watched(()))
+        elif self.rows is not None:
             y = self.rows.y
             is_two = y.dtype.kind == "b" and not np.ndim(bias)
             self._y = np.where(y, 1.0, -1.0) if is_two else y
@@ -286,11 +289,15 @@ class LossWatch:
         rows = self.rows
         if rows is None:
             return False
-        if rows.X is None:
-            self._f = f[..., rows.drawn]
+        if self._there is not None:
+            trees = made()
+            self._note(self._there.watched(trees if isinstance(trees, list) else [trees]))
         else:
-            self._f = self._f + self._predictions(made(), rows.X)
-        self._measure(rows)
+            if rows.X is None:
+                self._f = f[..., rows.drawn]
+            else:
+                self._f = self._f + self._predictions(made(), rows.X)
+            self._measure(rows)
         return len(self.losses) - 1 - self.best >= rows.patience
 
     def _predictions(self, trees: Tree | list[Tree], X: Array) -> FloatArray:
@@ -300,7 +307,9 @@ class LossWatch:
 
     def _measure(self, rows: ValidationRows) -> None:
         value = self._loss.value(self._y, self._f.T)
-        mean = float(np.average(value, weights=rows.weight))
+        self._note(float(np.average(value, weights=rows.weight)))
+
+    def _note(self, mean: float) -> None:
         self.losses.append(self._loss.reported * mean)
 
 
