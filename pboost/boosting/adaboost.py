@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
-from pboost.boosting.fit import GraphFit
-from pboost.data.prices import GroupOption, PriceOption, plain_options
-from pboost.data.read.table import Categorical
-from pboost.data.row_source import rows_of_fit
-from pboost.data.splits import Validation
+from pboost.boosting.fit import GraphFit, GraphOptions, Learning
 from pboost.data.training import reads_columns
-from pboost.growth.step import GROWTHS, Callback, Chain, TreeLimits
+from pboost.growth.step import GROWTHS, Chain, TreeLimits
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.observation.sampling import SampledObserver, StopwatchObserver
 from pboost.threads import Workers
-from pboost.values import Progress, Seed, check_integer, vote_rule
+from pboost.values import check_integer, vote_rule
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
@@ -38,19 +34,7 @@ def fit_adaboost(
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
-    comparison_price: float | None = None,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    rng: Seed = None,
-    validation: Validation = None,
-    patience: int | None = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
+    **options: Unpack[GraphOptions],
 ) -> DecisionGraph:
     """Fit AdaBoost: a chain of weak classifiers, each trained on the rows the others get wrong.
 
@@ -78,37 +62,13 @@ def fit_adaboost(
         a share of 1/J of the mass.
     learning_rate : float
         Factor in (0, 1] of every vote.
-    prices, groups, comparison_price : optional
-        What columns cost, each paid once by a row, see `fit_stagewise`: a stump is then chosen by
-        how much it lowers the criterion, by `comparison_price` plus what the rows that arrive have
-        still to pay. Of two labels, with `weak.stump`.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
-    rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for rows held out, and for weak learners and answers that are drawn.
-    validation : tuple or float, optional
-        Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
-        sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
-        held out. The model returned is the first, of those that growth went through, with the
-        least error on these rows; ``record.validation`` holds all errors.
     patience : int, optional
         With `validation`: growth ends after so many rounds without a new least error; default 50.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far
         and a `pboost.growth.step.StepRecord`; returning True stops.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `GraphOptions`.
 
     Returns
     -------
@@ -155,23 +115,8 @@ def fit_adaboost(
     """
     rounds = check_integer("rounds", rounds, least=1)
     rule = vote_rule(votes, smoothing, learning_rate)
-    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
-    fit = GraphFit(
-        X,
-        y,
-        sample_weight,
-        weak,
-        observation,
-        rule,
-        rng,
-        validation,
-        patience,
-        n_threads,
-        callback,
-        progress,
-        two="" if votes == "domain" else f"with votes={votes!r}",
-        prices=plain_options(prices, groups, comparison_price),
-    )
+    two = "" if votes == "domain" else f"with votes={votes!r}"
+    fit = GraphFit(X, y, options, Learning(weak, observation, rule), two=two)
     settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
     with fit.workers() as workers, fit.told(rounds, "rounds") as told:
         stumps = fit.label_trees(workers, rounds, TreeLimits(1, 1, GROWTHS[0], -1.0))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
-from pboost.data.read.table import Categorical
-from pboost.data.row_source import rows_here
+from pboost.data.row_source import RowOptions, rows_here
 from pboost.growth.real_chain import (
     CONFIDENCES,
     RealChain,
@@ -15,25 +14,26 @@ from pboost.growth.real_chain import (
     fit_columns,
     fit_hypotheses,
 )
-from pboost.growth.step import Callback
 from pboost.models.base import TwoClassModel
 from pboost.observation.answers import Exact, check_pair
 from pboost.threads import Workers, resolve_threads
 from pboost.values import (
-    Progress,
-    Seed,
     as_generator,
-    check_callback,
+    bar_of,
     check_choice,
     check_integer,
     check_made,
     vote_rule,
-    with_bar,
 )
-from pboost.values.options import builder
+from pboost.values.options import FitOptions, builder
 from pboost.weak.base import Weak
 from pboost.weak.real import Feature, Hypothesis, RealLearner
 from pboost.weak.stump_search import Stump
+
+
+class RealOptions(RowOptions, FitOptions, total=False):
+    """The options of `fit_adaboost_real` that other builders have, too."""
+
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
@@ -49,14 +49,7 @@ def fit_adaboost_real(
     confidence: str | None = None,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    rng: Seed = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
+    **options: Unpack[RealOptions],
 ) -> TwoClassModel:
     """Fit AdaBoostR: boosting of weak hypotheses that answer with real numbers.
 
@@ -85,16 +78,8 @@ def fit_adaboost_real(
         would have an infinite vote, which is clipped.
     learning_rate : float
         Factor in (0, 1] of every vote.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Passed on to the training function of ``hypothesis(train)``; the others draw nothing.
     n_threads : int or None
@@ -103,9 +88,8 @@ def fit_adaboost_real(
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far
         and a `pboost.generic.RoundRecord`; returning True stops.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `RealOptions`.
 
     Returns
     -------
@@ -152,8 +136,7 @@ def fit_adaboost_real(
     elif confidence is not None:
         raise ValueError(f"confidence: expected None, as {weak!r} has its own, got {confidence!r}")
     rule = vote_rule("domain", smoothing, learning_rate)
-    check_callback(callback, progress)
-    generator = as_generator(rng)
+    generator, n_threads = as_generator(options["rng"]), options["n_threads"]
     settings = {
         "builder": "fit_adaboost_real",
         "rounds": rounds,
@@ -164,15 +147,14 @@ def fit_adaboost_real(
     }
     if isinstance(weak, Hypothesis):
         resolve_threads(n_threads, 0)
-    if isinstance(weak, Hypothesis) and y_proba is not None:
+    if isinstance(weak, Hypothesis) and options["y_proba"] is not None:
         raise ValueError(
             "y_proba: expected y with weak.hypothesis(train), whose train(X, y, weight, rng) is "
             "given one label of each row"
         )
-    given = X, y, sample_weight, y_proba, labels, categorical
-    X, y, sample_weight = rows_here("fit_adaboost_real", *given)
+    X, y, sample_weight = rows_here("fit_adaboost_real", X, y, options)
     problem = weak.read(X, y, sample_weight, "")
-    with with_bar(callback, progress, rounds, "rounds") as told:
+    with bar_of(options)(rounds, "rounds") as told:
         if isinstance(weak, Feature | Hypothesis):
             real = RealChain(problem, rule, rounds, told)
             if isinstance(weak, Hypothesis):

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
-from pboost.boosting.fit import GraphFit
-from pboost.data.prices import GroupOption, PriceOption, plain_options
-from pboost.data.read.table import Categorical
-from pboost.data.row_source import rows_of_fit
-from pboost.data.splits import Validation
+from pboost.boosting.fit import GraphFit, GraphOptions, Learning
 from pboost.data.training import reads_columns
 from pboost.growth.impurity_search import ImpurityStump, ImpurityTree
 from pboost.growth.soft_tree import SoftTree
-from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
+from pboost.growth.step import GROWTHS, TreeLimits, check_target
 from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (
     INT32_MAX,
-    Progress,
-    Seed,
     check_choice,
     check_integer,
     check_made,
@@ -54,19 +48,7 @@ def fit_boosted_tree(
     max_depth: int | None = None,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
-    comparison_price: float | None = None,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    rng: Seed = None,
-    validation: Validation = None,
-    patience: int | None = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
+    **options: Unpack[GraphOptions],
 ) -> DecisionGraph:
     """Fit a boosted decision tree: every open exit gets its own next weak classifier.
 
@@ -102,37 +84,8 @@ def fit_boosted_tree(
         labels it is a share of 1/J of the mass at the root.
     learning_rate : float
         Factor in (0, 1] of every vote.
-    prices, groups, comparison_price : optional
-        What columns cost, each paid once by a row, see `fit_stagewise`: a stump is then chosen by
-        how much it lowers the criterion, by `comparison_price` plus what the rows that arrive have
-        still to pay. Of two labels, with `weak.stump`.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
-    rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for rows held out, and for weak learners and answers that are drawn.
-    validation : tuple or float, optional
-        Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
-        sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
-        held out. The model returned is the first, of those that growth went through, with the
-        least error on these rows; ``record.validation`` holds all errors.
-    patience : int, optional
-        With `validation`: growth ends after so many nodes without a new least error; default 50.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
-    callback : callable, optional
-        Called as ``callback(step, record)`` after each node with the number of nodes so far and
-        a `pboost.growth.step.StepRecord`; returning True stops.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `GraphOptions`.
 
     Returns
     -------
@@ -173,23 +126,8 @@ def fit_boosted_tree(
     is_exact = check_made("observation", Observation, observation).is_exact
     if nodes is None and max_depth is None and not is_exact:
         raise ValueError(NO_END)
-    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
-    fit = GraphFit(
-        X,
-        y,
-        sample_weight,
-        weak,
-        observation,
-        rule,
-        rng,
-        validation,
-        patience,
-        n_threads,
-        callback,
-        progress,
-        growth=BoostedArrays if is_exact else SoftTree,
-        prices=plain_options(prices, groups, comparison_price),
-    )
+    learning = Learning(weak, observation, rule)
+    fit = GraphFit(X, y, options, learning, growth=BoostedArrays if is_exact else SoftTree)
     settings = fit.settings(
         "fit_boosted_tree",
         nodes=nodes,
@@ -206,7 +144,7 @@ def fit_boosted_tree(
         if isinstance(weak, ImpurityStump):
             own = ImpurityTree(fit.data, weak, rule, limits)
             return own.model(settings, own.grow(told))
-        is_plain = is_exact and prices is None
+        is_plain = is_exact and options["prices"] is None
         if is_plain and isinstance(weak, ColumnLearner):
             arrays = fit.growth(fit.data, fit.learner, rule, limits)
             return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))

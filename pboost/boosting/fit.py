@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pboost.boosting.watch import Watch
 from pboost.data.columns.columns import lacks_values
-from pboost.data.prices import PRICE_OPTIONS
-from pboost.data.row_source import RowSource
+from pboost.data.prices import PRICE_OPTIONS, PriceOptions
+from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
 from pboost.growth.label_trees import LabelTrees, label_trees
 from pboost.growth.step import Callback, Chain, TreeLimits
-from pboost.growth.validation import held_share, validation_rows, watched_rows
+from pboost.growth.validation import ValidationOptions, held_share, validation_rows, watched_rows
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, Observer, check_pair
 from pboost.threads import Workers
-from pboost.values import Progress, VoteRule, as_generator, check_callback, with_bar
+from pboost.values import VoteRule, as_generator, with_bar
+from pboost.values.options import RunOptions, SeedOption
 from pboost.weak.base import Weak
 from pboost.weak.label_search import LabelSearch, refusal
 from pboost.weak.stump_search import PricedSearch, with_prices
@@ -33,26 +34,73 @@ class Grows(Protocol):
     def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph: ...  # noqa: D102
 
 
-class GraphFit:
-    """One fit of a graph: the options that its builders share, checked, and the data they mean.
+class GrowthOptions(RowOptions, SeedOption, ValidationOptions, RunOptions, total=False):
+    """The options that all builders of graphs have.
 
     Parameters
     ----------
-    X, y, sample_weight, weak, observation, rng, validation, patience, n_threads :
-        As passed to a builder.
-    callback, progress :
-        Likewise.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each node; returning True stops.
+    """
+
+
+class GraphOptions(PriceOptions, GrowthOptions, total=False):
+    """The options of builders of graphs whose nodes compare columns that may have prices.
+
+    Parameters
+    ----------
+    prices, groups, comparison_price : optional
+        What columns cost, each paid once by a row, see `fit_stagewise`: a stump is then chosen by
+        how much it lowers the criterion, by `comparison_price` plus what the rows that arrive have
+        still to pay. Of two labels, with `weak.stump`.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
+        Source of randomness for rows held out, and for weak learners and answers that are drawn.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each node with the number of nodes so far and
+        a `pboost.growth.step.StepRecord`; returning True stops.
+    """
+
+
+class Learning(NamedTuple):
+    """What nodes are.
+
+    Attributes
+    ----------
+    weak : Weak
+        The weak learner.
+    observation : Observation
+        How sure its answers are.
     rule : VoteRule
         How masses become votes.
+    """
+
+    weak: Weak
+    observation: Observation
+    rule: VoteRule
+
+
+class GraphFit:
+    """One fit of a graph: the options that its builders share, and the data they mean.
+
+    Parameters
+    ----------
+    X, y :
+        As passed to a builder.
+    options : mapping
+        Its `GraphOptions`, checked.
+    learning : Learning
+        What nodes are.
     growth : type
         Growth of one table; of a `Chain` there is one next classifier at any time.
-    two : str
-        Because of which options there can be two labels only; empty where there can be more.
-    prices : mapping
-        What columns cost, the options of `PRICE_OPTIONS`.
     votes_stay : bool
         Whether votes stay what they were when a node was opened. If not, stages are judged when
         growth has ended, see `best`.
+    two : str
+        Because of which options there can be two labels only; empty where there can be more.
 
     Attributes
     ----------
@@ -68,25 +116,20 @@ class GraphFit:
         self,
         X: Any,
         y: Any,
-        sample_weight: Any,
-        weak: Any,
-        observation: Any,
-        rule: VoteRule,
-        rng: Any,
-        validation: Any,
-        patience: Any,
-        n_threads: int | None,
-        callback: Any,
-        progress: Progress,
+        options: GraphOptions,
+        learning: Learning,
         *,
         growth: type = Chain,
         votes_stay: bool = True,
         two: str = "",
-        prices: Mapping[str, Any] = PRICE_OPTIONS,
     ) -> None:
-        self.weak, self.observation, self.rule = weak, observation, rule
+        X, y, sample_weight = rows_of_fit(X, y, options)
+        weak, observation, _ = learning
+        self.weak, self.rule = learning.weak, learning.rule
+        self.observation: Any = observation
         self.learner = check_pair(weak, observation, is_chain=growth is Chain)
         self.growth, self._source = growth, X if isinstance(X, RowSource) else None
+        prices = {name: value for name, value in options.items() if name in PRICE_OPTIONS}
         if isinstance(X, RowSource):
             if prices["prices"] is not None:
                 raise NotImplementedError(
@@ -95,7 +138,8 @@ class GraphFit:
                 )
             self.learner = X.graph(self.learner, observation, growth)
             self.growth = X.growth(growth)
-        self._callback, self._progress = check_callback(callback, progress), progress
+        self._callback, self._progress = options["callback"], options["progress"]
+        rng, validation, patience = options["rng"], options["validation"], options["patience"]
         # Entropy of the system is drawn only for those that draw, too.
         self._rng = None if rng is None else as_generator(rng)
         two = two or refusal(weak, observation)
@@ -112,12 +156,16 @@ class GraphFit:
             self._rows = rows = validation_rows(
                 validation, patience, problem, self._rng, holes=weak.takes.holes
             )
-        self.data = self.learner.arrange(problem if rows is None else rows.problem, n_threads)
-        self._n_threads = n_threads
+        self.data = self.learner.arrange(
+            problem if rows is None else rows.problem, options["n_threads"]
+        )
+        self._n_threads = options["n_threads"]
         if rows is not None:
             there = rows.elsewhere
             self._watched = (
-                watched_rows(self.data, rows) if there is None else there.watched(n_threads)
+                watched_rows(self.data, rows)
+                if there is None
+                else there.watched(options["n_threads"])
             )
             self._watch = Watch(self._watched, rows.patience, self._callback)
             self._votes_stay = votes_stay

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.boosting.fit import GraphFit
-from pboost.data.prices import GroupOption, PriceOption, plain_options
-from pboost.data.read.table import Categorical
-from pboost.data.row_source import rows_of_fit
-from pboost.data.splits import Validation
+from pboost.boosting.fit import GraphFit, GraphOptions, Learning
 from pboost.data.training import reads_columns
 from pboost.growth.matryoshki import COLLECTS, JOINS, GreedyGrowth, NestedGrowth
 from pboost.growth.step import GROWTHS as GROWTHS_OF_TREES
-from pboost.growth.step import Callback, TreeLimits
+from pboost.growth.step import TreeLimits
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.values import INT32_MAX, Progress, Seed, check_choice, check_integer, shown, vote_rule
+from pboost.values import INT32_MAX, check_choice, check_integer, shown, vote_rule
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
@@ -55,19 +51,7 @@ def fit_matryoshka(
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     learning_rate: float | None = None,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
-    comparison_price: float | None = None,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    rng: Seed = None,
-    validation: Validation = None,
-    patience: int | None = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
+    **options: Unpack[GraphOptions],
 ) -> DecisionGraph:
     """Fit a matryoshka: a tree whose nodes are trees whose nodes are … weak classifiers.
 
@@ -111,39 +95,18 @@ def fit_matryoshka(
         chains go on when no training row is wrong, until the certificate is below 1e-9.
     learning_rate : float, optional
         Factor in (0, 1] of every vote. None: 0.3 for ``join="all"``, a chain of trees, else 1.
-    prices, groups, comparison_price : optional
-        What columns cost, each paid once by a row, see `fit_stagewise`: a stump is then chosen by
-        how much it lowers the criterion, by `comparison_price` plus what the rows that arrive have
-        still to pay. Of two labels, with `weak.stump`.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
-    rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for rows held out, and for weak learners and answers that are drawn.
     validation : tuple or float, optional
         Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
         sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
         held out. The model returned is the first, of those that growth went through, with the
         least error on these rows; ``record.validation`` holds all errors. With
         ``collect="sign"`` the model is chosen among its stages when growth has ended.
-    patience : int, optional
-        With `validation`: growth ends after so many nodes without a new least error; default 50.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each weak classifier with their number so far
         and a `pboost.growth.step.StepRecord`; returning True stops. Votes and certificate are those
         before trees of a given shape are collected, but those after greedy collecting.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `GraphOptions`.
 
     Returns
     -------
@@ -198,24 +161,14 @@ def fit_matryoshka(
     check_choice("collect", collect, COLLECTS)
     rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
     rule = vote_rule("domain", smoothing, rate)
-    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
     fit = GraphFit(
         X,
         y,
-        sample_weight,
-        weak,
-        observation,
-        rule,
-        rng,
-        validation,
-        patience,
-        n_threads,
-        callback,
-        progress,
+        options,
+        Learning(weak, observation, rule),
         growth=NestedGrowth if size is None else GreedyGrowth,
         votes_stay=collect == "additive",
         two=_two(sizes, join, collect),
-        prices=plain_options(prices, groups, comparison_price),
     )
     if shape is None and fit.data.problem.of_many:
         sizes = SHAPE_OF_MANY

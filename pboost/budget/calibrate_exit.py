@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options
+from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices
 from pboost.data.row_digest import digest
 from pboost.inspection.guarantees import hashes_of_unseen
 from pboost.models.base import Model, check_model, prices_for
@@ -23,6 +23,7 @@ from pboost.models.early_exit import (
 )
 from pboost.models.evaluate.exits import LEAST, sizes, sizes_at_end
 from pboost.values import FloatArray, IntArray, check_number
+from pboost.values.options import checked
 
 #: How often joints are set apart at which many rows leave together.
 ROUNDS = 16
@@ -158,7 +159,7 @@ def early_exit(
             end = min(end, max(1, int(np.count_nonzero(mean <= most))))
     options = {unit: given, "worst": worst, "length": length}
     if prices is not None:
-        options |= plain_options(prices, groups, None)
+        options |= checked(PriceOptions, {"prices": prices, "groups": groups})
     item = None if known is None else known.item
     found = calibrated(model, (states,), end, options, _with_its_error, item)
     return found if hashed is None else replace(found, seen=digest(hashed))

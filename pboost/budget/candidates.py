@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -132,18 +132,18 @@ class Fits:
         return "comparisons" if self.prices is None else "price"
 
     @property
-    def task_of_builders(self) -> str:
+    def task_of_builders(self) -> Literal["classification", "regression"]:
         """What builders call it."""
         return "regression" if self.task == "regression" else "classification"
 
     def sum_of_trees(self, number: int, **options: Any) -> StagewiseModel:
         """Return a sum of trees, one a round; where prices are known, one for each label."""
-        trees = "one" if self.task == "many" and "prices" not in options else "per-class"
+        has_one = self.task == "many" and "prices" not in options
         return fit_stagewise(
             self.X,
             self.y,
             task=self.task_of_builders,
-            trees=trees,
+            trees="one" if has_one else "per-class",
             max_depth=None,
             sample_weight=self.weight,
             rng=self.rng(number),

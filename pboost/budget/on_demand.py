@@ -252,7 +252,7 @@ def _prices_of(
         options = {"prices": np.ones(d) if prices is None else prices, "groups": groups}
     found = read_prices({**PRICE_OPTIONS, **options}, names, d)
     assert found is not None
-    pairs = plain_groups(options["groups"]) or []
+    pairs = plain_groups("groups", options["groups"]) or []
     called = {
         name: tuple(positions("groups", columns, names, d)) for name, columns in pairs if name
     }

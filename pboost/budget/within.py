@@ -39,7 +39,7 @@ from pboost.budget.choice import (
     upper,
 )
 from pboost.data.columns.columns import values_of
-from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options, read_prices
+from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices, read_prices
 from pboost.data.read.check_xy import as_features
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
@@ -57,7 +57,7 @@ from pboost.values import (
     child,
     draw_seed,
 )
-from pboost.values.options import builder
+from pboost.values.options import builder, checked
 
 #: On how many rows at most it is seen how much longer they stay in the model of all rows, and to
 #: what power it is believed: rows seen in training exaggerate, and thresholds are chosen by it.
@@ -334,7 +334,8 @@ def fit_within(
     """
     budgets, is_list = _budgets(comparisons, worst, price, bytes)
     if isinstance(X, RowSource | OneTable):
-        X, y, sample_weight = rows_here("fit_within", X, y, sample_weight, y_proba, labels)
+        own = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+        X, y, sample_weight = rows_here("fit_within", X, y, own)
     features = as_features(values_of(X), categorical)
     data, rows = read_data(y, y_proba, labels, sample_weight, features.n_rows, task)
     features = features if rows is None else features.take(rows)
@@ -384,7 +385,7 @@ def _prices(
         return None, {}
     if prices is None:
         raise ValueError("prices: expected prices of columns, in which price= is counted, got None")
-    options = plain_options(prices, groups, None)
+    options = checked(PriceOptions, {"prices": prices, "groups": groups})
     found = read_prices(options, features.names, features.n_features)
     return found, {"prices": prices, "groups": groups}
 
@@ -492,7 +493,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
         unit: _plain(promise.comparisons),
         "worst": _plain(promise.worst),
         "folds": folds,
-        **plain_options(whole.priced.get("prices"), whole.priced.get("groups"), None),
+        **checked(PriceOptions, whole.priced),
         "tried": {
             name: min(option.error for option in found if option.family == name)
             for name in dict.fromkeys(option.family for option in found)

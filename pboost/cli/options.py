@@ -159,6 +159,8 @@ READERS: dict[str, tuple[Reader, str]] = {
     "sigma": (number(" above 0", lambda x: 0 < x < math.inf), "X"),
     "dense_gain": (number(" from 0", lambda x: 0 <= x < math.inf), "X"),
 }
+#: Words in an annotation.
+WORDS = re.compile(r"Literal\[.*?\]", re.DOTALL)
 
 
 def is_readable(option: str, types: str) -> bool:
@@ -278,7 +280,8 @@ def declared(function: Callable[..., Any]) -> dict[str, Option]:
     options = {}
     for name, parameter in inspect.signature(function).parameters.items():
         option = _typed(function, name)
-        if name not in SEEDS and is_readable(option, parameter.annotation):
+        types = WORDS.sub("str", str(parameter.annotation))
+        if name not in SEEDS and is_readable(option, types):
             kind, words = documented.get(name, ("", ""))
             choices = NAMES.get(name, ())
             if option not in READERS and kind.startswith("{"):
@@ -287,7 +290,6 @@ def declared(function: Callable[..., Any]) -> dict[str, Option]:
             said = re.split(r'[.;:] |^"', words)[0].replace("`", "").rstrip()
             is_needed = parameter.default is parameter.empty
             default = None if is_needed else parameter.default
-            types = parameter.annotation
             options[option] = Option(name, types, default, is_needed, choices, said)
     return options
 

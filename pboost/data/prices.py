@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.table import column_label, named_columns, positions
 from pboost.values import FloatArray, IntArray, check_number, freeze, shown
+from pboost.values.options import Option
 
-#: The options that say what columns cost, and what they are where nothing has a price.
-PRICE_OPTIONS: dict[str, Any] = {"prices": None, "groups": None, "comparison_price": None}
 #: What a comparison costs by default, as a share of the mean price of a column.
 COMPARISON_SHARE = 0.01
 #: Prices as builders take them, and as settings hold them, where pairs stand for mappings.
@@ -67,7 +66,7 @@ def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[n
     return paid
 
 
-def plain_prices(prices: Any) -> list[Any] | None:
+def plain_prices(name: str, prices: Any) -> list[Any] | None:
     """Return the option as settings hold it: numbers, pairs of a column and a number, or None."""
     if prices is None:
         return None
@@ -75,20 +74,20 @@ def plain_prices(prices: Any) -> list[Any] | None:
         prices = list(prices.items())
     elif isinstance(prices, str | bytes) or not isinstance(prices, Iterable):
         raise TypeError(
-            "prices: expected a number for each column, or a mapping of columns to numbers, got "
+            f"{name}: expected a number for each column, or a mapping of columns to numbers, got "
             f"{shown(prices)}"
         )
     found: list[Any] = []
     for place, entry in enumerate(prices):
         if isinstance(entry, list | tuple) and len(entry) == 2:
-            (column,) = named_columns("prices", entry[:1])
-            found.append([column, _price(f"prices[{column!r}]", entry[1])])
+            (column,) = named_columns(name, entry[:1])
+            found.append([column, _price(f"{name}[{column!r}]", entry[1])])
         else:
-            found.append(_price(f"prices[{place}]", entry))
+            found.append(_price(f"{name}[{place}]", entry))
     return found
 
 
-def plain_groups(groups: Any) -> list[list[Any]] | None:
+def plain_groups(name: str, groups: Any) -> list[list[Any]] | None:
     """Return the option as settings hold it: pairs of a name or None and columns, or None."""
     if groups is None:
         return None
@@ -96,7 +95,7 @@ def plain_groups(groups: Any) -> list[list[Any]] | None:
         groups = list(groups.items())
     elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
         raise TypeError(
-            "groups: expected a mapping of names to columns, or a sequence of groups of columns, "
+            f"{name}: expected a mapping of names to columns, or a sequence of groups of columns, "
             f"got {shown(groups)}"
         )
     found: list[list[Any]] = []
@@ -104,20 +103,44 @@ def plain_groups(groups: Any) -> list[list[Any]] | None:
         pair = group if isinstance(group, list | tuple) and len(group) == 2 else (None, group)
         if isinstance(pair[1], str | int | np.integer):  # two columns
             pair = None, group
-        name = None if pair[0] is None else str(pair[0])
-        found.append([name, list(named_columns("groups", pair[1]))])
+        called = None if pair[0] is None else str(pair[0])
+        found.append([called, list(named_columns(name, pair[1]))])
     return found
 
 
-def plain_options(prices: Any, groups: Any, comparison_price: Any) -> dict[str, Any]:
-    """Return `PRICE_OPTIONS` as settings hold them."""
-    found = plain_prices(prices), plain_groups(groups), comparison_price
-    return dict(zip(PRICE_OPTIONS, found, strict=True))
+class PriceOptions(TypedDict, total=False):
+    """What columns cost.
+
+    Parameters
+    ----------
+    prices : sequence of float or mapping, optional
+        What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
+        others cost nothing. A row pays for a column once. A split is then chosen by how much it
+        lowers the criterion, by `comparison_price` plus what a row at the node has still to pay:
+        what is on the way there is paid.
+    groups : mapping or sequence of sequences of str or int, optional
+        Groups of columns that are had together, by names or without: a row pays for a group
+        once. A name in `prices` is that of the group's price, beside which columns cost what they
+        cost by themselves; else a group costs as much as the dearest of its columns, and these
+        cost nothing more.
+    comparison_price : float, optional
+        What a comparison costs beside, > 0: the larger it is the less prices matter. Default: 1
+        percent of the mean price of a column.
+    """
+
+    prices: Annotated[PriceOption, Option(None, plain_prices)]
+    groups: Annotated[GroupOption, Option(None, plain_groups)]
+    comparison_price: Annotated[float | None, Option(None)]
+
+
+#: The options that say what columns cost, and what they are where nothing has a price.
+PRICE_OPTIONS: dict[str, Any] = {"prices": None, "groups": None, "comparison_price": None}
 
 
 def read_prices(options: Mapping[str, Any], names: tuple[str, ...] | None, d: int) -> Prices | None:
     """Return what `PRICE_OPTIONS` say of d columns; None where nothing has a price."""
-    prices, groups = plain_prices(options["prices"]), plain_groups(options["groups"])
+    prices = plain_prices("prices", options["prices"])
+    groups = plain_groups("groups", options["groups"])
     comparison = options.get("comparison_price")
     if comparison is not None:
         comparison = check_number("comparison_price", comparison, least=0.0, open_least=True)

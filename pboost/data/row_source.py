@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.check_xy import with_categories
@@ -15,10 +15,43 @@ from pboost.data.read.table import Categorical
 from pboost.data.targets import labels_of_rows
 from pboost.data.training import Problem
 from pboost.values import Array, FloatArray, shown
+from pboost.values.options import Option
 
 T = TypeVar("T")
 #: What builders say that have no method for partitions.
 IN_ONE_PLACE = "{} needs all rows in one place: pass rows.gather()"
+
+
+class LabelOptions(TypedDict, total=False):
+    """Labels and weights of the rows.
+
+    Parameters
+    ----------
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows.
+    """
+
+    y_proba: Annotated[ArrayLike | None, Option(None)]
+    labels: Annotated[ArrayLike | None, Option(None)]
+    sample_weight: Annotated[ArrayLike | None, Option(None)]
+
+
+class RowOptions(LabelOptions, total=False):
+    """Labels, weights and categories of the rows.
+
+    Parameters
+    ----------
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
+    """
+
+    categorical: Annotated[Categorical, Option(None)]
 
 
 class OneTable(NamedTuple):
@@ -96,20 +129,16 @@ class RowSource(ABC):
         """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
 
 
-def rows_of_fit(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    y_proba: Any = None,
-    labels: Any = None,
-    categorical: Categorical = None,
-) -> tuple[Any, Any, Any]:
-    """Return X, y and the weights of a builder that takes any source of rows."""
+def rows_of_fit(X: Any, y: Any, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """Return X, y and the weights of a builder that takes any source of rows.
+
+    `options` are those of `RowOptions`, among others.
+    """
+    given = {name: options.get(name) for name in RowOptions.__annotations__}
     if not isinstance(X, RowSource | OneTable):
-        y = labels_of_rows(y, y_proba, labels)
-        return with_categories(X, categorical), y, sample_weight
-    given = {"y": y, "sample_weight": sample_weight, "y_proba": y_proba, "labels": labels}
-    for name, value in {**given, "categorical": categorical}.items():
+        y = labels_of_rows(y, given["y_proba"], given["labels"])
+        return with_categories(X, given["categorical"]), y, given["sample_weight"]
+    for name, value in {"y": y, **given}.items():
         if value is not None:
             raise ValueError(
                 f"{name}: expected None, since X is a source of rows that has its own, got "
@@ -118,8 +147,8 @@ def rows_of_fit(
     return (X.X, X.y, X.sample_weight) if isinstance(X, OneTable) else (X, None, None)
 
 
-def rows_here(builder: str, X: Any, *given: Any) -> tuple[Any, Any, Any]:
+def rows_here(builder: str, X: Any, y: Any, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Return what `rows_of_fit` does, of a builder that needs all rows in one place."""
     if isinstance(X, RowSource):
         raise NotImplementedError(IN_ONE_PLACE.format(builder))
-    return rows_of_fit(X, *given)
+    return rows_of_fit(X, y, options)

@@ -205,20 +205,20 @@ def times_drawn(
     return found
 
 
-def check_bag(bag: Any) -> int | float | None:
-    """Return `bag` if it is a share of the rows in (0, 1], a number of rows or None."""
+def check_bag(name: str, bag: Any) -> int | float | None:
+    """Return a value if it is a share of the rows in (0, 1], a number of rows or None."""
     if bag is None:
         return None
     if isinstance(bag, bool | np.bool_) or not isinstance(
         bag, int | float | np.integer | np.floating
     ):
         raise TypeError(
-            "bag: expected a share of the rows (a float), a number of rows (an integer) or None, "
-            f"got {shown(bag)}"
+            f"{name}: expected a share of the rows (a float), a number of rows (an integer) or "
+            f"None, got {shown(bag)}"
         )
     if isinstance(bag, int | np.integer):
-        return check_integer("bag", bag, least=1)
-    return check_number("bag", bag, least=0.0, most=1.0, open_least=True)
+        return check_integer(name, bag, least=1)
+    return check_number(name, bag, least=0.0, most=1.0, open_least=True)
 
 
 def rows_of_bag(bag: int | float | None, n: int, rounded: Callable[[float], int] = round) -> int:

@@ -133,7 +133,7 @@ class BagShard(TreeShard):
         count = np.bincount(self._leaves(case.tree, rows), minlength=case.tree.n_nodes)
         y, weight = self._y[rows], weight[rows]
         if self._n_classes:
-            return count, np.bincount(y, weight, self._n_classes)
+            return count, np.bincount(y, weight, self._n_classes).astype(np.float64)
         return count, np.array([weight.sum(), (weight * y).sum()])
 
     def tallied(self, n: int, cases: Sequence[Case], what: str, *arguments: Any) -> Any:

@@ -245,7 +245,7 @@ class SoftLabelShard(LabelShard):
         return exact_parts((weight * np.where(is_own, told.for_it, told.against)).ravel())
 
     def _joined(self, told: Joined) -> NDArray[np.int64]:
-        exits = ((self._probability(turns), *factors) for turns, *factors in told.exits)
+        exits = ((self._probability(turns), up, down) for turns, up, down in told.exits)
         self._at_exit = aligned(self._of_labels.shape, np.float64)
         join_weights(self._of_labels, self._label, exits, self._at_exit)
         return np.zeros(0, dtype=np.int64)

@@ -266,6 +266,9 @@ class _Here(Rounds):
 class RoundShard:
     """Rows of one place; parameters are those of `Given`."""
 
+    _rounds: Any
+    _held_f: FloatArray
+
     def __init__(
         self,
         columns: BinnedColumns,

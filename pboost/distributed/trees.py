@@ -205,12 +205,12 @@ class OutOfBagThere(OutOfBag):
         return self.found
 
     @property
-    def members(self) -> IntArray:  # type: ignore[override]
+    def members(self) -> IntArray:
         """Number of trees in whose bag each row was not."""
         return self._whole().members
 
     @property
-    def prediction(self) -> FloatArray:  # type: ignore[override]
+    def prediction(self) -> FloatArray:
         """Mean of what they say."""
         return self._whole().prediction
 

@@ -36,6 +36,7 @@ from pboost.values import (
     check_callback,
     check_choice,
     check_integer,
+    check_progress,
     with_bar,
 )
 from pboost.values.options import arguments_of, builder, check_fit
@@ -154,14 +155,16 @@ def fit_bagging(
     >>> len(bagging), bool(bagging.oob.error < 0.2)
     (20, True)
     """
-    check_callback(callback, progress)
+    check_callback("callback", callback)
+    check_progress("progress", progress)
     members = check_integer("members", members, least=1)
-    X, y, sample_weight = rows_here("fit_bagging", X, y, sample_weight, y_proba, labels)
+    given = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+    X, y, sample_weight = rows_here("fit_bagging", X, y, given)
     check_fit(fit_bagging, "fit", fit, options, needs_of(y))
     task = task_of_fit(fit, options, y, task)
     if check_choice("vote", vote, VOTES) == "majority" and task == REGRESSION:
         raise ValueError('vote: expected "average" of a regression, whose numbers have no majority')
-    bag, generator = check_bag(bag), as_generator(rng)
+    bag, generator = check_bag("bag", bag), as_generator(rng)
     with held(X, *given_validation(options)):
         data, rows = _shared(fit, X, options, n_threads)
         n = rows.n_rows

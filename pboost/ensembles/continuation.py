@@ -9,7 +9,7 @@ of the generator that the settings keep.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -53,8 +53,8 @@ from pboost.observation.gaussian_search import Gaussian
 from pboost.observation.sampling import Sampled
 from pboost.threads import Workers
 from pboost.trees.cart import FitData
-from pboost.trees.forest import FOREST_OPTIONS, grow_forest
-from pboost.trees.stagewise import SUM_OPTIONS, begin_sum, draws, grow_sum
+from pboost.trees.forest import ForestTreeOptions, grow_forest
+from pboost.trees.stagewise import SumOptions, begin_sum, draws, grow_sum
 from pboost.values import (
     INT32_MAX,
     Bar,
@@ -66,13 +66,14 @@ from pboost.values import (
     check_choice,
     check_integer,
     check_made,
+    check_progress,
     freeze,
     generator_in_state,
     shown,
     vote_rule,
     with_bar,
 )
-from pboost.values.options import builder
+from pboost.values.options import builder, checked
 from pboost.weak.base import KINDS as LEARNERS
 from pboost.weak.base import Weak
 from pboost.weak.label_search import LabelSearch, refusal
@@ -238,7 +239,8 @@ def continue_fit(
     >>> len(pb.continue_fit(forest, X, y, members=30))
     50
     """
-    check_callback(callback, progress)
+    check_callback("callback", callback)
+    check_progress("progress", progress)
     own = options_of(
         model,
         {
@@ -257,7 +259,8 @@ def continue_fit(
     )
     if y_proba is not None and labels is None:
         labels = model.labels
-    rows = rows_of_fit(X, y, sample_weight, y_proba, labels)
+    of_rows = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+    rows = rows_of_fit(X, y, of_rows)
     given = Given(*rows, rng, n_threads, partial(with_bar, callback, progress))
     if isinstance(model, DecisionGraph):
         return _continue_graph(model, given, own)
@@ -653,7 +656,7 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
 def _continue_forest(model: Forest, given: Given, own: Mapping[str, object]) -> Forest:
     """Return the forest with more trees."""
     members = check_integer("members", own["members"], least=1)
-    options = _stored_options(model, "fit_forest", FOREST_OPTIONS)
+    options = _stored_options(model, "fit_forest", ForestTreeOptions)
     if model.oob is None:
         raise ValueError(
             "model: expected a whole forest, got trees of one, as forest[:k] has; it is not known "
@@ -667,7 +670,7 @@ def _continue_forest(model: Forest, given: Given, own: Mapping[str, object]) -> 
 def _continue_sum(model: StagewiseModel, given: Given, own: Mapping[str, object]) -> StagewiseModel:
     """Return the sum with more trees."""
     steps, settings = check_integer("steps", own["steps"], least=1), model.settings
-    options = _stored_options(model, "fit_stagewise", (*SUM_OPTIONS, "steps"))
+    options = _stored_options(model, "fit_stagewise", SumOptions)
     held_out = _held_out(settings, own["validation"])
     generator = _generator(model, given.rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
@@ -695,15 +698,16 @@ def _continue_sum(model: StagewiseModel, given: Given, own: Mapping[str, object]
     return longer
 
 
-def _stored_options(model: Any, builder: str, names: Sequence[str]) -> dict[str, Any]:
-    """Return the options of the fit of a model."""
+def _stored_options(model: Any, builder: str, group: type) -> dict[str, Any]:
+    """Return the options of the fit of a model, checked."""
     settings = model.settings
-    if settings.get("builder") != builder or not settings.keys() >= set(names):
+    if settings.get("builder") != builder or not settings.keys() >= group.__annotations__.keys():
         raise ValueError(
             f"model: expected settings of {builder}, by which further trees are fitted, got those "
             f"of {settings.get('builder')}: {sorted(settings)}"
         )
-    return {name: settings[name] for name in names}
+    options: dict[str, Any] = checked(group, settings)
+    return options
 
 
 def _held_out(settings: Any, validation: Any) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from pboost.data.read.check_xy import (
     label_array,
 )
 from pboost.data.read.convert import as_rows
-from pboost.data.row_source import rows_here
+from pboost.data.row_source import LabelOptions, rows_here
 from pboost.data.shared_reads import held
 from pboost.data.targets import (
     CLASSIFICATION,
@@ -43,16 +43,14 @@ from pboost.values import (
     NO_VOTE,
     Array,
     FloatArray,
-    Progress,
-    check_callback,
+    bar_of,
     check_integer,
     check_number,
     half_log_odds,
     shown,
     uncalled,
-    with_bar,
 )
-from pboost.values.options import builder, check_fit, unwrapped
+from pboost.values.options import BarOptions, builder, check_fit, unwrapped
 
 Fit: TypeAlias = Callable[..., Any]
 #: What SAMME boosts if nothing else is said.
@@ -132,7 +130,8 @@ def fit_one_vs_rest(
     (6, 3)
     """
     own = options.get("sample_weight")
-    X, y, weights = rows_here("fit_one_vs_rest", X, y, own, y_proba, labels)
+    of_rows = {"y_proba": y_proba, "labels": labels, "sample_weight": own}
+    X, y, weights = rows_here("fit_one_vs_rest", X, y, of_rows)
     options = options if weights is own else {**options, "sample_weight": weights}
     is_soft = isinstance(y, SoftLabels)
     check_fit(fit_one_vs_rest, "fit", fit, options, needs=("y_proba",) if is_soft else ())
@@ -155,6 +154,10 @@ def fit_one_vs_rest(
     return OneVsRest(tuple(models), found.labels, settings)
 
 
+class VoteOptions(LabelOptions, BarOptions, total=False):
+    """The options of `fit_samme` that other builders have, too."""
+
+
 @builder
 def fit_samme(
     X: Any,
@@ -163,11 +166,7 @@ def fit_samme(
     base: Any = None,
     rounds: int = 200,
     learning_rate: float = 1.0,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    callback: Callable[[int, float], Any] | None = None,
-    progress: Progress = False,
+    **options: Unpack[VoteOptions],
 ) -> WeightedVote:
     """Fit SAMME: AdaBoost of classifiers of any number of classes.
 
@@ -188,19 +187,11 @@ def fit_samme(
         Greatest number of members.
     learning_rate : float
         Factor in (0, 1] of every vote, and so of the change of the weights.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows.
     callback : callable, optional
         Called as ``callback(round, error)`` after each round that adds a member, counting from 1,
         with its weighted error; returning True stops.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `VoteOptions`.
 
     Returns
     -------
@@ -248,8 +239,7 @@ def fit_samme(
     """
     rounds = check_integer("rounds", rounds, least=1)
     rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
-    check_callback(callback, progress)
-    X, y, sample_weight = rows_here("fit_samme", X, y, sample_weight, y_proba, labels)
+    X, y, sample_weight = rows_here("fit_samme", X, y, options)
     n = _count_rows(X)
     found = _classes(y, sample_weight, n)
     share = _class_weights(found)
@@ -262,7 +252,7 @@ def fit_samme(
     alpha: list[float] = []
     error: list[float] = []
     stop_reason = "all rounds are done"
-    with held(X), with_bar(callback, progress, rounds, "rounds") as told:
+    with held(X), bar_of(options)(rounds, "rounds") as told:
         is_sorted = isinstance(X, SortedColumns | BinnedColumns)
         rows = rows_to_predict(X).source if is_sorted else X
         columns = _shared_columns(fit, X, weights_change=True)

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
 from pboost.boosting.boosted_tree import fit_boosted_tree
+from pboost.boosting.fit import GrowthOptions
 from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
-from pboost.data.read.table import Categorical
-from pboost.data.splits import Validation
+from pboost.data.row_source import RowOptions
 from pboost.data.targets import CRITERIA
 from pboost.growth.impurity_search import Impurity, by_impurity
-from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (
-    Progress,
-    Seed,
     check_choice,
     check_integer,
     check_made,
 )
-from pboost.values.options import builder
+from pboost.values.options import RunOptions, builder
 from pboost.weak import separator, stump
 
 _EXACT = Exact()
+
+
+class TopdownOptions(RowOptions, RunOptions, total=False):
+    """The options of `fit_topdown_tree` that other builders have, too."""
 
 
 @builder
@@ -40,16 +41,7 @@ def fit_oblique_tree(
     growth: str = "breadth-first",
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    rng: Seed = None,
-    validation: Validation = None,
-    patience: int | None = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
+    **options: Unpack[GrowthOptions],
 ) -> DecisionGraph:
     """Fit an oblique tree, BoostODT: each node is the sign of a sum of boosted stumps.
 
@@ -75,29 +67,12 @@ def fit_oblique_tree(
     smoothing : float
         Share of the mass at the node that is added to each class mass before an exit's vote is
         taken. Stumps in separators have a smoothing of their own, 1e-3.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for rows held out and for ``observation=sampled()``.
     validation : tuple or float, optional
         Rows by which growth ends early and the model is chosen, see `fit_boosted_tree`.
-    patience : int, optional
-        With `validation`: growth ends after so many nodes without a new least error; default 50.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
-    callback : callable, optional
-        Called as ``callback(step, record)`` after each node; returning True stops.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `GrowthOptions`.
 
     Returns
     -------
@@ -147,16 +122,7 @@ def fit_oblique_tree(
         growth=growth,
         max_depth=max_depth,
         smoothing=smoothing,
-        y_proba=y_proba,
-        labels=labels,
-        sample_weight=sample_weight,
-        categorical=categorical,
-        rng=rng,
-        validation=validation,
-        patience=patience,
-        n_threads=n_threads,
-        callback=callback,
-        progress=progress,
+        **options,
     )
     return replace(model, settings={**model.settings, "builder": "fit_oblique_tree"})
 
@@ -176,13 +142,7 @@ def fit_topdown_tree(
     level_smoothing: float = LEVEL_SMOOTHING,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
+    **options: Unpack[TopdownOptions],
 ) -> DecisionGraph:
     """Fit a decision tree top down: every split minimises an impurity, a permissible function.
 
@@ -219,24 +179,13 @@ def fit_topdown_tree(
         whatever splits lead there (Theorem 2 of the source); clipped where it holds one class.
     learning_rate : float
         Factor in (0, 1] of every vote.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with their number so far and a
         `pboost.growth.step.StepRecord`; returning True stops.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `TopdownOptions`.
 
     Returns
     -------
@@ -283,13 +232,7 @@ def fit_topdown_tree(
         max_depth=max_depth,
         smoothing=smoothing,
         learning_rate=learning_rate,
-        y_proba=y_proba,
-        labels=labels,
-        sample_weight=sample_weight,
-        categorical=categorical,
-        n_threads=n_threads,
-        callback=callback,
-        progress=progress,
+        **options,
     )
     settings = {**model.settings, "builder": "fit_topdown_tree", "impurity": name}
     if callable(impurity):

@@ -239,9 +239,9 @@ class ImpurityTree(BestFirst):
         arrays.node["low"][exit_.serial], arrays.node["high"][exit_.serial] = found.beside
         if found.subset is not None:
             arrays.subset[exit_.serial] = found.subset
-        grow.split_given(
-            arrays, exit_.serial, found.feature, found.place, found.missing, *found.votes
-        )
+        below_vote, above_vote = found.votes
+        test = found.feature, found.place, found.missing
+        grow.split_given(arrays, exit_.serial, *test, below_vote, above_vote)
         child = int(arrays.node["child"][exit_.serial])
         below, above = self.open(child), self.open(child + 1)
         changes = [*self.total, -exit_.bound, below.bound, above.bound]

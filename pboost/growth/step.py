@@ -51,6 +51,8 @@ PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
 Edges: TypeAlias = tuple[tuple[int, int], ...]
 #: What users are called back with: the number of steps, and the record of the newest.
 Callback: TypeAlias = Callable[[int, Any], Any]
+
+
 #: Writes reweighted rows: (coefficients by exit and class, source, target).
 Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.convert import Features, Rows
 from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.row_source import RowSource
-from pboost.data.splits import HoldOut
+from pboost.data.splits import HoldOut, Validation
 from pboost.data.targets import soft_validation
 from pboost.data.training import Problem, TrainingData, check_values
 from pboost.growth.step import StepRecord
@@ -32,6 +32,7 @@ from pboost.models.evaluate.new_rows import is_second, match_names
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW
 from pboost.values import Array, FloatArray, Seed, as_generator, check_integer, check_number, shown
+from pboost.values.options import Option
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
@@ -39,6 +40,24 @@ Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
 PATIENCE = 50
 #: The setting `validation` of fits to which the rows were given.
 GIVEN = "given"
+
+
+class ValidationOptions(TypedDict, total=False):
+    """Rows by which growth ends early.
+
+    Parameters
+    ----------
+    validation : tuple or float, optional
+        Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
+        sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
+        held out. The model returned is the first, of those that growth went through, with the
+        least error on these rows; ``record.validation`` holds all errors.
+    patience : int, optional
+        With `validation`: growth ends after so many nodes without a new least error; default 50.
+    """
+
+    validation: Annotated[Validation, Option(None)]
+    patience: Annotated[int | None, Option(None)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

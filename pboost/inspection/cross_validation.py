@@ -6,15 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.columns.columns import MAX_BINS, SortedColumns, values_of
+from pboost.data.columns.columns import SortedColumns, values_of
+from pboost.data.columns.prebuilt import MAX_BINS
 from pboost.data.read.check_xy import as_classes, as_targets, as_weights, check_has_rows
 from pboost.data.read.convert import Rows
-from pboost.data.row_source import RowSource, rows_of_fit
+from pboost.data.row_source import LabelOptions, RowSource, rows_of_fit
 from pboost.data.shared_reads import held
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import SoftLabels, fitted, numbers_given, task_of_fit, with_task
@@ -33,17 +34,15 @@ from pboost.models.stored import Stored, column
 from pboost.values import (
     FloatArray,
     IntArray,
-    Progress,
     Seed,
     as_generator,
-    check_callback,
+    bar_of,
     check_integer,
     child,
     draw_seed,
     freeze,
-    with_bar,
 )
-from pboost.values.options import builder, check_fit, takes_rng, unwrapped
+from pboost.values.options import BarOptions, builder, check_fit, takes_rng, unwrapped
 
 #: Within which distance of 0 and 1 a logarithm takes probabilities.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -238,6 +237,10 @@ class CrossValidation(Stored):
         return "\n".join(lines)
 
 
+class FoldOptions(LabelOptions, BarOptions, total=False):
+    """The options of `cross_validate` that builders have, too."""
+
+
 @builder
 def cross_validate(
     fit: Callable[..., Model],
@@ -247,11 +250,7 @@ def cross_validate(
     task: str | None = None,
     folds: int = 10,
     rng: Seed = None,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    callback: Callable[[int, float], object] | None = None,
-    progress: Progress = False,
+    **options: Unpack[FoldOptions],
 ) -> CrossValidation:
     """Fit and test a model once per fold, each row being tested exactly once.
 
@@ -284,19 +283,13 @@ def cross_validate(
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
         Shuffles the rows. If `fit` takes an `rng`, and has not been given one, as by
         ``functools.partial``, it is given a generator for each fold that follows from this one.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weight of each row, in training and in the test error.
     callback : callable, optional
         Called as ``callback(fold, error)`` after each fold, `fold` counting from 1; returning
         True stops, and the result then holds the folds done so far.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `FoldOptions`.
 
     Returns
     -------
@@ -328,10 +321,9 @@ def cross_validate(
     >>> bool(result.error.mean() <= 0.05)
     True
     """
-    X, given, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels)
-    needs = {"sample_weight": sample_weight, "y_proba": y_proba}
+    X, given, sample_weight = rows_of_fit(X, y, options)
+    needs = {"sample_weight": sample_weight, "y_proba": options["y_proba"]}
     check_fit(cross_validate, "fit", fit, {}, [name for name in needs if needs[name] is not None])
-    check_callback(callback, progress)
     folds = check_integer("folds", folds, least=2)
     if isinstance(X, RowSource):
         check_values(X.bins)
@@ -354,7 +346,7 @@ def cross_validate(
         test_fold = assign_folds(truth, weight, folds, generator)
     results: list[dict[str, float]] = []
     folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, folds, generator)
-    with with_bar(callback, progress, folds, "folds") as told:
+    with bar_of(options)(folds, "folds") as told:
         for model, test, test_rows, fit_seconds in folds_:
             _check_task(model, task)
             importance = None if weight is None else weight[test]

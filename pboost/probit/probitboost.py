@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,9 @@ from pboost._core.probit import boost_leaves
 from pboost.data.columns.columns import values_of
 from pboost.data.node_inputs.inputs import in_sums
 from pboost.data.read.check_xy import AbsentClassError, as_features, training_features
-from pboost.data.read.table import Categorical, Takes
+from pboost.data.read.table import Takes
 from pboost.data.row_digest import digest_of
-from pboost.data.row_source import rows_here
+from pboost.data.row_source import RowOptions, rows_here
 from pboost.data.targets import classes_of_rows
 from pboost.models.linear import ProbitModel
 from pboost.probit.tree import check_coefficients
@@ -30,10 +30,7 @@ def fit_probitboost(
     steps: int = 100,
     tol: float | None = None,
     safeguard: bool = True,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
+    **options: Unpack[RowOptions],
 ) -> ProbitModel:
     """Fit a linear model of the probability Phi(f) of the second label, column by column.
 
@@ -51,16 +48,10 @@ def fit_probitboost(
     safeguard : bool
         Halve a step until the risk, the weighted mean of -ln Phi(Y f), does not rise. Where 40
         halvings do not help, as at the minimum, fitting ends. Without it full steps are taken.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, 1 by default.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
+    **options
+        Those of `RowOptions`.
 
     Returns
     -------
@@ -104,8 +95,7 @@ def fit_probitboost(
     steps = check_integer("steps", steps, least=1)
     tol = None if tol is None else check_number("tol", tol, least=0.0)
     safeguard = check_flag("safeguard", safeguard)
-    given = X, y, sample_weight, y_proba, labels, categorical
-    X, y, sample_weight = rows_here("fit_probitboost", *given)
+    X, y, sample_weight = rows_here("fit_probitboost", X, y, options)
     features = as_features(values_of(X))
     n = len(features.values)
     found = classes_of_rows(y, sample_weight, n, "")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import probit as kernel
 from pboost._core.voting import NO_VOTE, half_log_odds
 from pboost.data.node_inputs.fill import column_spread
-from pboost.data.read.table import Categorical
-from pboost.data.row_source import rows_here
+from pboost.data.row_source import RowOptions, rows_here
 from pboost.data.splits import Bags, check_bag, make_bags, rows_of_bag
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
@@ -23,7 +22,6 @@ from pboost.growth.tree import tree_columns
 from pboost.models.ensembles import REST_OR_CLASS, chance
 from pboost.models.forest import Forest
 from pboost.models.probit_trees import LEAST
-from pboost.models.stored import VOTES
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.probit.tree import (
     GrownProbit,
@@ -33,21 +31,18 @@ from pboost.probit.tree import (
     probit_problem,
 )
 from pboost.threads import Workers, check_stop
+from pboost.trees.cart import FitData
 from pboost.trees.members import Tally, train_members
 from pboost.values import (
     FloatArray,
     IntArray,
-    Progress,
-    Seed,
     as_generator,
-    check_callback,
-    check_choice,
+    bar_of,
     check_flag,
     check_integer,
     check_number,
-    with_bar,
 )
-from pboost.values.options import builder
+from pboost.values.options import FitOptions, Option, builder, filled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,7 +170,6 @@ def _vote(error: float, n_classes: int, step: float, before: list[float]) -> tup
     return vote, False
 
 
-ONE_VS_ALL = ("leaf", "tree")
 #: Rows out of a bag whose values are gathered at a time.
 BLOCK_ROWS = 1 << 14
 
@@ -240,46 +234,11 @@ def sbpmt_published() -> dict[str, Any]:
     }
 
 
-@builder
-def fit_sbpmt(
-    X: Any,
-    y: ArrayLike | None = None,
-    *,
-    members: int = 21,
-    rounds: int = 5,
-    steps: int = 100,
-    bag: float | int | None = 0.7,
-    max_depth: int | None = 6,
-    min_leaf: int = 7,
-    min_split: int = 20,
-    complexity: float = 0.01,
-    missing: str = "learn",
-    tol: float | None = 1e-5,
-    safeguard: bool = False,
-    step: float = 0.5,
-    vote: str = "average",
-    one_vs_all: str = "tree",
-    stratify: bool = False,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    rng: Seed = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
-) -> SubaggedProbitTrees:
-    """Fit boosted probit trees to many subsamples of the rows; the members are averaged.
-
-    A member is AdaBoost, or SAMME with more than two classes, of probit trees
-    (`fit_probit_tree`): small trees with a linear model of all columns in each leaf.
+class MemberOptions(TypedDict, total=False):
+    """What members of a sum of probit trees are, and how their rows are drawn.
 
     Parameters
     ----------
-    X : array_like of shape (n, d), data frame or SortedColumns
-        Features, some of which may be missing, see `fit_probit_tree`.
-    y : array_like of shape (n,), optional
-        Labels, of two or more different values.
     members : int
         Number of subsamples.
     rounds : int
@@ -307,17 +266,33 @@ def fit_sbpmt(
     stratify : bool
         Whether every subsample has the same share of the rows of every class, and one at least. A
         plain one may have none of a rare class; ``model.lost`` lists these.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
+    """
+
+    members: Annotated[int, Option(21, check_integer, least=1)]
+    rounds: Annotated[int, Option(5, check_integer, least=1)]
+    steps: Annotated[int, Option(100, check_integer, least=1)]
+    bag: Annotated[float | int | None, Option(0.7, check_bag)]
+    max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
+    min_leaf: Annotated[int, Option(7, check_integer, least=1)]
+    min_split: Annotated[int, Option(20, check_integer, least=2)]
+    complexity: Annotated[float, Option(0.01, check_number, least=0.0)]
+    missing: Annotated[Literal["learn", "error"], Option("learn")]
+    tol: Annotated[float | None, Option(1e-5, check_number, least=0.0)]
+    safeguard: Annotated[bool, Option(False, check_flag)]
+    step: Annotated[float, Option(0.5, check_number, least=0.0, most=1.0, open_least=True)]
+    vote: Annotated[Literal["average", "majority"], Option("average")]
+    one_vs_all: Annotated[Literal["tree", "leaf"], Option("tree")]
+    stratify: Annotated[bool, Option(False, check_flag)]
+
+
+class SbpmtOptions(MemberOptions, RowOptions, FitOptions, total=False):
+    """The options of `fit_sbpmt`.
+
+    Parameters
+    ----------
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their subsamples and in the out-of-bag error. All rows of
         positive weight are equally likely to be drawn.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness. The first k members are the same for any number of `members`.
     n_threads : int or None
@@ -327,9 +302,26 @@ def fit_sbpmt(
         Called as ``callback(step, record)`` after each member, in order, with their number so far
         and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
         members so far, whatever the number of threads, which may have fitted a few more.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    """
+
+
+@builder
+def fit_sbpmt(
+    X: Any, y: ArrayLike | None = None, **options: Unpack[SbpmtOptions]
+) -> SubaggedProbitTrees:
+    """Fit boosted probit trees to many subsamples of the rows; the members are averaged.
+
+    A member is AdaBoost, or SAMME with more than two classes, of probit trees
+    (`fit_probit_tree`): small trees with a linear model of all columns in each leaf.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame or SortedColumns
+        Features, some of which may be missing, see `fit_probit_tree`.
+    y : array_like of shape (n,), optional
+        Labels, of two or more different values.
+    **options
+        Those of `SbpmtOptions`.
 
     Returns
     -------
@@ -370,87 +362,21 @@ def fit_sbpmt(
     >>> pb.predict_proba(model, [[0.2, -0.25, 0.0]]).round(2).tolist()
     [[0.76, 0.24]]
     """
-    check_callback(callback, progress)
-    options = Options.checked(
-        members,
-        rounds,
-        bag,
-        step,
-        vote,
-        one_vs_all,
-        stratify,
-        max_depth=max_depth,
-        min_leaf=min_leaf,
-        min_split=min_split,
-        steps=steps,
-        tol=tol,
-        safeguard=safeguard,
-        complexity=complexity,
-        missing=missing,
-    )
-    generator = as_generator(rng)
-    given = X, y, sample_weight, y_proba, labels, categorical
-    X, y, sample_weight = rows_here("fit_sbpmt", *given)
-    subsampled = options.arranged(X, y, sample_weight, generator, n_threads)
-    with with_bar(callback, progress, members, "members") as told:
-        return subsampled.fit(n_threads, told)
+    rows = rows_here("fit_sbpmt", X, y, options)
+    data = FitData(*rows, options["n_threads"], as_generator(options["rng"]))
+    subsampled = _arranged(data, options)
+    with bar_of(options)(options["members"], "members") as told:
+        return subsampled.fit(data.n_threads, told)
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of a fit, checked, wherever its rows lie."""
-
-    members: int
-    rounds: int
-    bag: float | int | None
-    step: float
-    vote: str
-    one_vs_all: str
-    stratify: bool
-    of_trees: Mapping[str, Any]
-
-    @classmethod
-    def checked(
-        cls,
-        members: int,
-        rounds: int,
-        bag: float | int | None,
-        step: float,
-        vote: str,
-        one_vs_all: str,
-        stratify: bool,
-        **of_trees: Any,
-    ) -> Options:
-        """Return the options, or raise what `fit_sbpmt` raises; those of trees are not checked."""
-        return cls(
-            check_integer("members", members, least=1),
-            check_integer("rounds", rounds, least=1),
-            check_bag(bag),
-            check_number("step", step, least=0.0, most=1.0, open_least=True),
-            check_choice("vote", vote, VOTES),
-            check_choice("one_vs_all", one_vs_all, ONE_VS_ALL),
-            check_flag("stratify", stratify),
-            of_trees,
-        )
-
-    def arranged(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        generator: np.random.Generator,
-        n_threads: int | None,
-    ) -> Subsampled:
-        """Return the rows and their subsamples."""
-        task = probit_problem(
-            X, y, sample_weight, n_threads, **self.of_trees, criterion="gini", search="exact"
-        )
-        of_members = ("members", "rounds", "bag", "step", "vote", "one_vs_all", "stratify")
-        own = {name: getattr(self, name) for name in of_members}
-        task.settings.update(builder="fit_sbpmt", **own)
-        bags = _subsamples(task, self.bag, self.stratify, generator)
-        task = task._replace(problem=task.problem.sorted_once(n_threads))
-        return Subsampled(task, _problems(task.problem, self.one_vs_all), bags)
+def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
+    """Return the rows and their subsamples."""
+    of_trees = {**options, "criterion": "gini", "search": "exact"}
+    task = probit_problem(data, of_trees)
+    task.settings.update(filled(MemberOptions, options), builder="fit_sbpmt")
+    bags = _subsamples(task, options["bag"], options["stratify"], data.generator)
+    task = task._replace(problem=task.problem.sorted_once(data.n_threads))
+    return Subsampled(task, _problems(task.problem, options["one_vs_all"]), bags)
 
 
 class Subsampled:

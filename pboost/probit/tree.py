@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,21 +14,20 @@ from numpy.typing import ArrayLike
 from pboost._core import probit as kernel
 from pboost._core import tree_walk
 from pboost._core.probit import boost_leaves, losses, margins, mean_losses
-from pboost.data.columns.columns import MAX_BINS, SortedColumns, listed_values, values_of
+from pboost.data.columns.columns import SortedColumns, listed_values, values_of
 from pboost.data.columns.making import read_once
-from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
 from pboost.data.node_inputs.fill import column_means, column_spread
 from pboost.data.node_inputs.inputs import in_sums
-from pboost.data.read.table import Categorical, Takes
-from pboost.data.row_source import rows_here
+from pboost.data.read.table import Takes
+from pboost.data.row_source import RowOptions, rows_here
 from pboost.data.training import Problem, check_values
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.trees.cart import fit_cart_problem
+from pboost.trees.cart import FitData, SearchOptions, fit_cart_problem
 from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, check_number
-from pboost.values.options import builder
+from pboost.values.options import Option, ThreadOption, builder, filled
 
 #: What probit trees are grown on besides numbers.
 TAKES = Takes(holes=True, levels=True)
@@ -234,40 +234,11 @@ class ProbitProblem(NamedTuple):
         return column_means(self.X, rows, self.weights[rows])
 
 
-@builder
-def fit_probit_tree(
-    X: Any,
-    y: ArrayLike | None = None,
-    *,
-    max_depth: int | None = 6,
-    min_leaf: int = 20,
-    min_split: int = 2,
-    steps: int = 100,
-    tol: float | None = None,
-    safeguard: bool = True,
-    criterion: str = "gini",
-    complexity: float = 0.0,
-    search: str = "auto",
-    max_bins: int = MAX_BINS,
-    missing: str = "learn",
-    level_smoothing: float = LEVEL_SMOOTHING,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    n_threads: int | None = None,
-) -> ProbitTree:
-    """Fit a probit model tree: a small tree, and ProbitBoost on all columns in each leaf.
+class ProbitLeafOptions(TypedDict, total=False):
+    """How large a probit tree is, and how its leaves are fitted.
 
     Parameters
     ----------
-    X : array_like of shape (n, d), data frame, or SortedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. In the
-        leaves a missing value counts as a mean, see below.
-    y : array_like of shape (n,), optional
-        Labels, of two or more different values. Of more than two, each leaf has a linear function
-        for each class against the others.
     max_depth : int or None
         Greatest number of comparisons for a row; 0: one linear function for all rows, that of
         `fit_probitboost`. None: no limit.
@@ -287,26 +258,43 @@ def fit_probit_tree(
     complexity : float
         Splits are undone that do not lower the weight misclassified by this share of that at the
         root, by the rule of R's rpart (`cp`), which is not that of `prune`. 0: none is.
-    search : {"auto", "exact", "binned"}
-        As in `fit_cart`.
-    max_bins : int
-        As in `fit_cart`.
-    missing : {"learn", "error"}
-        As in `fit_cart`.
-    level_smoothing : float
-        As in `fit_cart`.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
+    """
+
+    max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
+    min_leaf: Annotated[int, Option(20, check_integer, least=1)]
+    min_split: Annotated[int, Option(2, check_integer, least=2)]
+    steps: Annotated[int, Option(100, check_integer, least=1)]
+    tol: Annotated[float | None, Option(None, check_number, least=0.0)]
+    safeguard: Annotated[bool, Option(True, check_flag)]
+    criterion: Annotated[str, Option("gini")]
+    complexity: Annotated[float, Option(0.0, check_number, least=0.0)]
+
+
+class ProbitOptions(ProbitLeafOptions, SearchOptions, total=False):
+    """What a probit tree is."""
+
+
+class ProbitTreeOptions(ProbitOptions, RowOptions, ThreadOption, total=False):
+    """The options of `fit_probit_tree`."""
+
+
+@builder
+def fit_probit_tree(
+    X: Any, y: ArrayLike | None = None, **options: Unpack[ProbitTreeOptions]
+) -> ProbitTree:
+    """Fit a probit model tree: a small tree, and ProbitBoost on all columns in each leaf.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, or SortedColumns
+        Features. A test sends rows whose value is missing to the exit that lowers the criterion
+        most; where no training row at the node was missing, to the exit of larger reach. In the
+        leaves a missing value counts as a mean, see below.
+    y : array_like of shape (n,), optional
+        Labels, of two or more different values. Of more than two, each leaf has a linear function
+        for each class against the others.
+    **options
+        Those of `ProbitTreeOptions`.
 
     Returns
     -------
@@ -341,26 +329,9 @@ def fit_probit_tree(
     >>> tree.n_leaves, pb.predict(tree, X).tolist()
     (2, [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0])
     """
-    given = X, y, sample_weight, y_proba, labels, categorical
-    X, y, sample_weight = rows_here("fit_probit_tree", *given)
-    task = probit_problem(
-        X,
-        y,
-        sample_weight,
-        n_threads,
-        max_depth=max_depth,
-        min_leaf=min_leaf,
-        min_split=min_split,
-        steps=steps,
-        tol=tol,
-        safeguard=safeguard,
-        criterion=criterion,
-        complexity=complexity,
-        search=search,
-        max_bins=max_bins,
-        missing=missing,
-        level_smoothing=level_smoothing,
-    )
+    n_threads = options["n_threads"]
+    rows = rows_here("fit_probit_tree", X, y, options)
+    task = probit_problem(FitData(*rows, n_threads, np.random.default_rng(0)), options)
     task.settings["builder"] = "fit_probit_tree"
     cells = task.X.size * (1 + task.leaves.steps)
     with Workers(n_threads, cells) as workers:
@@ -391,74 +362,21 @@ def fit_probit_tree(
     )
 
 
-def probit_problem(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    n_threads: int | None,
-    *,
-    max_depth: Any,
-    min_leaf: Any,
-    min_split: Any,
-    steps: Any,
-    tol: Any,
-    safeguard: Any,
-    criterion: str,
-    complexity: Any,
-    search: str = "auto",
-    max_bins: Any = MAX_BINS,
-    missing: str = "learn",
-    level_smoothing: Any = LEVEL_SMOOTHING,
-) -> ProbitProblem:
-    """Check the arguments of builders of probit trees; the settings have no builder yet."""
-    check_values(X, "to fit lines to")
-    X = values_of(X)
-    leaves = ProbitLimits(
-        check_integer("steps", steps, least=1),
-        0.0 if tol is None else check_number("tol", tol, least=0.0),
-        safeguard,
-        check_number("complexity", complexity, least=0.0),
-    )
-    safeguard = check_flag("safeguard", safeguard)
-    if max_depth is not None:
-        max_depth = check_integer("max_depth", max_depth, least=0)
-    X = read_once(X, sample_weight, TAKES)
-    problem, limits, settings, _ = fit_cart_problem(
-        X,
-        y,
-        sample_weight,
-        n_threads,
-        np.random.default_rng(0),
-        task="classification",
-        criterion=criterion,
-        max_depth=max_depth or None,
-        min_leaf=min_leaf,
-        min_split=min_split,
-        search=search,
-        max_bins=max_bins,
-        missing=missing,
-        level_smoothing=level_smoothing,
-    )
+def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
+    """Return the problem of builders of probit trees; the settings have no builder yet."""
+    given: ProbitOptions = filled(ProbitOptions, options)
+    check_values(data.X, "to fit lines to")
+    X = read_once(values_of(data.X), data.sample_weight, TAKES)
+    max_depth, tol = given["max_depth"], given["tol"]
+    leaves = ProbitLimits(given["steps"], tol or 0.0, given["safeguard"], given["complexity"])
+    of_tree = {**given, "task": "classification", "max_depth": max_depth or None}
+    # Nothing is drawn, but for the members of a sum.
+    of_partition = data._replace(X=X, generator=np.random.default_rng(0))
+    problem, limits, of_cart, _ = fit_cart_problem(of_partition, of_tree)
     values = listed_values(X.source, X.rows) if isinstance(X, SortedColumns) else X.values
     if problem.entries is not None:
         values = values[problem.entries.rows]  # the kernels read X, labels and weights side by side
-    kept = (
-        "criterion",
-        "min_leaf",
-        "min_split",
-        "search",
-        "max_bins",
-        "missing",
-        "level_smoothing",
-    )
-    settings = {
-        "max_depth": max_depth,
-        **{name: settings[name] for name in kept},
-        "steps": leaves.steps,
-        "tol": None if tol is None else leaves.tol,
-        "safeguard": safeguard,
-        "complexity": leaves.complexity,
-    }
+    settings = {**given, "criterion": of_cart["criterion"]}
     weights = np.ones(problem.n_rows) if problem.weights is None else problem.weights
     # Splits there would be undone.
     limits = replace(

@@ -235,7 +235,8 @@ def _described(builder: Callable[..., Any], defaults: Mapping[str, Any]) -> str:
     known: dict[str, tuple[str, str]] = {}
     for function in (builder, *referred, pb.fit_pruned_cart, *makers):
         found = parameters_in(function.__doc__)
-        known = {name: said for name, said in found.items() if said[1]} | known
+        taken = options_of(builder) if function in referred else found
+        known = {name: said for name, said in found.items() if said[1] and name in taken} | known
     known |= OWN
     lines = ""
     for name, default in defaults.items():

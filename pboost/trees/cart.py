@@ -5,26 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.columns.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.columns.making import column_ranks
-from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
-from pboost.data.prices import (
-    PRICE_OPTIONS,
-    GroupOption,
-    PriceOption,
-    plain_options,
-    read_prices,
-)
+from pboost.data.columns.prebuilt import LEVEL_SMOOTHING, MAX_BINS
+from pboost.data.prices import PriceOptions, read_prices
 from pboost.data.read.check_xy import TASKS, check_taken
-from pboost.data.read.table import EVERYTHING, Categorical, Takes
-from pboost.data.row_source import RowSource, rows_of_fit
+from pboost.data.read.table import EVERYTHING, Takes
+from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
 from pboost.data.splits import HoldOut
-from pboost.data.targets import OF_TWO, class_criteria, task_of, task_of_options
+from pboost.data.targets import OF_TWO, TaskOption, class_criteria, task_of, task_of_options
 from pboost.data.training import Problem, reads_columns, search_option, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
@@ -35,23 +29,17 @@ from pboost.values import (
     MOST_NODES,
     Array,
     FloatArray,
-    Progress,
-    Seed,
     as_generator,
-    check_callback,
+    bar_of,
     check_choice,
     check_integer,
     check_number,
     shown,
-    with_bar,
 )
-from pboost.values.options import builder
+from pboost.values.options import FitOptions, Option, builder, filled
 
-CART_GROWTHS = ("depth-first", "best-first")
 #: Of so many times the columns that a node is searched in, sorted orders are made at the nodes.
 RANKED_FROM = 6
-#: Where rows go whose value is missing, of all builders.
-MISSING = ("learn", "error")
 #: The criteria of each task, the default first.
 CART_CRITERIA = {
     "classification": class_criteria(2),
@@ -62,36 +50,129 @@ CART_CRITERIA = {
 TAKES = EVERYTHING
 
 
+class CriterionOption(TypedDict, total=False):
+    """By what splits are judged.
+
+    Parameters
+    ----------
+    criterion : str, optional
+        Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
+        classes, "kearns-mansour"; of a regression "squared".
+    """
+
+    criterion: Annotated[str | None, Option(None)]
+
+
+class SizeOptions(TypedDict, total=False):
+    """How large a tree is.
+
+    Parameters
+    ----------
+    max_depth : int or None
+        Greatest number of comparisons for a row.
+    min_leaf : int
+        Least number of training rows in a leaf, whatever their weights.
+    min_split : int
+        Least number of training rows of a node that is split, at least 2.
+    max_leaves : int or None
+        Greatest number of leaves; with ``growth="best-first"``.
+    """
+
+    max_depth: Annotated[int | None, Option(None, check_integer, least=1)]
+    min_leaf: Annotated[int, Option(1, check_integer, least=1)]
+    min_split: Annotated[int, Option(2, check_integer, least=2)]
+    max_leaves: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
+
+
+class SplitOptions(TypedDict, total=False):
+    """Where splits are searched, and in which order they are made.
+
+    Parameters
+    ----------
+    features_per_split : int, float, "sqrt", "log2" or None
+        Number of columns, drawn at each node, in which it is searched; a float is a share of all.
+        None: all. Where all columns drawn are constant, more are drawn, until one is not.
+    growth : {"depth-first", "best-first"}, optional
+        Which node is split next: the first child, or the one whose split lowers the total
+        impurity most. They give the same tree unless it is cut short. Default: best first where
+        `max_leaves` is given, else depth first.
+    """
+
+    features_per_split: Annotated[str | float | None, Option(None)]
+    growth: Annotated[Literal["depth-first", "best-first"] | None, Option(None)]
+
+
+class BinOptions(TypedDict, total=False):
+    """Where splits are searched.
+
+    Parameters
+    ----------
+    search : {"auto", "exact", "binned"}
+        "exact" tries every cut between two different values; "binned" only the edges of
+        `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
+    max_bins : int
+        Number of bins, 2 to 256. It does not change what the exact search finds.
+    """
+
+    search: Annotated[Literal["auto", "exact", "binned"], Option("auto")]
+    max_bins: Annotated[int, Option(MAX_BINS, check_integer, least=2, most=MAX_BINS)]
+
+
+class SpecialOptions(TypedDict, total=False):
+    """How missing values and categories are split.
+
+    Parameters
+    ----------
+    missing : {"learn", "error"}
+        "learn" sends missing values to the child that lowers the criterion most. "error" refuses
+        them in training.
+    level_smoothing : float
+        Of categories: how many times the difference between levels that chance is expected to make,
+        for those beyond two, is taken from what they differ. The levels' class shares or means are
+        drawn towards that of the node accordingly; so drawn they give the order of which a set is
+        an end, and say how much of what a split seems to lower counts. With 0 the set fits the
+        training rows best, which it does by chance where levels are many.
+    """
+
+    missing: Annotated[Literal["learn", "error"], Option("learn")]
+    level_smoothing: Annotated[float, Option(LEVEL_SMOOTHING, check_number, least=0.0)]
+
+
+class SearchOptions(BinOptions, SpecialOptions, total=False):
+    """How splits are searched."""
+
+
+class TreeOptions(
+    TaskOption,
+    CriterionOption,
+    SizeOptions,
+    SplitOptions,
+    SearchOptions,
+    PriceOptions,
+    total=False,
+):
+    """What a tree is, in the order of its settings."""
+
+
+class CartOptions(TreeOptions, RowOptions, FitOptions, total=False):
+    """The options of `fit_cart`.
+
+    Parameters
+    ----------
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; weight k gives the splits of k copies of the row, as long as
+        `min_leaf` and `min_split` do not count them.
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
+        Source of randomness for `features_per_split`.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each split with the number of splits so far
+        and a `pboost.growth.step.CartStep`; returning True stops.
+    """
+
+
 @reads_columns(search_option)
 @builder
-def fit_cart(
-    X: Any,
-    y: ArrayLike | None = None,
-    *,
-    task: str | None = None,
-    criterion: str | None = None,
-    max_depth: int | None = None,
-    min_leaf: int = 1,
-    min_split: int = 2,
-    max_leaves: int | None = None,
-    features_per_split: str | float | None = None,
-    growth: str | None = None,
-    search: str = "auto",
-    max_bins: int = MAX_BINS,
-    missing: str = "learn",
-    level_smoothing: float = LEVEL_SMOOTHING,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
-    comparison_price: float | None = None,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    rng: Seed = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
-) -> Tree:
+def fit_cart(X: Any, y: ArrayLike | None = None, **options: Unpack[CartOptions]) -> Tree:
     """Fit a classification or regression tree: splits of least impurity, until leaves are pure.
 
     Parameters
@@ -102,76 +183,8 @@ def fit_cart(
         is split by a set of its levels.
     y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
-    task : {"classification", "regression"}, optional
-        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
-        and numbers that are not all whole are a regression. With more different whole numbers it
-        must be given, unless `criterion` is of one task only.
-    criterion : str, optional
-        Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
-        classes, "kearns-mansour"; of a regression "squared".
-    max_depth : int or None
-        Greatest number of comparisons for a row.
-    min_leaf : int
-        Least number of training rows in a leaf, whatever their weights.
-    min_split : int
-        Least number of training rows of a node that is split, at least 2.
-    max_leaves : int or None
-        Greatest number of leaves; with ``growth="best-first"``.
-    features_per_split : int, float, "sqrt", "log2" or None
-        Number of columns, drawn at each node, in which it is searched; a float is a share of all.
-        None: all. Where all columns drawn are constant, more are drawn, until one is not.
-    growth : {"depth-first", "best-first"}, optional
-        Which node is split next: the first child, or the one whose split lowers the total
-        impurity most. They give the same tree unless it is cut short. Default: best first where
-        `max_leaves` is given, else depth first.
-    search : {"auto", "exact", "binned"}
-        "exact" tries every cut between two different values; "binned" only the edges of
-        `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
-    max_bins : int
-        Number of bins, 2 to 256. It does not change what the exact search finds.
-    missing : {"learn", "error"}
-        "learn" sends missing values to the child that lowers the criterion most. "error" refuses
-        them in training.
-    level_smoothing : float
-        Of categories: how many times the difference between levels that chance is expected to make,
-        for those beyond two, is taken from what they differ. The levels' class shares or means are
-        drawn towards that of the node accordingly; so drawn they give the order of which a set is
-        an end, and say how much of what a split seems to lower counts. With 0 the set fits the
-        training rows best, which it does by chance where levels are many.
-    prices : sequence of float or mapping, optional
-        What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
-        others cost nothing. A row pays for a column once. A split is then chosen by how much it
-        lowers the criterion, by `comparison_price` plus what a row at the node has still to pay:
-        what is on the way there is paid.
-    groups : mapping or sequence of sequences of str or int, optional
-        Groups of columns that are had together, by names or without: a row pays for a group
-        once. A name in `prices` is that of the group's price, beside which columns cost what they
-        cost by themselves; else a group costs as much as the dearest of its columns, and these
-        cost nothing more.
-    comparison_price : float, optional
-        What a comparison costs beside, > 0: the larger it is the less prices matter. Default: 1
-        percent of the mean price of a column.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the splits of k copies of the row, as long as
-        `min_leaf` and `min_split` do not count them.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
-    rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for `features_per_split`.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
-    callback : callable, optional
-        Called as ``callback(step, record)`` after each split with the number of splits so far
-        and a `pboost.growth.step.CartStep`; returning True stops.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `CartOptions`.
 
     Returns
     -------
@@ -216,33 +229,10 @@ def fit_cart(
         x[0] <= 1.5: -1 (2)
         x[0] >  1.5: 3 (2)
     """
-    check_callback(callback, progress)
-    generator = as_generator(rng)
-    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
-    problem, limits, settings, key = fit_cart_problem(
-        X,
-        y,
-        sample_weight,
-        n_threads,
-        generator,
-        task=task,
-        criterion=criterion,
-        max_depth=max_depth,
-        min_leaf=min_leaf,
-        min_split=min_split,
-        max_leaves=max_leaves,
-        features_per_split=features_per_split,
-        growth=growth,
-        search=search,
-        max_bins=max_bins,
-        missing=missing,
-        level_smoothing=level_smoothing,
-        prices=prices,
-        groups=groups,
-        comparison_price=comparison_price,
-    )
-    total = None if max_leaves is None else limits.leaves - 1
-    with with_bar(callback, progress, total, "splits") as told:
+    problem, limits, settings, key = fit_cart_problem(FitData.of(X, y, options), options)
+    total = None if options["max_leaves"] is None else limits.leaves - 1
+    with bar_of(options)(total, "splits") as told:
+        n_threads = options["n_threads"]
         return fit_tree(problem, problem.weights, limits, settings, key, n_threads, told)
 
 
@@ -255,6 +245,12 @@ class FitData(NamedTuple):
     n_threads: int | None
     generator: np.random.Generator
 
+    @classmethod
+    def of(cls, X: Any, y: Any, options: Mapping[str, Any]) -> FitData:
+        """Return the data of a builder with these options."""
+        generator = as_generator(options["rng"])
+        return cls(*rows_of_fit(X, y, options), options["n_threads"], generator)
+
 
 def check_labels(problem: Problem, labels: Array | None) -> None:
     """Raise ValueError if the labels of a problem are not those of a model that goes on."""
@@ -266,170 +262,76 @@ def check_labels(problem: Problem, labels: Array | None) -> None:
 
 
 def fit_cart_problem(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    n_threads: int | None,
-    generator: np.random.Generator,
-    hold: HoldOut | None = None,
-    *,
-    task: str | None = None,
-    criterion: str | None = None,
-    max_depth: Any = None,
-    min_leaf: Any = 1,
-    min_split: Any = 2,
-    max_leaves: Any = None,
-    features_per_split: Any = None,
-    growth: str | None = None,
-    search: str = "auto",
-    max_bins: Any = MAX_BINS,
-    missing: str = "learn",
-    level_smoothing: Any = LEVEL_SMOOTHING,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
-    comparison_price: Any = None,
+    data: FitData, options: Mapping[str, Any], hold: HoldOut | None = None
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
-    """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights.
+    """Return what `fit_tree` takes but for the weights, of options that are checked.
 
     `hold` says which rows to hold out.
     """
-    own = task_of_options({"criterion": criterion})
+    given: TreeOptions = filled(TreeOptions, options)
+    X, search = data.X, given["search"]
+    task: str | None = given["task"]
+    own = task_of_options({"criterion": given["criterion"]})
     if isinstance(X, RowSource):
         task = X.task(own if task is None else task)
     else:
-        task = task_of(y, task, own)
-    criterion = check_task(task, criterion)
-    check_choice("search", search, SEARCHES)
-    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
+        task = task_of(data.y, task, own)
+    criterion = check_criterion(task, given["criterion"])
     if isinstance(X, RowSource):
         problem = X.trees(task, search)
-        check_taken(problem.table, problem.names, taken_of(missing))
+        check_taken(problem.table, problem.names, taken_of(given["missing"]))
     else:
         problem = tree_problem(
             X,
-            y,
-            sample_weight,
+            data.y,
+            data.sample_weight,
             task=task,
             search=search,
-            max_bins=max_bins,
-            n_threads=n_threads,
-            takes=taken_of(missing),
+            max_bins=given["max_bins"],
+            n_threads=data.n_threads,
+            takes=taken_of(given["missing"]),
             hold=hold,
         )
-    limits, settings, key = cart_limits(
-        problem,
-        generator,
-        task=task,
-        criterion=criterion,
-        max_depth=max_depth,
-        min_leaf=min_leaf,
-        min_split=min_split,
-        max_leaves=max_leaves,
-        features_per_split=features_per_split,
-        growth=growth,
-        search=search,
-        max_bins=max_bins,
-        missing=missing,
-        level_smoothing=level_smoothing,
-        prices=plain_options(prices, groups, comparison_price),
-    )
-    return problem, limits, settings, key
+    settings = {"builder": "fit_cart", **given, "task": task, "criterion": criterion}
+    limits = cart_limits(problem, settings)
+    settings["growth"] = limits.growth
+    is_drawn = limits.features < problem.n_features
+    return problem, limits, settings, int(data.generator.integers(2**63)) if is_drawn else 0
 
 
-def limits_of_problem(
-    problem: Problem,
-    generator: np.random.Generator,
-    *,
-    task: str,
-    missing: str,
-    level_smoothing: Any,
-    **limits: Any,
-) -> CartLimits:
-    """Return the limits of the trees of a sum, as `fit_cart_problem` does of rows in one table."""
-    check_taken(problem.table, problem.names, taken_of(missing))
-    return cart_limits(
-        problem,
-        generator,
-        task=task,
-        criterion=check_task(task, None),
-        missing=missing,
-        level_smoothing=check_number("level_smoothing", level_smoothing, least=0.0),
-        min_split=2,
-        features_per_split=None,
-        growth=None,
-        prices=plain_options(None, None, None),
-        **limits,
-    )[0]
-
-
-def check_task(task: str, criterion: str | None) -> str:
+def check_criterion(task: str, criterion: str | None) -> str:
     """Return the criterion of a task, checked."""
     check_choice("task", task, TASKS)
     criterion = CART_CRITERIA[task][0] if criterion is None else criterion
     return check_choice("criterion", criterion, CART_CRITERIA[task])
 
 
-def cart_limits(
-    problem: Problem,
-    generator: np.random.Generator,
-    *,
-    task: str,
-    criterion: str,
-    max_depth: Any,
-    min_leaf: Any,
-    min_split: Any,
-    max_leaves: Any,
-    features_per_split: Any,
-    growth: str | None,
-    search: str,
-    max_bins: int,
-    missing: str,
-    level_smoothing: float,
-    prices: Mapping[str, Any] = PRICE_OPTIONS,
-) -> tuple[CartLimits, dict[str, Any], int]:
-    """Check the options of `fit_cart` for a problem; returns them as limits and as settings.
-
-    And the key of random numbers.
-    """
-    _check_together(criterion, growth, max_leaves, problem)
-    limits = CartLimits(
-        criterion,
-        INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1),
-        MOST_NODES
-        if max_leaves is None
-        else check_integer("max_leaves", max_leaves, least=1, most=MOST_NODES),
-        check_integer("min_leaf", min_leaf, least=1),
-        check_integer("min_split", min_split, least=2),
-        resolve_features(features_per_split, problem.n_features),
-        growth or ("depth-first" if max_leaves is None else "best-first"),
-        level_smoothing=level_smoothing,
-        prices=read_prices(prices, problem.names, problem.n_features),
+def cart_limits(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
+    """Return the limits of trees of a problem, of checked options; the criterion is known."""
+    _check_together(options["criterion"], options["growth"], options["max_leaves"], problem)
+    depth, leaves = options["max_depth"], options["max_leaves"]
+    return CartLimits(
+        options["criterion"],
+        INT32_MAX if depth is None else depth,
+        MOST_NODES if leaves is None else leaves,
+        options["min_leaf"],
+        options["min_split"],
+        resolve_features(options["features_per_split"], problem.n_features),
+        options["growth"] or ("depth-first" if leaves is None else "best-first"),
+        level_smoothing=options["level_smoothing"],
+        prices=read_prices(options, problem.names, problem.n_features),
     )
-    settings = {
-        "builder": "fit_cart",
-        "task": task,
-        "criterion": criterion,
-        "max_depth": max_depth,
-        "min_leaf": min_leaf,
-        "min_split": min_split,
-        "max_leaves": max_leaves,
-        "features_per_split": features_per_split,
-        "growth": limits.growth,
-        "search": search,
-        "max_bins": max_bins,
-        "missing": missing,
-        "level_smoothing": level_smoothing,
-        **prices,
-    }
-    key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
-    return limits, settings, key
+
+
+def limits_of_problem(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
+    """Return the limits of the trees of a sum, as `fit_cart_problem` does of rows in one table."""
+    check_taken(problem.table, problem.names, taken_of(options["missing"]))
+    criterion = check_criterion(options["task"], None)
+    return cart_limits(problem, filled(TreeOptions, {**options, "criterion": criterion}))
 
 
 def _check_together(criterion: str, growth: object, max_leaves: object, problem: Problem) -> None:
     """Check options that depend on others, or on the data."""
-    if growth is not None:
-        check_choice("growth", growth, CART_GROWTHS)
     if max_leaves is not None and growth == "depth-first":
         raise ValueError('max_leaves: expected None with growth="depth-first"')
     j = 2 if problem.labels is None else len(problem.labels)
@@ -437,9 +339,9 @@ def _check_together(criterion: str, growth: object, max_leaves: object, problem:
         raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
 
 
-def taken_of(missing: object) -> Takes:
+def taken_of(missing: str) -> Takes:
     """Return what columns may be; `missing` is the option."""
-    return Takes(holes=check_choice("missing", missing, MISSING) != "error", levels=True)
+    return Takes(holes=missing != "error", levels=True)
 
 
 def resolve_features(features_per_split: object, d: int, name: str = "features_per_split") -> int:

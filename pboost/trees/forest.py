@@ -4,61 +4,107 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import tree_walk
-from pboost.data.columns.columns import MAX_BINS
-from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
-from pboost.data.prices import PRICE_OPTIONS, GroupOption, PriceOption, plain_options
-from pboost.data.read.table import Categorical
-from pboost.data.row_source import rows_of_fit
+from pboost.data.prices import PriceOptions
+from pboost.data.row_source import RowOptions
 from pboost.data.splits import check_bag, make_bags
+from pboost.data.targets import TaskOption
 from pboost.data.training import Problem
-from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import LEAF, Tree
-from pboost.trees.cart import FitData, check_labels, fit_cart_problem, fit_tree, shared_columns
+from pboost.trees.cart import (
+    CriterionOption,
+    FitData,
+    SearchOptions,
+    SizeOptions,
+    check_labels,
+    fit_cart_problem,
+    fit_tree,
+    shared_columns,
+)
 from pboost.trees.members import Tally, tallied, train_members
 from pboost.values import (
     Bar,
     FloatArray,
-    Progress,
-    Seed,
-    as_generator,
-    check_callback,
+    bar_of,
     check_flag,
     check_integer,
     generator_state,
-    with_bar,
 )
-from pboost.values.options import builder
+from pboost.values.options import FitOptions, Option, builder
 
 #: Rows whose values are gathered at a time for the trees that have not seen them.
 BLOCK_ROWS = 64 * tree_walk.TILE_ROWS
 #: Up to which difference the means of labels, and of numbers as large as 1, are the same.
 SAME_MEAN = 1e-6
-#: What a forest is fitted with beside its size, as in its settings.
-FOREST_OPTIONS = (
-    "task",
-    "criterion",
-    "max_depth",
-    "min_leaf",
-    "min_split",
-    "max_leaves",
-    "features_per_split",
-    "search",
-    "max_bins",
-    "missing",
-    "level_smoothing",
-    "replace",
-    "bag",
-    *PRICE_OPTIONS,
-)
+
+
+class BagOptions(TypedDict, total=False):
+    """What trees differ by.
+
+    Parameters
+    ----------
+    features_per_split : int, float, "sqrt", "log2" or None
+        Number of columns, drawn at each node, in which it is searched; a float is a share of all,
+        None all of them.
+    replace : bool
+        Whether a row can be drawn for a bag more than once.
+    bag : float, int or None
+        Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
+        nearest number, at least one; or how many; None: as many as there are. With
+        ``replace=False`` fewer, for subsamples.
+    """
+
+    features_per_split: Annotated[str | float | None, Option("sqrt")]
+    replace: Annotated[bool, Option(True, check_flag)]
+    bag: Annotated[float | int | None, Option(None, check_bag)]
+
+
+class ForestTreeOptions(
+    TaskOption,
+    BagOptions,
+    CriterionOption,
+    SizeOptions,
+    SearchOptions,
+    PriceOptions,
+    total=False,
+):
+    """What the trees of a forest are."""
+
+
+class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
+    """The options of `fit_forest`.
+
+    Parameters
+    ----------
+    min_leaf : int
+        Least number of training rows in a leaf, whatever their weights; a row counts once, however
+        often it is in the bag.
+    min_split : int
+        Least number of training rows of a node that is split, at least 2, counted likewise.
+    prices, groups, comparison_price : optional
+        What columns cost, see `fit_cart`. A tree does not know what others read: in each the way to
+        a node is all that is paid there, while `evaluation_cost` counts columns once for a row,
+        whatever trees compare them.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
+        weight are equally likely to be drawn.
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
+        Source of randomness. The first k trees are the same for any number of `members`.
+    n_threads : int or None
+        Threads, each of which fits whole trees, -1 for all; None: as many as the work is worth.
+        The model does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each tree, in order, with their number so far
+        and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
+        trees so far, whatever the number of threads, which may have fitted a few more.
+    """
 
 
 @builder
@@ -67,30 +113,7 @@ def fit_forest(
     y: ArrayLike | None = None,
     *,
     members: int = 100,
-    task: str | None = None,
-    features_per_split: str | float | None = "sqrt",
-    replace: bool = True,
-    bag: float | int | None = None,
-    criterion: str | None = None,
-    max_depth: int | None = None,
-    min_leaf: int = 1,
-    min_split: int = 2,
-    max_leaves: int | None = None,
-    search: str = "auto",
-    max_bins: int = MAX_BINS,
-    missing: str = "learn",
-    level_smoothing: float = LEVEL_SMOOTHING,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
-    comparison_price: float | None = None,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    rng: Seed = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
+    **options: Unpack[ForestOptions],
 ) -> Forest:
     """Fit a random forest: trees on bags of rows, each split searched in a few random columns.
 
@@ -108,51 +131,8 @@ def fit_forest(
         Labels, of two or more different values; of a regression, finite numbers.
     members : int
         Number of trees.
-    task : {"classification", "regression"}, optional
-        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
-        and numbers that are not all whole are a regression. With more different whole numbers it
-        must be given, unless `criterion` is of one task only.
-    features_per_split : int, float, "sqrt", "log2" or None
-        Number of columns, drawn at each node, in which it is searched; a float is a share of all,
-        None all of them.
-    replace : bool
-        Whether a row can be drawn for a bag more than once.
-    bag : float, int or None
-        Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
-        nearest number, at least one; or how many; None: as many as there are. With
-        ``replace=False`` fewer, for subsamples.
-    criterion, max_depth, min_leaf, min_split, max_leaves :
-        Options of the trees, see `fit_cart`.
-    search, max_bins, missing, level_smoothing :
-        Options of the trees, see `fit_cart`. `min_leaf` and `min_split` count rows once, however
-        often they are in the bag.
-    prices, groups, comparison_price : optional
-        What columns cost, see `fit_cart`. A tree does not know what others read: in each the way to
-        a node is all that is paid there, while `evaluation_cost` counts columns once for a row,
-        whatever trees compare them.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
-        weight are equally likely to be drawn.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
-    rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness. The first k trees are the same for any number of `members`.
-    n_threads : int or None
-        Threads, each of which fits whole trees, -1 for all; None: as many as the work is worth.
-        The model does not depend on it.
-    callback : callable, optional
-        Called as ``callback(step, record)`` after each tree, in order, with their number so far
-        and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
-        trees so far, whatever the number of threads, which may have fitted a few more.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    **options
+        Those of `ForestOptions`.
 
     Returns
     -------
@@ -185,27 +165,8 @@ def fit_forest(
     >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape
     (1, 2)
     """
-    check_callback(callback, progress)
-    options = {
-        "task": task,
-        "criterion": criterion,
-        "max_depth": max_depth,
-        "min_leaf": min_leaf,
-        "min_split": min_split,
-        "max_leaves": max_leaves,
-        "features_per_split": features_per_split,
-        "search": search,
-        "max_bins": max_bins,
-        "missing": missing,
-        "level_smoothing": level_smoothing,
-        "replace": replace,
-        "bag": bag,
-        **plain_options(prices, groups, comparison_price),
-    }
     members = check_integer("members", members, least=1)
-    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
-    data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
-    return grow_forest(data, members, options, partial(with_bar, callback, progress))
+    return grow_forest(FitData.of(X, y, options), members, options, bar_of(options))
 
 
 class ForestFit(NamedTuple):
@@ -226,13 +187,9 @@ def grow_forest(
     data: FitData, members: int, options: Mapping[str, Any], bar: Bar, given: Sequence[Tree] = ()
 ) -> Forest:
     """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
-    of_trees = dict(options)
-    bag, is_repeated = (
-        check_bag(of_trees.pop("bag")),
-        check_flag("replace", of_trees.pop("replace")),
-    )
+    bag, is_repeated = options["bag"], options["replace"]
     state = generator_state(data.generator)
-    problem, limits, settings, _ = fit_cart_problem(*data, **of_trees)
+    problem, limits, settings, _ = fit_cart_problem(data, {**options, "growth": None})
     if given:
         check_labels(problem, given[0].labels)
     own = problem, limits, settings, data.n_threads, data.generator

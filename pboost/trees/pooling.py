@@ -20,7 +20,7 @@ from pboost.data.columns.prebuilt import HOLES, LEVELS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, is_of_package
-from pboost.values import FloatArray, IntArray, check_choice, check_number
+from pboost.values import FloatArray, IntArray, check_number
 
 GROWTHS = ("auto", "free", "pooled", "symmetric", "per-comparison")
 #: Mean comparisons of a tree that is grown by gain per comparison, and its leaves, if not said.
@@ -74,7 +74,7 @@ class Pooling:
 
 
 def limits_of_growth(
-    options: Mapping[str, object],
+    options: Mapping[str, Any],
     limits: CartLimits,
     problem: Problem,
     n_copies: Callable[[], float],
@@ -86,7 +86,7 @@ def limits_of_growth(
     where the data tell free from symmetric trees, see `growth_by_pairs`. ValueError
     or NotImplementedError where something speaks against a growth that is asked for.
     """
-    growth = str(check_choice("growth", options["growth"], GROWTHS))
+    growth: str = options["growth"]
     if growth == "per-comparison":
         return growth, _by_comparisons(options, limits, problem)
     if options["tree_comparisons"] is not None:
@@ -111,15 +111,15 @@ def limits_of_growth(
     return growth, limits if growth == "free" else replace(limits, growth=growth)
 
 
-def plain_comparisons(given: object) -> float | list[float] | None:
+def plain_comparisons(name: str, given: object) -> float | list[float] | None:
     """Return the option `tree_comparisons` as settings hold it: one number, or those of trees."""
     if given is None or isinstance(given, str) or not isinstance(given, Iterable):
-        return None if given is None else check_number("tree_comparisons", given, least=1.0)
-    found = [check_number("tree_comparisons", each, least=1.0) for each in given]
+        return None if given is None else check_number(name, given, least=1.0)
+    found = [check_number(name, each, least=1.0) for each in given]
     if not found:
         raise ValueError(
-            "tree_comparisons: expected a number, or those of the first trees and of all that "
-            "follow, got none"
+            f"{name}: expected a number, or those of the first trees and of all that follow, got "
+            "none"
         )
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +25,7 @@ from pboost.data.targets import IMPURITIES, class_criteria
 from pboost.data.training import Problem, Search, check_values, reads_columns, search_option
 from pboost.models.stored import PruningTable, Stored, column
 from pboost.models.trees import LEAF, Tree, tree_only
-from pboost.trees.cart import TAKES, fit_cart_problem, fit_tree
+from pboost.trees.cart import TAKES, FitData, TreeOptions, fit_cart_problem, fit_tree
 from pboost.values import (
     Array,
     FloatArray,
@@ -37,11 +36,10 @@ from pboost.values import (
     check_integer,
     check_number,
 )
-from pboost.values.options import builder, option_names, refuse_unknown
+from pboost.values.options import builder, checked, option_names, refuse_unknown
 
-#: Rules by which `fit_pruned_cart` chooses a subtree, and its options that are those of the trees.
+#: Rules by which `fit_pruned_cart` chooses a subtree.
 RULES = ("min", "1se")
-TREE_OPTIONS = tuple(inspect.getfullargspec(fit_cart_problem).kwonlyargs)
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15
 #: Errors of subtrees that differ by less, as a share of the largest, are equal but for rounding.
@@ -382,15 +380,17 @@ def fit_pruned_cart(
     (2, -0.0)
     """
     check_choice("rule", rule, RULES)
-    known = [*TREE_OPTIONS, *option_names(fit_pruned_cart)]
+    known = [*TreeOptions.__annotations__, *option_names(fit_pruned_cart)]
     refuse_unknown(options, known, "fit_pruned_cart")
+    of_trees = checked(TreeOptions, {**options, "task": task})
     generator = as_generator(rng)
-    given = X, y, sample_weight, y_proba, labels, categorical
-    X, y, sample_weight = rows_here("fit_pruned_cart", *given)
+    given = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+    given["categorical"] = categorical
+    X, y, sample_weight = rows_here("fit_pruned_cart", X, y, given)
     check_values(X)
     X = read_once(values_of(X), sample_weight, TAKES)
-    found = fit_cart_problem(X, y, sample_weight, n_threads, generator, task=task, **options)
-    problem, limits, settings, key = found
+    data = FitData(X, y, sample_weight, n_threads, generator)
+    problem, limits, settings, key = fit_cart_problem(data, of_trees)
     problem, weights = problem.sorted_once(n_threads), problem.weights
     # In a unit of their own, so that neither sums nor products of prices leave the numbers.
     weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)

@@ -71,11 +71,17 @@ class Restraints:
         return replace(self, min_weight=self.min_weight / unit, min_gain=self.min_gain / unit)
 
 
+def check_l2(name: str, option: Any) -> float | str:
+    """Return a number >= 0, or "auto"."""
+    if isinstance(option, str):
+        return check_choice(name, option, ("auto",))
+    return check_number(name, option, least=0.0)
+
+
 def l2_of(option: float | str, rows: float, of_row: float) -> float:
     """Return `l2` as a number; "auto" is the weight of so many rows, each of which has `of_row`."""
     if not isinstance(option, str):
-        return check_number("l2", option, least=0.0)
-    check_choice("l2", option, ("auto",))
+        return option
     return rows * of_row if rows else 0.0
 
 
@@ -97,12 +103,12 @@ def refuse_restraints(options: Mapping[str, object]) -> None:
 
 
 def read_restraints(
-    options: Mapping[str, object], problem: Problem, generator: np.random.Generator
+    options: Mapping[str, Any], problem: Problem, generator: np.random.Generator
 ) -> Restraints:
     """Check the options; from the generator is drawn where columns are to be drawn."""
     found = Restraints(
-        check_number("min_weight", options["min_weight"], least=0.0),
-        check_number("min_gain", options["min_gain"], least=0.0),
+        options["min_weight"],
+        options["min_gain"],
         direction=_directions(options["monotone"], problem),
         together=_groups(options["interactions"], problem),
         prices=read_prices(options, problem.names, problem.n_features),
@@ -116,7 +122,7 @@ def read_restraints(
     return replace(found, per_tree=per_tree, per_split=per_split, key=draw_key(generator))
 
 
-def plain_monotone(monotone: Any) -> Any:
+def plain_monotone(name: str, monotone: Any) -> Any:
     """Return the option as settings hold it: pairs of a column and a direction, or None."""
     if monotone is None:
         return None
@@ -127,13 +133,13 @@ def plain_monotone(monotone: Any) -> Any:
             pairs = [(column, way) for column, way in monotone]
         except (TypeError, ValueError):
             raise TypeError(
-                "monotone: expected a mapping of names or positions of columns to 1 (up) or -1 "
+                f"{name}: expected a mapping of names or positions of columns to 1 (up) or -1 "
                 f"(down), got {shown(monotone)}"
             ) from None
     return [
         [
-            str(column) if isinstance(column, str) else check_integer("monotone", column, least=0),
-            check_integer("monotone", way, least=-1, most=1),
+            str(column) if isinstance(column, str) else check_integer(name, column, least=0),
+            check_integer(name, way, least=-1, most=1),
         ]
         for column, way in pairs
     ]
@@ -156,15 +162,15 @@ def _directions(monotone: Any, problem: Problem) -> IntArray | None:
     return found if found.any() else None
 
 
-def plain_interactions(interactions: object) -> list[list[str | int]] | None:
+def plain_interactions(name: str, interactions: object) -> list[list[str | int]] | None:
     """Return the option as settings hold it: lists of names or positions, or None."""
     if interactions is None:
         return None
     if isinstance(interactions, str) or not isinstance(interactions, Iterable):
         raise TypeError(
-            f"interactions: expected groups of columns, as [[0, 1], [2]], got {shown(interactions)}"
+            f"{name}: expected groups of columns, as [[0, 1], [2]], got {shown(interactions)}"
         )
-    return [list(named_columns("interactions", group)) for group in interactions]
+    return [list(named_columns(name, group)) for group in interactions]
 
 
 def _groups(interactions: Any, problem: Problem) -> NDArray[np.uint64] | None:

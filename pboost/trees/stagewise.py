@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.columns.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
-from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
-from pboost.data.prices import GroupOption, PriceOption, plain_options
-from pboost.data.read.table import Categorical
-from pboost.data.row_source import RowSource, rows_of_fit
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.prices import PriceOptions
+from pboost.data.row_source import RowOptions, RowSource
 from pboost.data.splits import check_bag
-from pboost.growth.step import Callback
-from pboost.growth.validation import GIVEN, held_share
+from pboost.growth.validation import GIVEN, ValidationOptions, held_share
 from pboost.losses import Loss, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.threads import Workers
 from pboost.trees.cart import (
+    BinOptions,
     FitData,
+    SpecialOptions,
     check_labels,
     fit_cart_problem,
     limits_of_problem,
 )
 from pboost.trees.pooling import limits_of_growth, plain_comparisons
 from pboost.trees.restraints import (
-    RESTRAINTS,
+    check_l2,
     draws_columns,
     l2_of,
     plain_interactions,
@@ -40,29 +38,22 @@ from pboost.trees.restraints import (
 from pboost.trees.sum_growth import Growing, LossWatch, SumFit, SumRows, TableRows
 from pboost.trees.targets import Steps, loss_of, task_of_loss
 from pboost.values import (
+    MOST_NODES,
     Bar,
-    Progress,
-    Seed,
-    as_generator,
-    check_callback,
+    bar_of,
     check_choice,
     check_integer,
     check_number,
     generator_state,
     shown,
-    with_bar,
 )
-from pboost.values.options import builder
+from pboost.values.options import FitOptions, Option, builder, filled
 
-STARTS = ("constant", "zero")
-LEAF_STEPS = ("auto", "best", "newton")
-SUMS = ("auto", "packed", "wide")
-TREES = ("per-class", "one")
 #: Losses of which rows in partitions have sums.
 LOSSES_IN_PARTITIONS = ("exponential", "logistic", "probit", "softmax", "squared", "poisson")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
 MAX_STEP = 4.0
-#: The options of a sum of trees that are those of `fit_cart`.
+#: The options of a sum of trees that are those of `fit_cart`, and mean the same.
 TREE_OPTIONS = (
     "max_depth",
     "max_leaves",
@@ -72,85 +63,13 @@ TREE_OPTIONS = (
     "missing",
     "level_smoothing",
 )
-#: What a sum of trees is fitted with beside loss, validation and number, as in its settings.
-SUM_OPTIONS = (
-    "task",
-    "trees",
-    "learning_rate",
-    "max_step",
-    "start",
-    "bag",
-    "leaf_step",
-    "l2",
-    "sums",
-    "growth",
-    "tree_comparisons",
-    *TREE_OPTIONS,
-    *RESTRAINTS,
-)
 
 
-@builder
-def fit_stagewise(
-    X: Any,
-    y: ArrayLike | None = None,
-    *,
-    loss: str | Loss | None = None,
-    task: str | None = None,
-    trees: str = "per-class",
-    steps: int = 100,
-    learning_rate: float = 0.1,
-    max_depth: int | None = 3,
-    max_leaves: int | None = None,
-    growth: str = "auto",
-    tree_comparisons: float | Sequence[float] | None = None,
-    min_leaf: int = 1,
-    leaf_step: str = "auto",
-    l2: float | str = "auto",
-    min_weight: float = 0.0,
-    min_gain: float = 0.0,
-    features_per_tree: str | float | None = None,
-    features_per_split: str | float | None = None,
-    monotone: Mapping[str | int, int] | None = None,
-    interactions: Sequence[Sequence[str | int]] | None = None,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
-    comparison_price: float | None = None,
-    price_tradeoff: float | None = None,
-    max_step: float | str | None = "auto",
-    start: str = "constant",
-    bag: float | int | None = None,
-    search: str = "auto",
-    max_bins: int = MAX_BINS,
-    sums: str = "auto",
-    missing: str = "learn",
-    level_smoothing: float = LEVEL_SMOOTHING,
-    y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
-    validation: tuple[Any, ...] | float | None = None,
-    patience: int | None = None,
-    rng: Seed = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: Progress = False,
-) -> StagewiseModel:
-    """Fit a sum of trees, each of which lowers the loss that the ones before it leave.
+class SumTreeOptions(TypedDict, total=False):
+    """What each tree of a sum is fitted to, how large it is and what holds it back.
 
     Parameters
     ----------
-    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. A category
-        is split by a set of its levels.
-    y : array_like of shape (n,), optional
-        Labels, any two values, of softmax two or more; of a regression, finite numbers.
-    loss : str or Loss, optional
-        What is minimised, see `pboost.losses`: "exponential", "logistic", "hinge" or "probit" of
-        two labels, of which the lower is -1 to it, the other +1; "softmax" of any number of labels;
-        "squared", "absolute", "huber", "quantile" or "poisson" of numbers. Default: "squared" of a
-        regression, "logistic" of two classes, "softmax" of more.
     task : {"classification", "regression"}, optional
         What `y` is. By default `loss` decides if it is given: a loss of numbers is of a regression.
         Otherwise text, booleans and at most 20 different whole numbers are classes, and numbers
@@ -225,19 +144,34 @@ def fit_stagewise(
     interactions : sequence of sequences of str or int, optional
         Groups of columns, by their names or positions: all columns that are compared on the way to
         a leaf are in one of them. Columns in no group are one more. With a binned search.
-    prices : sequence of float or mapping, optional
-        What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
-        others cost nothing. A row pays for a column once, whatever compares it. A split is then
-        chosen by how much it lowers the loss, by `comparison_price` plus what the rows at the node
-        have still to pay in the mean. With a binned search.
-    groups : mapping or sequence of sequences of str or int, optional
-        Groups of columns that are had together, by names or without: a row pays for a group
-        once. A name in `prices` is that of the group's price, beside which columns cost what they
-        cost by themselves; else a group costs as much as the dearest of its columns, and these
-        cost nothing more.
-    comparison_price : float, optional
-        What a comparison costs beside, > 0: the larger it is the less prices matter. Default: 1
-        percent of the mean price of a column.
+    """
+
+    task: Annotated[Literal["classification", "regression"] | None, Option(None)]
+    trees: Annotated[Literal["per-class", "one"], Option("per-class")]
+    steps: Annotated[int, Option(100, check_integer, least=1)]
+    learning_rate: Annotated[float, Option(0.1, check_number, least=0.0, most=1.0, open_least=True)]
+    max_depth: Annotated[int | None, Option(3, check_integer, least=1)]
+    max_leaves: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
+    growth: Annotated[
+        Literal["auto", "free", "pooled", "symmetric", "per-comparison"], Option("auto")
+    ]
+    tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
+    min_leaf: Annotated[int, Option(1, check_integer, least=1)]
+    leaf_step: Annotated[Literal["auto", "best", "newton"], Option("auto")]
+    l2: Annotated[float | str, Option("auto", check_l2)]
+    min_weight: Annotated[float, Option(0.0, check_number, least=0.0)]
+    min_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
+    features_per_tree: Annotated[str | float | None, Option(None)]
+    features_per_split: Annotated[str | float | None, Option(None)]
+    monotone: Annotated[Mapping[str | int, int] | None, Option(None, plain_monotone)]
+    interactions: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
+
+
+class SumStepOptions(TypedDict, total=False):
+    """What trees of a sum add, and on which rows they are grown.
+
+    Parameters
+    ----------
     price_tradeoff : float, optional
         Number >= 0: what a unit of price that a row pays has to take from the sum of losses, with
         the squared loss from the sum of squared errors. A split is then chosen by what it takes
@@ -254,28 +188,55 @@ def fit_stagewise(
     bag : float, int or None
         Rows to which each tree is fitted, drawn without replacement: a share in (0, 1] of those of
         positive weight, rounded to the nearest number, at least one; or how many; None: all.
-    search : {"auto", "exact", "binned"}
-        "exact" tries every cut between two different values, "binned" the edges of `max_bins` bins
-        of about equal weight, in a small part of the time. "auto" is binned, but for columns that
-        are sorted already.
-    max_bins, missing, level_smoothing :
-        Options of the trees, see `fit_cart`; columns are sorted or binned once for all. `missing`
-        is "learn" or "error".
+    """
+
+    price_tradeoff: Annotated[float | None, Option(None)]
+    max_step: Annotated[float | str | None, Option("auto")]
+    start: Annotated[Literal["constant", "zero"], Option("constant")]
+    bag: Annotated[float | int | None, Option(None, check_bag)]
+
+
+class RoundingOption(TypedDict, total=False):
+    """How exact the sums of a binned search are.
+
+    Parameters
+    ----------
     sums : {"auto", "packed", "wide"}
         How a binned search rounds gradients and curvatures: "packed" to 18 bits of the largest
         gradient and 19 of the largest curvature; "wide" to 35 bits of both, of more than 131,072
         rows to a bit less for each doubling, which takes up to twice the time. "auto" is wide for
         trees before which fewer than one in a hundred gradients has 1/4096 of the largest.
-    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows.
-    categorical : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
+    """
+
+    sums: Annotated[Literal["auto", "packed", "wide"], Option("auto")]
+
+
+class SumOptions(
+    SumTreeOptions,
+    PriceOptions,
+    SumStepOptions,
+    BinOptions,
+    RoundingOption,
+    SpecialOptions,
+    total=False,
+):
+    """What a sum of trees is fitted with beside its loss, as in its settings."""
+
+
+class StagewiseOptions(SumOptions, RowOptions, ValidationOptions, FitOptions, total=False):
+    """The options of `fit_stagewise` but for the loss.
+
+    Parameters
+    ----------
+    prices : sequence of float or mapping, optional
+        What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
+        others cost nothing. A row pays for a column once, whatever compares it. A split is then
+        chosen by how much it lowers the loss, by `comparison_price` plus what the rows at the node
+        have still to pay in the mean. With a binned search.
+    search : {"auto", "exact", "binned"}
+        "exact" tries every cut between two different values, "binned" the edges of `max_bins` bins
+        of about equal weight, in a small part of the time. "auto" is binned, but for columns that
+        are sorted already.
     validation : tuple or float, optional
         Rows by whose mean loss the number of trees is chosen: ``(X, y)``, ``(X, y,
         sample_weight)``, or a share in (0, 0.5] of the rows (of each label), drawn with `rng` and
@@ -285,14 +246,37 @@ def fit_stagewise(
         With `validation`: fitting ends after so many trees without improvement; default 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for `bag`, `validation` and columns that are drawn.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree with their number so far and a
         `pboost.growth.step.StagewiseStep`; returning True stops.
-    progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+    """
+
+
+@builder
+def fit_stagewise(
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    loss: str | Loss | None = None,
+    **options: Unpack[StagewiseOptions],
+) -> StagewiseModel:
+    """Fit a sum of trees, each of which lowers the loss that the ones before it leave.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features. A test sends rows whose value is missing to the exit that lowers the criterion
+        most; where no training row at the node was missing, to the exit of larger reach. A category
+        is split by a set of its levels.
+    y : array_like of shape (n,), optional
+        Labels, any two values, of softmax two or more; of a regression, finite numbers.
+    loss : str or Loss, optional
+        What is minimised, see `pboost.losses`: "exponential", "logistic", "hinge" or "probit" of
+        two labels, of which the lower is -1 to it, the other +1; "softmax" of any number of labels;
+        "squared", "absolute", "huber", "quantile" or "poisson" of numbers. Default: "squared" of a
+        regression, "logistic" of two classes, "softmax" of more.
+    **options
+        Those of `StagewiseOptions`.
 
     Returns
     -------
@@ -369,43 +353,15 @@ def fit_stagewise(
     >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
     ['same', 'other']
     """
-    check_callback(callback, progress)
-    X, y, sample_weight = rows_of_fit(X, y, sample_weight, y_proba, labels, categorical)
+    data = FitData.of(X, y, options)
+    task: str | None = options["task"]
     if loss is None:
-        loss = X.default_loss(task) if isinstance(X, RowSource) else loss_of(y, task)
+        is_source = isinstance(data.X, RowSource)
+        loss = data.X.default_loss(task) if is_source else loss_of(data.y, task)
     loss = check_loss(loss)
-    options = {
-        "task": task_of_loss(loss, y, task),
-        "trees": trees,
-        "learning_rate": learning_rate,
-        "steps": check_integer("steps", steps, least=1),
-        "leaf_step": leaf_step,
-        "bag": bag,
-        "max_step": max_step,
-        "start": start,
-        "min_weight": min_weight,
-        "min_gain": min_gain,
-        "features_per_tree": features_per_tree,
-        "features_per_split": features_per_split,
-        "l2": l2,
-        "monotone": plain_monotone(monotone),
-        "interactions": plain_interactions(interactions),
-        **plain_options(prices, groups, comparison_price),
-        "price_tradeoff": price_tradeoff,
-        "max_depth": max_depth,
-        "max_leaves": max_leaves,
-        "growth": growth,
-        "missing": missing,
-        "min_leaf": min_leaf,
-        "search": search,
-        "level_smoothing": level_smoothing,
-        "sums": sums,
-        "max_bins": max_bins,
-        "tree_comparisons": plain_comparisons(tree_comparisons),
-    }
-    data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
-    told = partial(with_bar, callback, progress)
-    return grow_sum(data, loss, options, (validation, patience), told)
+    own = {**filled(SumOptions, options), "task": task_of_loss(loss, data.y, task)}
+    held_out = options["validation"], options["patience"]
+    return grow_sum(data, loss, own, held_out, bar_of(options))
 
 
 def grow_sum(
@@ -450,13 +406,6 @@ def begin_sum(
     parts: Any | None = None,
 ) -> SumFit:
     """Return the fit of a sum before its first tree; see `grow_sum`."""
-    check_choice("search", options["search"], SEARCHES)
-    rate = check_number(
-        "learning_rate", options["learning_rate"], least=0.0, most=1.0, open_least=True
-    )
-    bag = check_bag(options["bag"])
-    check_choice("start", options["start"], STARTS)
-    check_choice("sums", options["sums"], SUMS)
     most = _most(options["max_step"], options["task"], loss)
     state = generator_state(data.generator)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
@@ -473,11 +422,11 @@ def begin_sum(
     hold = held_share(held_out[0], data.generator, keeps_levels=given is not None)
     rows: SumRows
     if parts is None:
-        problem, limits, _, _ = fit_cart_problem(*data, hold, **of_trees)
+        problem, limits, _, _ = fit_cart_problem(data, of_trees, hold)
         rows = TableRows(problem, data.X, data.n_threads)
     else:
         rows = parts.rows(hold)
-        limits = limits_of_problem(rows.problem, data.generator, **of_trees)
+        limits = limits_of_problem(rows.problem, of_trees)
     problem = rows.problem
     if given is not None:
         check_labels(problem, given.labels)
@@ -487,10 +436,8 @@ def begin_sum(
         "builder": "fit_stagewise",
         "loss": str(loss),
         **options,
-        "learning_rate": rate,
         "leaf_step": leaf_step,
         "max_step": most,
-        "bag": bag,
         **watch.settings,
     }
     restraints = read_restraints(options, problem, data.generator)
@@ -507,7 +454,7 @@ def begin_sum(
         isinstance(rows.problem.columns, BinnedColumns) and options["task"] == "classification"
     )
     steps = Steps(
-        rate,
+        options["learning_rate"],
         np.inf if most is None else most,
         leaf_step == "best",
         l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, rows.of_row),
@@ -522,7 +469,7 @@ def begin_sum(
 
 def _leaf_step(leaf_step: str, loss: Loss) -> str:
     """Return how the step of a leaf is found, "best" or "newton"."""
-    if check_choice("leaf_step", leaf_step, LEAF_STEPS) == "auto":
+    if leaf_step == "auto":
         return "best"
     if leaf_step == "newton" and not loss.has_curvature:
         raise ValueError(
@@ -533,7 +480,7 @@ def _leaf_step(leaf_step: str, loss: Loss) -> str:
 
 def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
     """Raise ValueError or NotImplementedError unless a round can have such trees."""
-    if check_choice("trees", options["trees"], TREES) == "per-class":
+    if options["trees"] == "per-class":
         return
     if options["prices"] is not None:
         raise NotImplementedError(

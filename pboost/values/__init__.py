@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
+from functools import partial
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -186,14 +187,24 @@ def check_number(
     return number
 
 
-def check_callback(callback: Any, progress: Any = False) -> Callable[..., Any] | None:
-    """Return `callback` if it is None or can be called; `progress` is checked beside it."""
+def check_callback(name: str, callback: Any) -> Callable[..., Any] | None:
+    """Return `callback` if it is None or can be called."""
     if callback is not None and not callable(callback):
-        raise TypeError(f"callback: expected a function or None, got {shown(callback)}")
-    if not (isinstance(progress, bool | np.bool_) or callable(progress)):
-        raise TypeError(f"progress: expected {BAR}, got {shown(progress)}")
-    _bar_maker(progress)  # before the work rather than after it
+        raise TypeError(f"{name}: expected a function or None, got {shown(callback)}")
     return callback
+
+
+def check_progress(name: str, progress: Any) -> Progress:
+    """Return what says whether there is a bar, if there can be one."""
+    if not (isinstance(progress, bool | np.bool_) or callable(progress)):
+        raise TypeError(f"{name}: expected {BAR}, got {shown(progress)}")
+    _bar_maker(progress)  # before the work rather than after it
+    return progress
+
+
+def bar_of(options: Mapping[str, Any]) -> Bar:
+    """Return what makes the callback of a loop, see `with_bar`, by the options of a fit."""
+    return partial(with_bar, options["callback"], options["progress"])
 
 
 @contextmanager

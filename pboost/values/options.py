@@ -1,16 +1,46 @@
-"""Builders and their options: functions that are given, names of options, what is refused."""
+'''Builders and their options: functions that are given, names of options, what is refused.
+
+Options that builders share are the fields of a `TypedDict`, declared once::
+
+    class SizeOptions(TypedDict, total=False):
+        """How large trees are.
+
+Parameters
+----------
+        max_depth : int or None
+            Greatest number of comparisons for a row.
+        """
+
+        max_depth: Annotated[int | None, Option(None, check_integer, least=1)]
+
+A builder takes them as ``**options: Unpack[SizeOptions]``, so that editors and type checkers know
+their names and types. The decorator `builder` adds them to its signature and its docstring, and
+calls it with all of them, checked.
+'''
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
-from functools import partial, wraps
-from typing import Any, TypeVar
+from functools import cache, partial, wraps
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
-from pboost.values import shown
+from pboost.values import Progress, Seed, check_callback, check_choice, check_progress, shown
 from pboost.values.peers import said_here
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -20,6 +50,10 @@ OF_BUILDERS = {"fit", "base", "model"}
 LIKE = 0.75
 #: A parameter in a docstring: names, type, description.
 PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
+#: The same with its lines, and what stands for all options of a group in it.
+ENTRY = re.compile(r"^(\S.*\n)((?:    .*\n)*)", re.MULTILINE)
+REST = "**options"
+TITLE = "Parameters\n----------\n"
 #: What `builder` has made, and of what: wrappers of users have parameters of their own.
 _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {}
 
@@ -43,30 +77,175 @@ class NoLabelsError(TypeError):
     """A builder was given neither labels nor probabilities of labels."""
 
 
-def builder(fit: Fit) -> Fit:
-    """Let a function that has options answer for those that it does not have.
+class Option:
+    """The default of an option and the check of its values, in the annotation of a field.
 
-    A decorator. Nothing is looked at unless a call fails: where an option is unknown, to say what
-    it is called here, and where there are more than two classes, what to call instead.
+    A `Literal` type is checked without more.
+
+    Parameters
+    ----------
+    default : object
+        The default value.
+    check : callable, optional
+        Called as ``check(name, value, **limits)``; returns the value to use or raises an error.
+        None is not checked if the type has it.
+    **limits
+        Further arguments of `check`.
     """
+
+    def __init__(self, default: Any, check: Callable[..., Any] | None = None, **limits: Any):
+        self.default = default
+        self.check = partial(check, **limits) if check is not None and limits else check
+
+
+class Declared(NamedTuple):
+    """What a group declares of one of its options.
+
+    Attributes
+    ----------
+    annotation : str
+        The type, as written.
+    default : object
+        The default value.
+    check : callable or None
+        Called as ``check(name, value)``; None if any value is taken.
+    takes_none : bool
+        Whether None is a value that needs no check.
+    entry : str
+        The paragraph of the docstring.
+    """
+
+    annotation: str
+    default: Any
+    check: Callable[..., Any] | None
+    takes_none: bool
+    entry: str
+
+
+@cache
+def declared(group: type) -> Mapping[str, Declared]:
+    """Return the options of a group, in their order."""
+    hints = get_type_hints(group, include_extras=True)
+    return {name: _declared(group, name, hints[name]) for name in group.__annotations__}
+
+
+def _declared(group: type, name: str, hint: Any) -> Declared:
+    (option,) = hint.__metadata__
+    reference, kind = group.__annotations__[name], hint.__origin__
+    kinds = get_args(kind) if type(None) in get_args(kind) else (kind,)
+    choices = [choice for one in kinds if get_origin(one) is Literal for choice in get_args(one)]
+    check = option.check or (partial(check_choice, choices=choices) if choices else None)
+    text = reference.__forward_arg__.removeprefix("Annotated[").rpartition(", Option(")[0]
+    # Bases of a TypedDict are not known; a field's reference is the same in all groups.
+    home = vars(sys.modules[reference.__forward_module__]).values()
+    owners = [
+        one for one in home if is_typeddict(one) and one.__annotations__.get(name) is reference
+    ]
+    entries = (entries_of(one.__doc__) for one in (group, *owners))
+    entry = next((found[name] for found in entries if name in found), "")
+    return Declared(text, option.default, check, type(None) in kinds, entry)
+
+
+def checked(group: type, options: Mapping[str, Any]) -> Any:
+    """Return all options of a group by their names, checked; others are left out."""
+    found = {}
+    for name, option in declared(group).items():
+        value = options.get(name, option.default)
+        if option.check is not None and not (value is None and option.takes_none):
+            value = option.check(name, value)
+        found[name] = value
+    return found
+
+
+def filled(group: type, options: Mapping[str, Any]) -> Any:
+    """Return all options of a group by their names, of which those given are checked already."""
+    return {name: options.get(name, one.default) for name, one in declared(group).items()}
+
+
+def entries_of(docstring: str | None) -> dict[str, str]:
+    """Return the paragraphs of parameters in a docstring, by their names.
+
+    Of several that are described together, the first has the paragraph.
+    """
+    text = inspect.cleandoc(docstring or "").partition(TITLE)[2].partition("\n\n")[0] + "\n"
+    found: dict[str, str] = {}
+    for head, words in ENTRY.findall(text):
+        first, *others = head.rstrip().partition(" :")[0].split(", ")
+        found |= {first: head + words, **dict.fromkeys(others, "")}
+    return found
+
+
+def builder(fit: Fit) -> Fit:
+    """Let a function take a group of options, and answer for options that it does not have.
+
+    A decorator. Where an option is unknown, the error says what it is called here, and where there
+    are more than two classes, what to call instead.
+    """
+    group = _group_of(fit)
+    signature = inspect.signature(fit) if group is None else _declare(fit, group)
+    names = signature.parameters.keys()
 
     @wraps(fit)
     def answering(*args: Any, **options: Any) -> Any:
+        is_known = group is None or options.keys() <= names
         try:
-            return fit(*args, **options)
+            if is_known:
+                if group is not None:
+                    options |= checked(group, options)
+                return fit(*args, **options)
         except TypeError as error:
             at = error.__traceback__
             if at is not None and at.tb_next is not None and not isinstance(error, NoLabelsError):
                 raise  # from within
         except ManyClassesError as error:
-            if OF_BUILDERS.isdisjoint(option_names(fit)):
+            if OF_BUILDERS.isdisjoint(names):
                 error.name_builder(fit.__name__)
             raise
         _refuse_call(fit, args, options)
         return fit(*args, **options)  # something else is wrong, as Python says
 
+    # Wrappers of users copy what `answering` has; they have parameters of their own.
+    fit.__signature__ = signature  # type: ignore[attr-defined]
     _PLAIN[answering] = fit
     return answering  # type: ignore[return-value]
+
+
+def _group_of(fit: Callable[..., Any]) -> Any:
+    """Return the group of options that a function takes, None without."""
+    text = next((t for t in fit.__annotations__.values() if str(t).startswith("Unpack[")), None)
+    return None if text is None else fit.__globals__[text[len("Unpack[") : -1]]
+
+
+def _declare(fit: Any, group: type) -> inspect.Signature:
+    """Give a function the docstring and annotations of all its options; return its signature."""
+    signature, shared = inspect.signature(fit), declared(group)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    more = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.default,
+            annotation=option.annotation,
+        )
+        for name, option in shared.items()
+    ]
+    parameters = [*own, *more]
+    returned = {"return": fit.__annotations__["return"]}
+    fit.__annotations__ = {p.name: p.annotation for p in parameters} | returned
+    if fit.__doc__ is not None:  # python -OO
+        fit.__doc__ = _described(fit.__doc__, [p.name for p in parameters], shared)
+    return signature.replace(parameters=parameters)
+
+
+def _described(docstring: str, order: list[str], shared: Mapping[str, Declared]) -> str:
+    """Return a docstring with the paragraphs of shared options that it has none of its own of."""
+    text = inspect.cleandoc(docstring)
+    head, _, rest = text.partition(TITLE)
+    entries = entries_of(docstring)
+    del entries[REST]
+    entries = {name: one.entry for name, one in shared.items()} | entries
+    section = "".join(entries[name] for name in sorted(entries, key=order.index))
+    return head + TITLE + section + "\n" + rest.partition("\n\n")[2]
 
 
 class Kinds(dict[str, Callable[..., Any]]):
@@ -195,7 +374,7 @@ def parameters_in(docstring: str | None) -> dict[str, tuple[str, str]]:
 
     Those that are described together have no description here.
     """
-    text = inspect.cleandoc(docstring or "").partition("Parameters\n----------\n")[2]
+    text = inspect.cleandoc(docstring or "").partition(TITLE)[2]
     return {
         name: (kind, textwrap.dedent(words) if name == names else "")
         for names, kind, words in PARAMETER.findall(text.partition("\n\n")[0] + "\n")
@@ -249,3 +428,51 @@ def arguments_of(fit: Callable[..., Any]) -> Collection[str]:
 def takes_rng(fit: Callable[..., Any]) -> bool:
     """Return whether a function has an argument `rng` which has not been given to it yet."""
     return "rng" in arguments_of(fit) and "rng" not in unwrapped(fit)[1]
+
+
+class SeedOption(TypedDict, total=False):
+    """Where random numbers come from.
+
+    Parameters
+    ----------
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
+        Source of randomness.
+    """
+
+    rng: Annotated[Seed, Option(None)]
+
+
+class ThreadOption(TypedDict, total=False):
+    """How many threads a fit takes.
+
+    Parameters
+    ----------
+    n_threads : int or None
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
+    """
+
+    n_threads: Annotated[int | None, Option(None)]
+
+
+class BarOptions(TypedDict, total=False):
+    """What a fit tells on its way.
+
+    Parameters
+    ----------
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each step; returning True stops.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
+    """
+
+    callback: Annotated[Callable[[int, Any], Any] | None, Option(None, check_callback)]
+    progress: Annotated[Progress, Option(False, check_progress)]
+
+
+class RunOptions(ThreadOption, BarOptions, total=False):
+    """How a fit is run."""
+
+
+class FitOptions(SeedOption, RunOptions, total=False):
+    """How a fit is run, and where its random numbers come from."""

@@ -6,9 +6,10 @@ import pytest
 import pboost as pb
 from pboost.budget.candidates import FAMILIES, Fits
 from pboost.budget.choice import by_weight, read_data
-from pboost.data.prices import plain_options, read_prices
+from pboost.data.prices import PriceOptions, read_prices
 from pboost.data.read.check_xy import as_features
 from pboost.models.early_exit import EarlyExitModel
+from pboost.values.options import checked
 
 RNG = np.random.default_rng(2)
 N = 90
@@ -74,7 +75,7 @@ def test_every_family_knows_weights(name):
     y = Y[task] if task == "regression" else Y[task].astype(int)
     features = as_features(X)
     priced = {"prices": [1.0, 2.0, 3.0]} if family.unit == "price" else {}
-    prices = read_prices(plain_options(priced.get("prices"), None, None), None, 3)
+    prices = read_prices(checked(PriceOptions, priced), None, 3)
     weight = np.where(TIMES > 0, TIMES, 0.5)
 
     def score(weight):

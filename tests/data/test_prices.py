@@ -16,7 +16,8 @@ def read(prices=None, groups=None, comparison_price=None, names=NAMES):
     """Return what is read, and that settings, which are stored as JSON, say the same."""
     said = {"prices": prices, "groups": groups, "comparison_price": comparison_price}
     found = read_prices(said, names, 4)
-    plain = {**said, "prices": plain_prices(prices), "groups": plain_groups(groups)}
+    plain = {**said, "prices": plain_prices("prices", prices)}
+    plain["groups"] = plain_groups("groups", groups)
     again = read_prices(json.loads(json.dumps(plain)), names, 4)
     if found is not None:
         assert np.array_equal(found.price, again.price)

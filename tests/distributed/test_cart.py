@@ -11,7 +11,8 @@ import pboost as pb
 from pboost.distributed.tree_shards import Queries, Query, ShardArrays, Splits, TreeShard, begin
 from pboost.growth.tree import grow_tree
 from pboost.threads import Workers
-from pboost.trees.cart import cart_limits
+from pboost.trees.cart import TreeOptions, cart_limits
+from pboost.values.options import filled
 
 OPTIONS = {
     "whole": {},
@@ -126,22 +127,8 @@ def grown(table, n_parts):
     values = rows.targets("classification")
     engine = rows.shards(TreeShard, values, 1, each=[(len(values),)] * len(rows.sizes))
     problem = rows.trees("classification", "auto")
-    limits, _, key = cart_limits(
-        problem,
-        np.random.default_rng(0),
-        task="classification",
-        criterion="gini",
-        max_depth=4,
-        min_leaf=1,
-        min_split=2,
-        max_leaves=None,
-        features_per_split=None,
-        growth=None,
-        search="auto",
-        max_bins=256,
-        missing="learn",
-        level_smoothing=2.0,
-    )
+    options = filled(TreeOptions, {"criterion": "gini", "max_depth": 4})
+    limits, key = cart_limits(problem, options), 0
     data, n = begin(engine, problem, rows.is_weighed)
     arrays = ShardArrays(data, n, limits, key, engine)
     grow_tree(arrays, workers, None)

@@ -16,6 +16,7 @@ from pboost import threads
 from pboost.probit.sbpmt import boost
 from pboost.probit.tree import probit_problem
 from pboost.threads import check_stop
+from pboost.trees.cart import FitData
 from pboost.trees.members import train_members
 
 
@@ -168,21 +169,8 @@ def test_members_end_once_they_are_told(builder, monkeypatch):
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_boosting_ends_once_it_is_told(rounds, monkeypatch):
     X, y = problem(60)
-    task = probit_problem(
-        X,
-        y,
-        None,
-        1,
-        max_depth=1,
-        min_leaf=5,
-        min_split=2,
-        steps=3,
-        tol=None,
-        safeguard=True,
-        criterion="gini",
-        complexity=0.0,
-        search="exact",
-    )
+    options = {"max_depth": 1, "min_leaf": 5, "steps": 3, "search": "exact"}
+    task = probit_problem(FitData(X, y, None, 1, np.random.default_rng(0)), options)
     arguments = (task, [task.problem], task.weights, rounds, 0.5)
     assert 1 <= len(boost(*arguments).trees) <= rounds
     monkeypatch.setattr(threads._here, "stop", np.ones(1, dtype=np.int32))

@@ -61,7 +61,6 @@ def test_sorted_columns_and_holes(monkeypatch):
 
 
 def test_wide_tables_are_ranked():
-    problem, limits, _, _ = cart.fit_cart_problem(
-        X, TARGETS["two"][0], None, None, np.random.default_rng(0), features_per_split="sqrt"
-    )
+    data = cart.FitData(X, TARGETS["two"][0], None, None, np.random.default_rng(0))
+    problem, limits, _, _ = cart.fit_cart_problem(data, {"features_per_split": "sqrt"})
     assert cart.shared_columns(problem, limits, 1).ranks is not None

@@ -91,7 +91,7 @@ def certificate(
                 raise ValueError(f"{name}: given without X and y")
         return float(model.record.certificate[-1])
     if isinstance(X, RowSource):
-        rows_of_fit(X, y, sample_weight, y_proba)
+        rows_of_fit(X, y, {"y_proba": y_proba, "sample_weight": sample_weight})
         check_values(X.bins)
         parts = X.apply(_losses_of_part, model, sigma)
         weighed = [weight for _, weight in parts if weight is not None]
