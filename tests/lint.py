@@ -47,7 +47,7 @@ FLOORS = (
     ("__main__",),
 )
 #: How many pairs of rooms of which one imports from the other, and files at the top.
-MOST_PAIRS, MOST_AT_THE_TOP = 99, 14
+MOST_PAIRS, MOST_AT_THE_TOP = 100, 14
 FILE_LINES, KERNEL_LINES = 600, 80
 #: Most parameters of a function that is not public; functions that have more, and why.
 MOST_PARAMETERS = 8

@@ -1,20 +1,28 @@
-"""What fits on partitions cost: calls, bytes and time per builder, beside one table.
+"""What fits on partitions cost: calls, bytes, time and memory per builder, beside one table.
 
     python -m asv_bench.peers.partition_calls [--rows 2e5] [--parts 2]
+    python -m asv_bench.peers.partition_calls --memory [--rows 1e7] [--parts 20]
 
-All partitions are in this process, so no time is spent on a network. Bytes are those of
-the pickles that would be sent: of what is new in each question, and of the answers of all
+In the first table all partitions are in this process, so no time is spent on a network. Bytes are
+those of the pickles that would be sent: of what is new in each question, and of the answers of all
 partitions together. Memory is the largest that the process of the fit has had beyond the
 partitions, by tracemalloc.
+
+In the second table the partitions are on two worker processes of a Dask cluster. Memory is the
+greatest resident size during the fit, above the size before it: of the client, which is the process
+that calls the builder, and of the worker that needs most.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import pickle
+import re
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +54,20 @@ BUILDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], int]] = {
     ),
     "matryoshka, a node": (pb.fit_matryoshka, {"shape": (4, 4)}, 16),
 }
+
+
+#: Fits of the table of memory: builder, and options beside those that make few trees or rounds.
+FITS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "AdaBoost": (pb.fit_adaboost, {"rounds": 10}),
+    "boosted tree": (pb.fit_boosted_tree, {"nodes": 15}),
+    "soft tree": (pb.fit_boosted_tree, {"nodes": 7, "observation": pb.observation.flip(0.1)}),
+    "matryoshka": (pb.fit_matryoshka, {"shape": (4, 2)}),
+    "CART": (pb.fit_cart, {"max_depth": 6}),
+    "random forest": (pb.fit_forest, {"members": 3, "max_depth": 6, "rng": 0}),
+    "gradient boosting": (pb.fit_stagewise, {"steps": 5, "max_depth": 6, "growth": "free"}),
+}
+#: Builders that take `validation`.
+VALIDATED = ("AdaBoost", "boosted tree", "soft tree", "gradient boosting")
 
 
 class Counted(Serial):
@@ -99,13 +121,69 @@ def measured(name: str, columns: Any, y: Any, rows: Any) -> str:
     return f"{figures}{table / n:11.2f}{parts / n:11.2f}{parts / table:7.2f}{peak / 1e6:9.1f}"
 
 
+def resident(what: str) -> float:
+    """Return MB of this process now, "VmRSS", or at most so far, "VmHWM"."""
+    found = re.search(rf"{what}:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
+    assert found is not None
+    return int(found[1]) / 1e3
+
+
+def forget_peak() -> float:
+    """Have the greatest resident size counted anew; returns the size now in MB."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5", "ascii")
+    return resident("VmRSS")
+
+
+def block(number: int, n: int) -> tuple[Any, Any]:
+    """Return X and y of a partition."""
+    rng = np.random.default_rng(number)
+    X = rng.normal(size=(n, N_FEATURES)).astype(np.float32)
+    return X, (X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0).astype(np.int8)
+
+
+def memory(n: int, n_parts: int, threads: int) -> None:
+    """Print the table of memory."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    import pboost.dask
+
+    workers = {"n_workers": 2, "threads_per_worker": threads, "dashboard_address": ":0"}
+    with LocalCluster(processes=True, **workers) as cluster, Client(cluster) as client:
+        made = [dask.delayed(block, nout=2)(k, n // n_parts) for k in range(n_parts)]
+        X, y = zip(*made, strict=True)
+        begun = forget_peak()
+        client.run(forget_peak)
+        rows = pboost.dask.rows(list(X), list(y), values=True)
+        print(f"{n} rows of {N_FEATURES} features in {n_parts} partitions; peak above idle, MB")
+        print(f"{'':<36}{'client':>9}{'worker':>9}")
+        reading = resident("VmHWM") - begun
+        print(f"{'reading':<36}{reading:>9.0f}", flush=True)
+        for name, (fit, options) in FITS.items():
+            for validation in (None, 0.2) if name in VALIDATED else (None,):
+                before, there = forget_peak(), client.run(forget_peak)
+                more = {} if validation is None else {"validation": validation, "rng": 0}
+                fit(rows, **options, **more)
+                here = resident("VmHWM") - before
+                after = client.run(resident, "VmHWM")
+                most = max(after[worker] - size for worker, size in there.items())
+                label = name if validation is None else f"{name}, validation={validation}"
+                print(f"{label:<36}{here:>9.0f}{most:>9.0f}", flush=True)
+
+
 def main() -> None:
-    """Print the table."""
+    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=float, default=2e5)
     parser.add_argument("--parts", type=int, default=2)
+    parser.add_argument("--memory", action="store_true", help="of a client and its workers")
+    parser.add_argument("--threads", type=int, default=1, help="of a worker")
     options = parser.parse_args()
     n, rng = int(options.rows), np.random.default_rng(0)
+    if options.memory:
+        memory(n, options.parts, options.threads)
+        return
     X = rng.normal(size=(n, N_FEATURES))
     y = (X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0).astype(int)
     columns = pb.bin_columns(X)

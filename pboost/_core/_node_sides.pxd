@@ -113,11 +113,19 @@ cdef inline void mass_below(
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef uint8_t[MAX_BINS] above
     cdef bint is_special = kind_of(t, f) != 0
+    cdef const int64_t* cells
     cdef Py_ssize_t i
     cdef int32_t row
     below[0] = below[1] = 0
     if is_special:
         sides_of_codes(t, e, f, place, above)
+    if t.cells != NULL:
+        cells = cells_of(t, f)
+        for i in range(t.n_codes):
+            if not (above[i] if is_special else code_goes_right(<int>i, <int>place)):
+                below[0] += cells[3 * i]
+                below[1] += cells[3 * i + 1]
+        return
     for i in range(place if t.exact else size_of(t, e)):
         row = row_of(rows[i])
         if t.exact or not (above[codes[row]] if is_special

@@ -17,6 +17,8 @@ def split_given(
     missing: int,
     below: float,
     above: float,
+    cells: NDArray[Any] | None = None,
+    side: NDArray[Any] | None = None,
 ) -> None: ...
 def grow(arrays: object, cells: int, large: int) -> str: ...
 def search_pending(
@@ -72,14 +74,6 @@ def sum_squares(
     y: NDArray[Any],
     numbers: NDArray[Any],
     found: NDArray[Any],
-) -> None: ...
-def leaves_of(
-    codes: NDArray[Any],
-    rows: NDArray[Any],
-    feature: NDArray[Any],
-    child: NDArray[Any],
-    side: NDArray[Any],
-    leaf: NDArray[Any],
 ) -> None: ...
 def coarse_shift_of(heaviest: float, n: int) -> int: ...
 def full_shift_of(total: int, shift: int) -> int: ...

@@ -402,14 +402,19 @@ def begin_root(arrays):
 
 
 def split_given(
-    arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, int missing, double below, double above
+    arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, int missing, double below, double above,
+    cells=None, uint8_t[::1] side=None,
 ):
     """Split node `e`, which is not on the heap, at a given place into children with given votes.
 
-    `missing` is the side of rows without a value; of a category, the set is in its place.
+    `missing` is the side of rows without a value; of a category, the set is in its place. If its rows
+    are elsewhere, `cells` are as in `split_ahead`. OUT side (256,), zeros: sides of codes.
     """
     cdef Tree t = read_tree(arrays)
     cdef Given given
+    if cells is not None:
+        t.cells, t.n_codes = <const int64_t*>to_read(cells, sizeof(int64_t)), cells.shape[1]
+        t.side = &side[0]
     given.place, given.missing = place, missing
     given.votes[0], given.votes[1] = below, above
     t.node[e].feature = feature
@@ -714,27 +719,6 @@ def sum_squares(
                 found[e, 2] += whole
                 found[e, 3] += <int64_t>((part - <double>whole) * FINER)
                 i += 1
-
-
-def leaves_of(
-    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int32_t[::1] feature,
-    const int32_t[::1] child, const uint8_t[:, ::1] side, int32_t[::1] leaf,
-):
-    """Find the leaf that each of some rows reaches.
-
-    IN codes (d, n); rows (m,); of nodes: feature, child (nodes,), the first of two, -1 of leaves; side
-    (nodes, 32): bits of codes. OUT leaf (m,).
-    """
-    cdef Py_ssize_t i
-    cdef int32_t e
-    cdef uint8_t code
-    with nogil:
-        for i in range(rows.shape[0]):
-            e = 0
-            while child[e] >= 0:
-                code = codes[feature[e], rows[i]]
-                e = child[e] + (side[e, code >> 3] >> (code & 7) & 1)
-            leaf[i] = e
 
 
 def coarse_shift_of(double heaviest, Py_ssize_t n):

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 from pboost.boosting.fit import GraphFit, GraphOptions, Learning
 from pboost.data.training import reads_columns
 from pboost.growth.step import GROWTHS, Chain, TreeLimits
-from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.observation.sampling import SampledObserver
+from pboost.observation.sampling import SampledObserver, StopwatchObserver
 from pboost.threads import Workers
 from pboost.values import check_integer, vote_rule
 from pboost.values.options import builder

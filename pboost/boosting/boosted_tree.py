@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit, GraphOptions, Learning
 from pboost.data.training import reads_columns
-from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.impurity_search import ImpurityStump, ImpurityTree
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, TreeLimits, check_target
-from pboost.growth.tree import grow_tree
+from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (

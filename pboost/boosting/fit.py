@@ -6,18 +6,17 @@ Rows that growth does not see say which of the models on its way is the best, se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
-from pboost.boosting.watch import Watch, values_read
+from pboost.boosting.watch import Watch
 from pboost.data.columns.columns import lacks_values
 from pboost.data.prices import PRICE_OPTIONS, PriceOptions
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
-from pboost.growth.label_trees import LabelTrees
-from pboost.growth.soft_label_trees import label_trees
+from pboost.growth.label_trees import LabelTrees, label_trees
 from pboost.growth.step import Callback, Chain, TreeLimits
-from pboost.growth.validation import ValidationOptions, held_share, validation_rows
+from pboost.growth.validation import ValidationOptions, held_share, validation_rows, watched_rows
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, Observer, check_pair
 from pboost.threads import Workers
@@ -25,14 +24,14 @@ from pboost.values import VoteRule, as_generator, with_bar
 from pboost.values.options import RunOptions, SeedOption
 from pboost.weak.base import Weak
 from pboost.weak.label_search import LabelSearch, refusal
-from pboost.weak.priced_search import PricedSearch, with_prices
+from pboost.weak.stump_search import PricedSearch, with_prices
 
 
 class Grows(Protocol):
     """What adds nodes until there are enough, says why it stopped, and makes a model of them."""
 
     def grow(self, callback: Callback | None) -> str: ...  # noqa: D102
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph: ...  # noqa: D102
+    def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph: ...  # noqa: D102
 
 
 class GrowthOptions(RowOptions, SeedOption, ValidationOptions, RunOptions, total=False):
@@ -162,9 +161,13 @@ class GraphFit:
         )
         self._n_threads = options["n_threads"]
         if rows is not None:
-            self._X = rows.problem.values(rows.drawn) if rows.X is None else rows.X
-            value, inputs = values_read(self.data, self._X), self.data.inputs
-            self._watch = Watch(value, rows, self._callback, has_sides=inputs is None)
+            there = rows.elsewhere
+            self._watched = (
+                watched_rows(self.data, rows)
+                if there is None
+                else there.watched(options["n_threads"])
+            )
+            self._watch = Watch(self._watched, rows.patience, self._callback)
             self._votes_stay = votes_stay
             if votes_stay:
                 self._callback = self._watch
@@ -174,12 +177,10 @@ class GraphFit:
         if not self.data.problem.of_many:
             return None
         search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
-        own = self.data, search, self.rule, rounds, limits
-        if self._source is not None:
-            return self._source.growth(LabelTrees)(*own)
-        return label_trees(*own, self.observation)
+        own = self.data, search, self.rule, rounds, limits, self.observation
+        return label_trees(*own) if self._source is None else label_trees(*own, self._source.growth)
 
-    def settings(self, builder: str, **own: Any) -> dict[str, Any]:
+    def settings(self, builder: str, **own: object) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""
         return {
             **graph_settings(builder, own, self.weak, self.observation, self.rule),
@@ -193,9 +194,12 @@ class GraphFit:
         """Return the callback to grow with, once it is entered; see `with_bar`."""
         return with_bar(self._callback, self._progress, total, unit)
 
-    def workers(self) -> AbstractContextManager[Workers]:
+    @contextmanager
+    def workers(self) -> Iterator[Workers]:
         """Return as many threads as the data are worth; with them what answers for rows ends."""
-        return self.learner.workers(self.data, self._n_threads)
+        held = nullcontext() if self._rows is None else closing(self._watched)
+        with held, self.learner.workers(self.data, self._n_threads) as workers:
+            yield workers
 
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
@@ -208,7 +212,7 @@ class GraphFit:
         return found
 
     def grown(
-        self, growth: Grows, settings: Mapping[str, Any], told: Callback | None
+        self, growth: Grows, settings: Mapping[str, object], told: Callback | None
     ) -> DecisionGraph:
         """Return the model that grows, see `best`."""
         return self.best(growth.model(settings, growth.grow(told)))
@@ -217,11 +221,11 @@ class GraphFit:
         """Return the first of the models of least validation error that growth went through."""
         if self._rows is None:
             return model
-        return self._watch.best_of(model, self._X, self._votes_stay)
+        return self._watch.best_of(model, self._votes_stay)
 
 
 def graph_settings(
-    builder: str, own: Mapping[str, Any], weak: Weak, observation: Observation, rule: VoteRule
+    builder: str, own: Mapping[str, object], weak: Weak, observation: Observation, rule: VoteRule
 ) -> dict[str, Any]:
     """Return the record of the options that all builders of graphs have, its own first."""
     return {
@@ -234,7 +238,7 @@ def graph_settings(
     }
 
 
-def given_validation(options: Mapping[str, Any]) -> tuple[Any, ...]:
+def given_validation(options: Mapping[str, object]) -> tuple[Any, ...]:
     """Return the X of ``validation=(X, y)`` among the options of a fit, if it is there."""
     validation = options.get("validation")
     return tuple(validation[:1]) if isinstance(validation, tuple | list) else ()

@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit, GraphOptions, Learning
 from pboost.data.training import reads_columns
-from pboost.growth.greedy import GreedyGrowth
-from pboost.growth.nested import JOINS, NestedGrowth
-from pboost.growth.ports import COLLECTS
+from pboost.growth.matryoshki import COLLECTS, JOINS, GreedyGrowth, NestedGrowth
 from pboost.growth.step import GROWTHS as GROWTHS_OF_TREES
 from pboost.growth.step import TreeLimits
 from pboost.models.graph import DecisionGraph
@@ -205,7 +203,7 @@ def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
 
 
 def check_sizes(
-    growth: str, shape: Any, nodes: Any, join: str
+    growth: str, shape: object, nodes: object, join: str
 ) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of nested and the number of nodes of greedy growth."""
     if growth == "nested":

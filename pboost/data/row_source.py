@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.check_xy import with_categories
 from pboost.data.read.table import Categorical
-from pboost.data.splits import HoldOut
 from pboost.data.targets import labels_of_rows
 from pboost.data.training import Problem
 from pboost.values import Array, FloatArray, shown
@@ -118,7 +117,7 @@ class RowSource(ABC):
         """Return the task that is passed, or that of which the targets are."""
 
     @abstractmethod
-    def trees(self, task: str, search: str, hold: HoldOut | None = None) -> Problem:
+    def trees(self, task: str, search: str) -> Problem:
         """Return the problem of one fit of trees, which has no rows but knows who has them."""
 
     @abstractmethod

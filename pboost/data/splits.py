@@ -32,6 +32,9 @@ from pboost.values import (
 #: What builders take as `validation`.
 Validation: TypeAlias = tuple[Any, ...] | float | None
 
+#: Rows that are drawn at a time if few of them count.
+DRAWN_AT_ONCE = 1 << 20
+
 
 def assign_folds(
     labels: NDArray[Any], weight: FloatArray | None, folds: int, rng: np.random.Generator
@@ -102,15 +105,22 @@ def hold_out(
 
     Rows of a regression are of one class.
     """
+    return np.sort(np.concatenate(held_of_classes(classes, share, generator)))
+
+
+def held_of_classes(
+    classes: Sequence[NDArray[Any]], share: float, generator: np.random.Generator
+) -> list[NDArray[Any]]:
+    """Return a random part of the rows of every class; it does not depend on their numbers."""
     if len(classes) == 1 and len(classes[0]) < 2:
         raise ValueError(
             "validation: expected at least two rows of positive weight, one to train and one to "
             "hold out, got one sample; or give validation data"
         )
-    return np.sort(np.concatenate([_draw(rows, share, generator) for rows in classes]))
+    return [_draw(rows, share, generator) for rows in classes]
 
 
-def _draw(rows: NDArray[np.intp], share: float, generator: np.random.Generator) -> NDArray[np.intp]:
+def _draw(rows: NDArray[Any], share: float, generator: np.random.Generator) -> NDArray[Any]:
     """Return a random part of the rows of one class, at least one and not all."""
     if len(rows) < 2:
         raise AbsentClassError(
@@ -173,13 +183,25 @@ class Bags:
 
 
 def times_drawn(
-    generator: np.random.Generator, n: int, size: int, is_repeated: bool
+    generator: np.random.Generator,
+    n: int,
+    size: int,
+    is_repeated: bool,
+    some: tuple[int, int] | None = None,
 ) -> NDArray[np.intp]:
-    """Return how often each of n rows is drawn for a bag of this size."""
-    if is_repeated:
+    """Return how often each of n rows, or those from one to another, is drawn for a bag."""
+    if not is_repeated:
+        found = np.zeros(n, dtype=np.intp)
+        found[generator.choice(n, size, replace=False, shuffle=False)] = 1
+        return found if some is None else found[slice(*some)]
+    if some is None:
         return np.bincount(generator.integers(0, n, size), minlength=n)
-    found = np.zeros(n, dtype=np.intp)
-    found[generator.choice(n, size, replace=False, shuffle=False)] = 1
+    first, last = some
+    found = np.zeros(last - first, dtype=np.intp)
+    for start in range(0, size, DRAWN_AT_ONCE):
+        drawn = generator.integers(0, n, min(DRAWN_AT_ONCE, size - start))
+        own = drawn[(drawn >= first) & (drawn < last)]
+        found += np.bincount(own - first, minlength=last - first)
     return found
 
 
@@ -221,15 +243,27 @@ def make_bags(
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     if entries is not None:
         rows = np.unique(entries.rows[rows])
-    size = rows_of_bag(bag, len(rows), rounded)
-    if weights.max(initial=0.0) > np.finfo(np.float64).max / max(size, len(rows)):
+    size = size_of_bag(bag, replace, len(rows), weights.max(initial=0.0), rounded)
+    return Bags(rows, weights, size, replace, draw_seed(generator), entries)
+
+
+def size_of_bag(
+    bag: int | float | None,
+    replace: bool,
+    n: int,
+    heaviest: float,
+    rounded: Callable[[float], int] = round,
+) -> int:
+    """Return how many of n rows of positive weight, of which one is the heaviest, a bag has."""
+    size = rows_of_bag(bag, n, rounded)
+    if heaviest > np.finfo(np.float64).max / max(size, n):
         raise ValueError("sample_weight: expected weights with a finite sum in every bag")
-    if not replace and size > len(rows):
+    if not replace and size > n:
         raise ValueError(
-            f"bag: expected at most {len(rows)}, the number of rows of positive weight, where "
+            f"bag: expected at most {n}, the number of rows of positive weight, where "
             f"rows are drawn once, got {size}"
         )
-    return Bags(rows, weights, size, replace, draw_seed(generator), entries)
+    return size
 
 
 class HoldOut(NamedTuple):
@@ -294,6 +328,8 @@ class HeldRows:
         Targets as given, or classes.
     values : ndarray, shape (m, d), or None
         Their values, if bins of the training rows cannot hold them.
+    elsewhere : object, or None
+        What has the rows of a row source; the arrays are then empty.
     """
 
     rows: NDArray[np.intp]
@@ -301,6 +337,7 @@ class HeldRows:
     weight: FloatArray
     y: NDArray[Any]
     values: NDArray[Any] | None = None
+    elsewhere: Any = None
 
     def without(self, weights: FloatArray | None, n: int) -> FloatArray:
         """Return the weights of the n rows of X, 0 for the rows held out."""

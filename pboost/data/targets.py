@@ -30,6 +30,7 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.codes import as_codes
 from pboost.data.read.convert import frame_columns, is_frame
 from pboost.data.read.numbers import to_numbers
+from pboost.losses import LOSSES
 from pboost.values import INT32_MAX, Array, FloatArray, IntArray, check_choice, first_false, shown
 from pboost.values.options import (
     ManyClassesError,
@@ -450,8 +451,6 @@ def class_criteria(n_classes: int) -> tuple[str, ...]:
 CLASSIFICATION, REGRESSION = TASKS
 #: The criteria of trees that are no criteria of classes.
 OF_NUMBERS = {"squared": REGRESSION}
-#: The losses, by their names, that are of a regression unless `task` says otherwise.
-LOSSES_OF_NUMBERS = ("squared", "absolute", "huber", "quantile", "poisson")
 
 
 class TaskOption(TypedDict, total=False):
@@ -565,8 +564,8 @@ def task_of_options(options: Mapping[str, Any]) -> str | None:
     """Return the task that a loss or criterion is of, None if there is none of one task only."""
     loss, criterion = options.get("loss"), options.get("criterion")
     if loss is not None:
-        is_of_numbers = getattr(loss, "is_regression", loss in LOSSES_OF_NUMBERS)
-        return REGRESSION if is_of_numbers else CLASSIFICATION
+        found = LOSSES.get(loss) if isinstance(loss, str) else loss
+        return REGRESSION if getattr(found, "is_regression", False) else CLASSIFICATION
     if isinstance(criterion, str):
         return CLASSIFICATION if criterion in CRITERIA else OF_NUMBERS.get(criterion)
     return None

@@ -144,6 +144,16 @@ class Problem:
         """Number of rows of X."""
         return len(self.label) or len(self.y)
 
+    def model_fields(self) -> dict[str, Any]:
+        """Return the fields of a model that say what it was fitted to."""
+        return {
+            "labels": self.labels,
+            "n_features": self.n_features,
+            "feature_names": self.names,
+            "table": self.table,
+            "seen": self.seen,
+        }
+
     @property
     def of_many(self) -> bool:
         """Whether there are more classes than two."""

@@ -6,6 +6,8 @@ not depend on the order. So the nodes of a level are split together, and growth 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -110,4 +112,15 @@ class Ahead(TreeArrays):
         side = np.zeros((len(nodes), MAX_BINS), dtype=np.uint8)
         grow.split_ahead(self, nodes, self.number[nodes], cells, side)
         self.state[nodes] = np.where(self.node["child"][nodes] < 0, NO_SPLIT, KNOWN)
+        return side
+
+    def split_as(
+        self, tests: Mapping[int, tuple[int, int, int]], cells: Sequence[NDArray[np.int64]]
+    ) -> NDArray[np.uint8]:
+        """Split nodes as given, by column, place and side of missing rows; returns the sides."""
+        self.make_room(self.n_nodes + 2 * len(tests) + 2)
+        side = np.zeros((len(tests), MAX_BINS), dtype=np.uint8)
+        for (node, test), of_node, of_codes in zip(tests.items(), cells, side, strict=True):
+            grow.split_given(self, node, *test, 0.0, 0.0, of_node, of_codes)
+        self.state[[*tests]] = KNOWN
         return side

@@ -35,8 +35,10 @@ from pboost.distributed.tree_shards import (
     ShardedArrays,
     TreeShard,
 )
-from pboost.growth.exact_tree import BoostedArrays, limits_of
 from pboost.growth.step import TreeLimits
+from pboost.growth.tree import BoostedArrays, limits_of
+from pboost.models.graph import DecisionGraph
+from pboost.models.nodes import OUT
 from pboost.values import FloatArray, IntArray
 
 
@@ -101,12 +103,39 @@ def begin_boosted(engine: Engine, parts: Any) -> Root:
 class ShardedBoosted(ShardedArrays, BoostedArrays):
     """The arrays of a boosted tree whose rows shards have."""
 
-    def __init__(self, data: TrainingData, weak: Any, rule: VoteRule, limits: TreeLimits) -> None:
+    def __init__(
+        self,
+        data: TrainingData,
+        weak: Any,
+        rule: VoteRule,
+        limits: TreeLimits,
+        given: int = 0,
+    ) -> None:
         root, engine = weak.rows.root, weak.rows.engine
-        own = limits_of(weak, limits, root.n, root.data.columns.n_features)
+        own = limits_of(weak, limits, root.n, root.data.columns.n_features, given)
         super().__init__(root.data, root.n, own, 0, Calls(engine, root.told), rule=rule)
         self.given, self.given_missing = np.empty(0), None
         self.calls.run([self.begin(root.cells)])
+
+    def replay(self, model: DecisionGraph) -> None:
+        """Open the nodes of a tree as they are, those of a level by one call."""
+        ahead = self.ahead
+        nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # ahead, by those of the model
+        while nodes := {split: node for split, node in nodes.items() if ahead.stored[node] < 0}:
+            ahead.make_room(ahead.n_nodes + 2 * len(nodes) + 2)
+            tests = {
+                node: self.test_of(model, split, node, ahead.subset)
+                for split, node in nodes.items()
+            }
+            self.calls.run([self.split_as(tests)])
+            child = {split: int(ahead.node["child"][node]) for split, node in nodes.items()}
+            nodes = {
+                int(next_): child[split] + side
+                for split in nodes
+                for side, next_ in enumerate(model.next[split])
+                if next_ != OUT
+            }
+        super().replay(model)
 
     def class_sums(self) -> tuple[float, float]:
         """Return the sums of the weights of the classes, each rounded once."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +117,56 @@ def exact_sum(parts: NDArray[np.int64]) -> float:
         total += ((upper << HALF_BITS) + lower) << place
     # The quotient of integers is rounded once, however large they are.
     return total / (1 << (MANTISSA - LEAST_EXPONENT))
+
+
+#: What `sum_parts` makes of numbers: from where to where, and their sum, or themselves.
+SumParts: TypeAlias = list[tuple[int, int, FloatArray]]
+#: So many numbers NumPy adds up without dividing them.
+ADDED_AT_ONCE = 128
+
+
+def _halves(first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the parts whose sums NumPy adds up as the sum of numbers in a row."""
+    half = (last - first) // 2
+    middle = first + half - half % 8
+    return (first, middle), (middle, last)
+
+
+def sum_parts(values: FloatArray, start: int, n: int) -> SumParts:
+    """Return from what `sum_of_parts` makes ``values.sum()`` of n numbers, bit for bit.
+
+    `values` are some of them, the first at `start`.
+    """
+    stop, found = start + len(values), SumParts()
+    waiting = [(0, n)]
+    while waiting:
+        first, last = waiting.pop()
+        low, high = max(first, start), min(last, stop)
+        if low >= high:
+            continue
+        if (low, high) == (first, last):
+            found.append((first, last, values[low - start : high - start].sum(keepdims=True)))
+        elif last - first <= ADDED_AT_ONCE:
+            found.append((low, high, values[low - start : high - start]))
+        else:
+            waiting += _halves(first, last)
+    return found
+
+
+def sum_of_parts(parts: Iterable[SumParts], n: int) -> float:
+    """Return the sum of n numbers, rounded as that of NumPy is, given `sum_parts` of all places."""
+    known = {(first, last): values for of in parts for first, last, values in of}
+    bounds = sorted(known)
+
+    def total(first: int, last: int) -> float:
+        if (first, last) in known and len(known[first, last]) == 1:
+            return float(known[first, last][0])
+        if last - first <= ADDED_AT_ONCE:
+            own = bounds[bisect_left(bounds, (first, 0)) : bisect_left(bounds, (last, 0))]
+            return float(np.concatenate([known[one] for one in own]).sum())
+        return sum(total(*half) for half in _halves(first, last))
+
+    return total(0, n) if n else 0.0
 
 
 def check_size(n: int) -> None:

@@ -16,10 +16,8 @@ from pboost.data.training import TrainingData
 from pboost.distributed.engines import Engine, exact_sum, merge, sum_of_weights
 from pboost.distributed.graph_shards import PathSearch, PathWeights, ShardedSearch
 from pboost.distributed.port_shards import Ports, PortSearch
-from pboost.growth.greedy import GreedyGrowth
-from pboost.growth.nested import NestedGrowth
-from pboost.growth.ports import Matryoshka, Port, Split
-from pboost.growth.soft_tree import SoftExit, SoftTree
+from pboost.growth.matryoshki import GreedyGrowth, Matryoshka, NestedGrowth
+from pboost.growth.soft_tree import Port, SoftExit, SoftTree, Split
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.observation.answers import Observer, only_exit
 from pboost.weak.base import Weights

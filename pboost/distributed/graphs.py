@@ -14,15 +14,19 @@ from pboost.distributed.boosted_shards import Root, ShardedBoosted, begin_booste
 from pboost.distributed.engines import Engine
 from pboost.distributed.graph_growth import ShardedGreedy, ShardedNested, ShardedSoft
 from pboost.distributed.graph_shards import PathStump, Shard, ShardedStump, begin
-from pboost.distributed.label_shards import LabelShard, ShardedLabelTrees
+from pboost.distributed.label_shards import (
+    LabelShard,
+    ShardedLabelTrees,
+    ShardedSoftLabels,
+    SoftLabelShard,
+)
 from pboost.distributed.port_shards import PortShard, PortStump
 from pboost.distributed.tree_shards import TreeShard
-from pboost.growth.exact_tree import BoostedArrays
-from pboost.growth.greedy import GreedyGrowth
-from pboost.growth.label_trees import LabelTrees
-from pboost.growth.nested import NestedGrowth
+from pboost.growth.label_trees import LabelTrees, SoftLabelTrees
+from pboost.growth.matryoshki import GreedyGrowth, NestedGrowth
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import Chain
+from pboost.growth.tree import BoostedArrays
 from pboost.observation.answers import TableObservation
 from pboost.weak.stump_search import Stump
 
@@ -43,6 +47,7 @@ GROWTHS: dict[type[Any], Kind] = {
     GreedyGrowth: Kind(PortShard, PortStump, ShardedGreedy),
     BoostedArrays: Kind(TreeShard, ShardedStump, ShardedBoosted),
     LabelTrees: Kind(LabelShard, ShardedStump, ShardedLabelTrees),
+    SoftLabelTrees: Kind(SoftLabelShard, ShardedStump, ShardedSoftLabels),
 }
 
 
@@ -88,12 +93,7 @@ class GraphRows:
         """Return the problem of the fit, without rows."""
         self.values = self.source.targets("classification", two)
         if len(self.values) > 2:
-            if not self._observation.is_exact:
-                raise NotImplementedError(
-                    f"observation: {self._observation!r} with {len(self.values)} classes needs all "
-                    "rows in one place: pass rows.gather()"
-                )
-            self._kind = GROWTHS[LabelTrees]
+            self._kind = GROWTHS[LabelTrees if self._observation.is_exact else SoftLabelTrees]
         problem: Problem = self.source.problem(self.values)
         if hold is None:
             return problem
@@ -105,10 +105,15 @@ class GraphRows:
         is_tree = shard is TreeShard
         dtype: Any = np.uint8
         each: Any = None
-        if shard in (TreeShard, LabelShard):
+        if shard in (TreeShard, LabelShard, SoftLabelShard):
             dtype, each = np.int32, [(len(self.values),)] * len(self.source.sizes)
         self.engine = self.source.shards(
-            shard, self.values, n_threads, dtype=dtype, held=problem.held, each=each
+            shard,
+            self.values,
+            n_threads,
+            dtype=dtype,
+            held=None if problem.held is None else problem.held.elsewhere,
+            each=each,
         )
         rows = _Whole(replace(problem, elsewhere=self), is_weighed)
         if is_tree:

@@ -18,7 +18,14 @@ from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import most_bins
 from pboost.distributed.engines import exact_parts, exact_sum, merge, sum_of_weights
 from pboost.distributed.graph_shards import Shard
-from pboost.growth.label_trees import LabelExit, LabelTrees
+from pboost.growth.label_trees import (
+    LabelExit,
+    LabelTrees,
+    SoftLabelExit,
+    SoftLabelTrees,
+    arrival,
+    join_weights,
+)
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 from pboost.weak.label_search import Sums, aligned
@@ -94,14 +101,17 @@ class LabelShard(Shard):
         self._of_labels = aligned((self._n, self._width), np.float64)
         self._of_labels[:, : self._n_labels] = self._weight[:, None]
         self._of_labels[:, self._n_labels :] = 0.0
+        self._at_exit = self._of_labels
         self._exits: dict[int, IntArray] = {}
         return found
 
     def masses(self, told: Sequence[Any]) -> NDArray[np.int64]:
         """Do what has not been done of all that has been told; answer the last question."""
-        answer = np.zeros(0, dtype=np.int64)
-        for k, one in enumerate(told[self._seen :], self._seen):
-            if k == len(told) - 1 or isinstance(one, Entered | Boosted | Parted):
+        answer, new = np.zeros(0, dtype=np.int64), told[self._seen :]
+        latest = {type(one): k for k, one in enumerate(new)}
+        for k, one in enumerate(new):
+            is_past = isinstance(one, self._ANEW) and k < latest[type(one)]
+            if k == len(new) - 1 or (isinstance(one, self._CHANGES) and not is_past):
                 answer = self._DO[type(one)](self, one)
         self._seen = len(told)
         return answer
@@ -138,7 +148,7 @@ class LabelShard(Shard):
         sums, d = aligned((len(self._codes), 2, blocks * lanes * bins)), len(self._codes)
         rows, place = self._exits[told.number], np.full(self._n_labels, -1, dtype=np.int32)
         place[told.labels] = np.arange(len(told.labels), dtype=np.int32)
-        own = self._codes, rows, self._of_labels, self._label, told.scale, told.labels, place, sums
+        own = self._codes, rows, self._at_exit, self._label, told.scale, told.labels, place, sums
 
         def work(first: int, last: int) -> None:
             kernels.add_up(*own, first, last)
@@ -152,12 +162,102 @@ class LabelShard(Shard):
         factor = np.where(is_own, told.for_it, told.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())
 
+    #: What is done also if it is not asked for, and of which then only the latest counts.
+    _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, Parted)
+    _ANEW: ClassVar[tuple[type, ...]] = ()
     _DO: ClassVar[Mapping[type, Any]] = {
         Entered: _entered,
         Boosted: _boosted,
         Parted: _parted,
         Summed: _summed,
         Exact: _exact,
+    }
+
+
+class Turn(NamedTuple):
+    """A node on the way to an exit: sides of codes, and probabilities by side and label."""
+
+    feature: int
+    side: NDArray[np.uint8]
+    taken: FloatArray
+
+
+class Arrived(NamedTuple):
+    """Has the weights at an exit made, and starting weights by a scale; asks for sums (3, J)."""
+
+    turns: Sequence[Turn]
+    scale: float
+    of_start: float
+
+
+class Sided(NamedTuple):
+    """Asks for sums of the weights at the exit by label of the row and side, (J, 2, 3, J)."""
+
+    feature: int
+    side: NDArray[np.uint8]
+    scale: float
+
+
+class ExactAt(NamedTuple):
+    """As `Exact`, of the weights at an exit to which rows come with a probability."""
+
+    turns: Sequence[Turn]
+    for_it: FloatArray
+    against: FloatArray
+
+
+class Joined(NamedTuple):
+    """Weights become those of exits together: turns and factors of each; asks for nothing."""
+
+    exits: Sequence[tuple[Sequence[Turn], FloatArray, FloatArray]]
+
+
+class SoftLabelShard(LabelShard):
+    """Rows of one place, which arrive at every exit with some probability."""
+
+    def _probability(self, turns: Sequence[Turn]) -> FloatArray:
+        sides = ((one.side.take(self._codes[one.feature]), one.taken) for one in turns)
+        return arrival(self._label, sides)
+
+    def _arrived(self, told: Arrived) -> NDArray[np.int64]:
+        probability = self._probability(told.turns)
+        self._at_exit = self._of_labels * probability[:, None]
+        self._arriving = (self._fixed * (probability * told.of_start) + 0.5).astype(np.int64)
+        return self._sum(self._exits[0], told.scale)
+
+    def _sum(self, rows: IntArray, scale: float) -> NDArray[np.int64]:
+        found, none = np.zeros((3, self._width), dtype=np.int64), np.empty((0, self._width))
+        kernels.take(rows, self._label, none, scale, self._at_exit, self._arriving, found)
+        return found[:, : self._n_labels]
+
+    def _sided(self, told: Sided) -> NDArray[np.int64]:
+        found, start = [], 0
+        for n in self._n_class:
+            rows = np.arange(start, start + n, dtype=np.int32)
+            n_below = kernels.part(rows, self._codes[told.feature], told.side, self._spare)
+            found.append([self._sum(own, told.scale) for own in (rows[:n_below], rows[n_below:])])
+            start += n
+        return np.array(found)
+
+    def _exact_at(self, told: ExactAt) -> NDArray[np.int64]:
+        is_own = self._label[:, None] == np.arange(self._n_labels)
+        weight = self._of_labels[:, : self._n_labels] * self._probability(told.turns)[:, None]
+        return exact_parts((weight * np.where(is_own, told.for_it, told.against)).ravel())
+
+    def _joined(self, told: Joined) -> NDArray[np.int64]:
+        exits = ((self._probability(turns), up, down) for turns, up, down in told.exits)
+        self._at_exit = aligned(self._of_labels.shape, np.float64)
+        join_weights(self._of_labels, self._label, exits, self._at_exit)
+        return np.zeros(0, dtype=np.int64)
+
+    _CHANGES = (Entered, Joined, Arrived)
+    _ANEW = (Arrived,)
+    _DO: ClassVar[Mapping[type, Any]] = {
+        **LabelShard._DO,
+        Arrived: _arrived,
+        Sided: _sided,
+        ExactAt: _exact_at,
+        Joined: _joined,
     }
 
 
@@ -221,7 +321,7 @@ class ShardedLabelTrees(LabelTrees):
     def _sums(self, exit_: LabelExit, labels: IntArray) -> Sums:
         """Return sums of the rows of an exit for some labels."""
         rows: Any = exit_.rows
-        found = self._ask(Summed(rows.number, labels, self._scale))
+        found = self._ask(Summed(rows.number, labels, self._weights_at(exit_)[1]))
         sums = aligned(found.shape)
         sums[...] = found
         return sums
@@ -229,3 +329,35 @@ class ShardedLabelTrees(LabelTrees):
     def _weights_at(self, exit_: LabelExit) -> tuple[FloatArray, float]:
         """Return no weights, and their scale."""
         return np.empty(0), self._scale
+
+
+class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
+    """A chain of trees that vote for each label, on uncertain answers, whose rows shards have."""
+
+    def _turns(self, exit_: LabelExit) -> list[Turn]:
+        """Return the nodes on the way to an exit."""
+        turns = exit_.turns if isinstance(exit_, SoftLabelExit) else ()
+        side = self._labels.side_of_codes
+        return [Turn(int(cut.feature), side(cut), taken) for cut, taken in turns]
+
+    def _weigh(self, exit_: SoftLabelExit, scale: float) -> NDArray[np.int64]:
+        """Have the weights at an exit made; returns their sums."""
+        return self._ask(Arrived(self._turns(exit_), exit_.scale, scale))
+
+    def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:
+        """Return no weights, and their scale."""
+        return np.empty(0), exit_.scale
+
+    def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:
+        """Return sums of the weights at the exit at hand by label of the row, side, and label."""
+        return self._ask(Sided(int(cut.feature), self._labels.side_of_codes(cut), scale))
+
+    def _real_sum(self, exit_: LabelExit) -> float:
+        """Return the sum of the real weights at an exit, rounded once."""
+        return exact_sum(self._ask(ExactAt(self._turns(exit_), exit_.for_it, exit_.against)))
+
+    def _multiply(self, exits: Sequence[LabelExit]) -> None:
+        """Have weights multiplied by what they are at the exits together."""
+        own = [(self._turns(one), one.for_it, one.against) for one in exits]
+        self._told.append(Joined(own))
+        self._here = -1

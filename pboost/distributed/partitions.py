@@ -23,12 +23,13 @@ from pboost.data.read.check_xy import check_label_values, label_values
 from pboost.data.read.convert import Features, Trained
 from pboost.data.read.table import Table
 from pboost.data.row_source import OneTable, RowSource
-from pboost.data.splits import HeldRows, HoldOut
+from pboost.data.splits import HeldRows, HoldOut, held_of_classes
 from pboost.data.targets import CLASSIFICATION, joined, known_task
 from pboost.data.training import Problem
 from pboost.distributed import tasks
 from pboost.distributed.engines import SUM_BITS, Engine, Serial, check_size
 from pboost.distributed.graphs import GROWTHS, GraphRows
+from pboost.distributed.held_shards import HeldParts
 from pboost.distributed.sums import SumParts
 from pboost.distributed.trees import TreeRows
 from pboost.threads import Workers
@@ -147,25 +148,14 @@ class PartitionedRows(RowSource):
         )
 
     def hold_out(self, hold: HoldOut, values: Array | int) -> HeldRows:
-        """Return rows that are held out, with what is known of them."""
-        found = self.each(tasks.classes_with_weight, values)
-        code, has = (np.concatenate(of) for of in zip(*found, strict=True))
-        labels = None if isinstance(values, int) else values
-        drawn = hold.draw(np.flatnonzero(has), labels, code, None)
-        X, y, weight = (np.concatenate(of) for of in zip(*self.rows(drawn, values), strict=True))
-        y = np.ldexp(y, values) if isinstance(values, int) else y
-        return HeldRows(drawn, drawn, weight, y, X)
-
-    def split_rows(self, rows: NDArray[Any]) -> list[tuple[NDArray[Any]]]:
-        """Return rows, numbered through all partitions in ascending order, by partition."""
-        stops = np.cumsum(self.sizes)
-        parts = np.split(rows, np.searchsorted(rows, stops[:-1]))
-        starts = (stops - self.sizes).tolist()
-        return [(own - start,) for own, start in zip(parts, starts, strict=True)]
-
-    def rows(self, rows: NDArray[Any], values: Array | int) -> list[tuple[Array, Array, Any]]:
-        """Return values, classes or scaled targets, and weights of rows of each partition."""
-        return self.each(tasks.rows_of, values, each=self.split_rows(rows))
+        """Return rows that are held out, which stay where they are."""
+        sizes = np.array(self.each(tasks.class_sizes, values))  # (partitions, classes)
+        classes = [np.arange(n, dtype=np.int32) for n in sizes.sum(axis=0).tolist()]
+        drawn = [np.sort(of) for of in held_of_classes(classes, hold.share, hold.generator)]
+        places = [split_at(of, own) for of, own in zip(drawn, sizes.T, strict=True)]
+        own = self.each(tasks.rows_at, values, each=[(of,) for of in zip(*places, strict=True)])
+        none = np.empty(0, dtype=np.intp)
+        return HeldRows(none, none, np.empty(0), none, elsewhere=HeldParts(self, values, own))
 
     def shards(
         self,
@@ -174,7 +164,7 @@ class PartitionedRows(RowSource):
         n_threads: int | None,
         *,
         dtype: Any = np.int32,
-        held: HeldRows | None = None,
+        held: HeldParts | None = None,
         each: Sequence[tuple[Any, ...]] | None = None,
     ) -> Engine:
         """Return an engine whose shards are of a kind.
@@ -183,8 +173,8 @@ class PartitionedRows(RowSource):
         has for them.
         """
         own = [()] * len(self._parts) if each is None else each
-        of_held = [(None,)] * len(own) if held is None else self.split_rows(held.rows)
-        more = [(*out, tuple(one)) for out, one in zip(of_held, own, strict=True)]
+        of_held = [None] * len(own) if held is None else held.rows
+        more = [(out, tuple(one)) for out, one in zip(of_held, own, strict=True)]
         given = self.submit(tasks.given_part, values, dtype, each=more)
         return self.engine(given, kind, n_threads)
 
@@ -212,9 +202,9 @@ class PartitionedRows(RowSource):
 
     def take(self, rows: NDArray[Any]) -> PartitionedRows:
         """Return some rows, by their numbers in ascending order, in the same bins."""
-        own = self.split_rows(rows)
-        parts = self.submit(tasks.taken, each=own)
-        sizes = [len(part) for (part,) in own]
+        own = split_at(rows, np.array(self.sizes))
+        parts = self.submit(tasks.taken, each=[(one,) for one in own])
+        sizes = [len(one) for one in own]
         return _with_rows(self.place, parts, sizes, self.bins, self.is_weighed)
 
     def apply(self, function: Callable[..., T], *given: Any) -> list[T]:
@@ -238,14 +228,14 @@ class PartitionedRows(RowSource):
         found: type[T] = GROWTHS[kind].growth
         return found
 
-    def trees(self, task: str, search: str, hold: HoldOut | None = None) -> Problem:
+    def trees(self, task: str, search: str) -> Problem:
         """Return the problem of one fit of trees, which has no rows but knows who has them."""
         if search == "exact":
             raise NotImplementedError(
                 'search: "exact" needs all rows in one place: pass rows.gather(); partitions are '
                 "searched by bins"
             )
-        return TreeRows(self, self.targets(task)).problem(hold)
+        return TreeRows(self, self.targets(task)).problem()
 
     def default_loss(self, task: str | None) -> str:
         """Return the loss of gradient boosting that such targets have by default."""
@@ -256,6 +246,13 @@ class PartitionedRows(RowSource):
     def sums(self, task: str, n_threads: int | None, ends: ExitStack) -> SumParts:
         """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
         return SumParts(self, task, n_threads, ends)
+
+
+def split_at(numbers: NDArray[Any], sizes: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return numbers in ascending order by partition, each from the first of its partition on."""
+    stops = np.cumsum(sizes)
+    parts = np.split(numbers, np.searchsorted(numbers, stops[:-1]))
+    return [own - start for own, start in zip(parts, (stops - sizes).tolist(), strict=True)]
 
 
 def without_rows(bins: BinnedColumns) -> BinnedColumns:
@@ -482,7 +479,12 @@ def _sampled_bins(
     """Return bins whose edges are made of a sample of many rows, or of all."""
     greatest = None
     if n > SAMPLE_ROWS:
-        greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read)))
+        # As far as all rows differ; else all partitions return as many as could be needed.
+        for share in (1.1 * SAMPLE_ROWS / n, 1.0):
+            most = min(int(share * 2.0**64), 2**64 - 1)
+            greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read, most)))
+            if greatest is not None:
+                break
     rows = results(each(tasks.rows_of_edges, read, greatest))
     with Workers(None, n * features.n_features) as workers:
         is_sample = greatest is not None

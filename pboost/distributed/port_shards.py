@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pboost._core import voting
 from pboost.distributed.engines import Engine, merge
 from pboost.distributed.graph_shards import PathSearch, Shard, ShardedStump
-from pboost.growth.ports import rest_of, share_of
+from pboost.growth.matryoshki import rest_of, share_of
 from pboost.values import FloatArray
 from pboost.weak.base import Weights
 

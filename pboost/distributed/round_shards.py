@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import boost, softmax
-from pboost.data.columns.columns import MAX_BINS, BinnedColumns, values_in_bins
+from pboost.data.columns.columns import BinnedColumns
+from pboost.data.columns.prebuilt import MAX_BINS
+from pboost.data.read.check_xy import times_power
 from pboost.data.targets import least_rest
-from pboost.data.training import Problem
-from pboost.distributed.tree_shards import Answer, TreeShard
+from pboost.distributed.engines import SumParts, sum_parts
+from pboost.distributed.tree_shards import Answer, TreeShard, problem_of_rows
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
-from pboost.losses.row_sums import fine_parts, values_of
+from pboost.losses.base import fine_parts, values_of
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pooling
@@ -31,18 +33,15 @@ from pboost.trees.targets import Steps, Weights, copies_of
 from pboost.values import FloatArray, IntArray
 
 #: Columns; classes, or targets times a power of two; weights; the exponent of that power, None of
-#: classes; and the number of rows of the partitions before.
-Given: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int | None, int]
+#: classes; the number of rows of the partitions before; and of the rows that are held out the
+#: numbers here, how many are in the partitions before, and in all.
+Given: TypeAlias = tuple[
+    BinnedColumns, Any, FloatArray | None, int | None, int, IntArray | None, int, int
+]
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
 _NOTHING = np.empty(0)
 #: Numbers that are added up, and others of which the greatest counts.
 _Found: TypeAlias = tuple[list[Any], list[Any]]
-
-
-class Held(NamedTuple):
-    """Holds out rows, by their numbers in all partitions, in ascending order."""
-
-    rows: IntArray
 
 
 class Asked(NamedTuple):
@@ -239,6 +238,16 @@ class Fitted(NamedTuple):
         )
 
 
+class Watched(NamedTuple):
+    """Asks for the losses of the rows held out, with further trees.
+
+    As `sum_parts` of the losses times the weights, and these times ``2**-exponent``.
+    """
+
+    trees: tuple[Fitted, ...]
+    exponent: int
+
+
 class Added(NamedTuple):
     """Adds a number to the decision values of each leaf."""
 
@@ -257,6 +266,9 @@ class _Here(Rounds):
 class RoundShard:
     """Rows of one place; parameters are those of `Given`."""
 
+    _rounds: Any
+    _held_f: FloatArray
+
     def __init__(
         self,
         columns: BinnedColumns,
@@ -264,11 +276,19 @@ class RoundShard:
         weights: FloatArray | None,
         exponent: int | None,
         start: int,
+        held: IntArray | None,
+        start_of_held: int,
+        n_held: int,
         workers: Workers,
     ) -> None:
         self._columns, self._truth, self._exponent = columns, y, exponent
-        self._given = self._weights = weights
         self._start, self._workers = start, workers
+        self._held, self._of_held = _NO_ROWS if held is None else held, (start_of_held, n_held)
+        if held is not None:
+            weights = np.ones(columns.n_rows) if weights is None else weights
+            self._held_weight, weights = weights[held], weights.copy()
+            weights[held] = 0.0
+        self._weights = weights
         self._seen = 0
         self._has_slopes = self._has_words = False
         self._begun_as: Packed | None = None
@@ -298,26 +318,9 @@ class RoundShard:
 
     # ------------------------------------------------------------------ rows
 
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-        return self._columns.n_rows
-
-    def classes(self, n_classes: int) -> NDArray[Any]:
-        """Return the class of each row, 0 of a regression; `n_classes` of rows of weight 0."""
-        found = np.zeros(self._columns.n_rows) if self._exponent is not None else self._truth
-        found = found if self._given is None else np.where(self._given > 0, found, n_classes)
-        return found.astype(np.uint8 if n_classes < 256 else np.int32)
-
-    def truth(self, rows: IntArray) -> tuple[Any, FloatArray]:
-        """Return the classes or targets, and the weights, of the listed rows that are here."""
-        here = self._here(rows)
-        weight = np.ones(len(here)) if self._given is None else self._given[here]
-        truth = self._truth if self._exponent is None else self._numbers()
-        return truth[here], weight
-
-    def values(self, rows: IntArray) -> NDArray[Any]:
-        """Return what bins hold of the listed rows that are here."""
-        return values_in_bins(self._columns, self._here(rows))
+    def truth(self, rows: IntArray) -> NDArray[Any]:
+        """Return the targets of the listed rows that are here."""
+        return self._numbers()[self._here(rows)]
 
     def _here(self, rows: IntArray) -> IntArray:
         first, last = np.searchsorted(rows, [self._start, self._start + self._columns.n_rows])
@@ -335,14 +338,39 @@ class RoundShard:
         rows, codes = pooling.scanned_part(self._columns, used, n_copies)
         return codes, self._y[rows], np.empty(0) if self._weight is None else self._weight[rows]
 
-    def _held(self, told: Held, _: bool) -> None:
-        n = self._columns.n_rows
-        self._weights = np.ones(n) if self._weights is None else self._weights.copy()
-        self._weights[self._here(told.rows)] = 0.0
-
     def _used(self) -> NDArray[np.bool_]:
         """Return which rows take part."""
         return np.ones(self._columns.n_rows, bool) if self._weights is None else self._weights > 0
+
+    # ------------------------------------------------------------------ rows held out
+
+    def heaviest_held(self) -> float:
+        """Return the greatest weight of the rows held out."""
+        return float(self._held_weight.max(initial=0.0))
+
+    def lowest_held(self, least: float) -> tuple[int, float] | None:
+        """Return the first of these rows whose target is less, and the target."""
+        y = self._numbers()[self._held]
+        low = np.flatnonzero(y < least)
+        return (int(self._held[low[0]]) + self._start, float(y[low[0]])) if len(low) else None
+
+    def held_weights(self, exponent: int) -> SumParts:
+        """Return `sum_parts` of their weights times ``2**-exponent``."""
+        return sum_parts(times_power(self._held_weight, -exponent), *self._of_held)
+
+    def _watched(self, told: Watched, is_asked: bool) -> Answer | None:
+        rows, problem = self._held.astype(np.intp), self._rounds.problem
+        for one in told.trees:
+            tree = one.tree(self._columns.n_features)
+            # In the order in memory of one table: sums over the classes are rounded by it.
+            self._held_f = np.asfortranarray(self._held_f)
+            self._held_f[one.of_class] += tree.value[nodes_of_rows(tree, problem, rows)]
+        if not is_asked:
+            return None
+        f = self._held_f if self._loss == "softmax" else self._held_f[0]
+        loss = LOSSES[self._loss].value(self._y[self._held], f.T)
+        weighed = loss * times_power(self._held_weight, -told.exponent)
+        return Answer(_NOTHING, _NO_NUMBERS, [sum_parts(weighed, *self._of_held)])
 
     # ------------------------------------------------------------------ sums
 
@@ -446,19 +474,12 @@ class RoundShard:
         copies = int(weight.sum()) if self._are_copies and weight is not None else len(listed)
         counts = len(listed), copies, told.most_copies, float(copies)
         self._loss, self._f = told.loss, np.repeat(told.bias[:, None], n, axis=1)
+        self._held_f = self._f[:, : len(self._held)].copy()
         of_classes = told.loss == "softmax"
         loss = LOSSES["logistic" if of_classes else told.loss]
-        problem = Problem(
-            columns=self._columns,
-            labels=None,
-            label=_NO_ROWS,
-            weights=None,
-            names=None,
-            y=np.broadcast_to(0.0, n),
-        )
         limits = CartLimits("squared", 1, 2, 1, 2, self._columns.n_features, "depth-first")
         self._rounds = _Here(
-            problem,
+            problem_of_rows(self._columns),
             self._y,
             loss,
             Weights(weight, self._are_copies, *counts),
@@ -473,7 +494,7 @@ class RoundShard:
         #: Of margins the least counts, of residuals the largest.
         self._sign = -1.0 if loss.name in boost.OF_MARGIN and not of_classes else 1.0
         # All that is known of rows is in these arrays now.
-        self._given = self._weights = None
+        self._weights = None
 
     def _shares(self, _: Shares, is_asked: bool) -> Answer | None:
         if self._is_old:
@@ -656,7 +677,6 @@ class RoundShard:
         boost.add(self._rounds, self._f[self._class], self._leaves, told.value)
 
     _DO: Mapping[type, Any] = {
-        Held: _held,
         Asked: _asked,
         Weighed: _weighed,
         Begun: _begun,
@@ -674,4 +694,5 @@ class RoundShard:
         Looked: _looked,
         Added: _added,
         Fitted: _fitted,
+        Watched: _watched,
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
@@ -10,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import boost
-from pboost.data.splits import HeldRows, HoldOut, hold_out
+from pboost.data.splits import HoldOut
 from pboost.data.targets import unit_of
-from pboost.distributed.engines import Engine
-from pboost.distributed.engines import check_size as check_counted
-from pboost.distributed.round_shards import Begun, Held, RoundShard, Weighed
+from pboost.distributed.engines import Engine, sum_of_parts
+from pboost.distributed.held_shards import HeldParts
+from pboost.distributed.round_shards import Begun, Fitted, RoundShard, Watched, Weighed
 from pboost.distributed.sharded_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows
 from pboost.losses import Loss, Softmax
-from pboost.losses.row_sums import joined
+from pboost.losses.base import joined
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pooling
-from pboost.trees.sum_rows import Growing
+from pboost.trees.sum_growth import Growing
 from pboost.trees.targets import MOST_OF_ROW, Weights, check_classes
 from pboost.values import FloatArray
 
@@ -42,11 +44,13 @@ class SumParts(TreeRows):
         """Return the rows of the fit, of which some are held out."""
         return PartRows(self, hold)
 
-    def engine(self) -> Engine:
+    def engine(self, held: HeldParts | None) -> Engine:
         """Return what asks a `RoundShard` of each partition."""
         sizes, values = self.source.sizes, self.values
         exponent = values if isinstance(values, int) else None
-        each = [(exponent, start) for start in np.cumsum([0, *sizes[:-1]]).tolist()]
+        of_held = [(None, 0, 0)] * len(sizes) if held is None else held.each
+        starts = np.cumsum([0, *sizes[:-1]]).tolist()
+        each = [(exponent, start, *own) for start, own in zip(starts, of_held, strict=True)]
         engine: Engine = self.source.shards(RoundShard, values, self._n_threads, each=each)
         self._ends.enter_context(closing(engine))
         self._ends.enter_context(engine.workers)
@@ -57,18 +61,20 @@ class PartRows:
     """`SumRows` of partitions, which answer for their rows: none is gathered."""
 
     def __init__(self, parts: SumParts, hold: HoldOut | None) -> None:
-        self._talk, self._is_weighed = Talk(parts.engine()), parts.is_weighed()
-        n = sum(self._talk.engine.ask("n_rows"))
-        check_counted(n)
+        n, held = parts.source.n_rows, None
+        if hold is not None:
+            held = parts.source.hold_out(hold, parts.values)
+        self._held: HeldParts | None = None if held is None else held.elsewhere
+        self._talk = Talk(parts.engine(self._held))
+        self._is_weighed = parts.is_weighed() or held is not None
         problem, no_label = parts.problem(), np.empty(0, dtype=np.int32)
         is_classes = problem.labels is not None
         self.problem = replace(
             problem,
             label=np.broadcast_to(np.int32(0), n) if is_classes else no_label,
             y=np.empty(0) if is_classes else np.broadcast_to(0.0, n),
+            held=held,
         )
-        if hold is not None:
-            self._hold(hold)
         (used,), (self.greatest, least) = self._talk.asked("extent")
         self._n_used, self._least = int(used), -least / self.greatest
         self.of_row = 1.0
@@ -77,22 +83,25 @@ class PartRows:
                 self.greatest, self._weight_sum(self.greatest) / used, self._least, self._rest
             )
 
-    def _hold(self, hold: HoldOut) -> None:
-        """Hold out rows."""
-        labels, ask = self.problem.labels, self._talk.engine.ask
-        n_classes = 1 if labels is None else len(labels)
-        code = np.concatenate(ask("classes", n_classes))
-        classes: list[Any] = [np.flatnonzero(code == k).astype(np.int32) for k in range(n_classes)]
-        rows: Any = hold_out(classes, hold.share, hold.generator)
-        self._talk.tell(Held(rows))
-        found = zip(*ask("truth", rows), strict=True)
-        truth, weights = (np.concatenate(of) for of in found)
-        held = HeldRows(rows, rows, weights, truth)
-        self.problem, self._is_weighed = replace(self.problem, held=held), True
+    def begin_watch(self, loss: Loss) -> None:
+        """Prepare rows that are held out to say what their mean loss is."""
+        assert self._held is not None
+        ask = self._talk.engine.ask
+        exponent = math.frexp(max(ask("heaviest_held")))[1]
+        total = sum_of_parts(ask("held_weights", exponent), self._held.n)
+        self._of_held = exponent, total
+        if self.problem.labels is None:
+            lowest = [one for one in ask("lowest_held", loss.least) if one is not None]
+            if lowest:
+                row, y = lowest[0]
+                Loss.check_targets(loss, np.array([y]), np.array([row]))
 
-    def values(self, rows: NDArray[np.intp]) -> NDArray[Any]:
-        """Return rows, by their numbers in all partitions, as bins hold them."""
-        return np.concatenate(self._talk.engine.ask("values", rows))
+    def watched(self, trees: Sequence[Tree]) -> float:
+        """Return the mean loss of the rows held out, with further trees, one of each class."""
+        assert self._held is not None
+        exponent, total = self._of_held
+        told = tuple(Fitted.of(tree, k) for k, tree in enumerate(trees))
+        return sum_of_parts(self._talk.ask(Watched(told, exponent)).rows, self._held.n) / total
 
     def _weight_sum(self, unit: float) -> float:
         """Return the sum of weights by `unit`."""
@@ -114,7 +123,7 @@ class PartRows:
         (some,), (first, low) = self._talk.asked("targets", loss.least)
         rows = np.array([-low if low > -np.inf else -first], dtype=np.int32)
         if low > -np.inf or not some:
-            (y,) = np.concatenate([y for y, _ in self._talk.engine.ask("truth", rows)])
+            (y,) = np.concatenate(self._talk.engine.ask("truth", rows))
             n = 1 if some or low > -np.inf else self._n_used
             loss.check_targets(np.broadcast_to(y, n), rows)
         return None

@@ -22,7 +22,6 @@ from pboost.data.columns.columns import (
     by_column,
     made,
     valued,
-    values_in_bins,
 )
 from pboost.data.columns.exact_edges import Cells, Keys, Question, count_cells, sorted_keys
 from pboost.data.columns.making import all_binned
@@ -192,6 +191,13 @@ def weight_of(part: Part, number: int) -> float:
         return 0.0 if part.weights is None else float(part.weights.sum())
 
 
+def rows_of_weight(part: Part, number: int) -> tuple[int, float]:
+    """Return how many rows of a partition have weight, and the greatest."""
+    if part.weights is None:
+        return part.columns.n_rows, 1.0
+    return int(np.count_nonzero(part.weights)), float(part.weights.max(initial=0.0))
+
+
 def weight_in(part: ReadPart, number: int, most: int, bits: int) -> int:
     """Return the sum of the weights of a partition in fixed point."""
     assert part.weights is not None
@@ -207,11 +213,13 @@ def fixed_part(part: ReadPart, number: int, most: int, bits: int) -> ReadPart:
 # Bins
 
 
-def least_hashes(part: ReadPart, number: int) -> NDArray[np.uint64]:
-    """Return the least different hashes of rows, of those that have weight if weights matter."""
+def least_hashes(part: ReadPart, number: int, most: int) -> NDArray[np.uint64]:
+    """Return the least different hashes of rows, up to `most`; rows may need to have weight."""
     hashed = _hashed(part)
+    is_in = hashed <= np.uint64(most)
     if part.fixed is not None:
-        hashed = hashed[part.fixed > 0]
+        is_in &= part.fixed > 0
+    hashed = hashed[is_in]
     return np.unique(hashed)[: SAMPLE_ROWS + 1]
 
 
@@ -369,23 +377,30 @@ def targets_and_weights(
     return truth_of(part, number, values), part.weights
 
 
-def classes_with_weight(
-    part: Part, number: int, values: Array | int
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Return of each row its class, in few bytes, and whether it has weight."""
-    code = np.zeros(part.columns.n_rows, dtype=np.uint8)
+def _class_codes(part: Part, number: int, values: Array | int) -> tuple[Array, int]:
+    """Return the class of each row of positive weight, and how many classes there are."""
+    n = 1 if isinstance(values, int) else len(values)
+    code = np.zeros(part.columns.n_rows, dtype=np.min_scalar_type(n))
     if not isinstance(values, int):
-        code = truth_of(part, number, values).astype(np.min_scalar_type(len(values)))
-    has = np.ones(len(code), dtype=bool) if part.weights is None else part.weights > 0
-    return code, has
+        code[:] = truth_of(part, number, values)
+    if part.weights is not None:
+        code[part.weights == 0] = n
+    return code, n
 
 
-def rows_of(
-    part: Part, number: int, values: Array | int, rows: NDArray[Any]
-) -> tuple[Array, Array, FloatArray]:
-    """Return values, classes or scaled targets, and weights of some rows."""
-    weights = np.ones(len(rows)) if part.weights is None else part.weights[rows]
-    return values_in_bins(part.columns, rows), truth_of(part, number, values)[rows], weights
+def class_sizes(part: Part, number: int, values: Array | int) -> list[int]:
+    """Return the number of rows of positive weight of each class; of a regression of all."""
+    code, n = _class_codes(part, number, values)
+    return [int(np.count_nonzero(code == k)) for k in range(n)]
+
+
+def rows_at(
+    part: Part, number: int, values: Array | int, places: Sequence[NDArray[np.int32]]
+) -> NDArray[np.int32]:
+    """Return rows in ascending order, given their places among those that `class_sizes` counts."""
+    code, _ = _class_codes(part, number, values)
+    found = [np.flatnonzero(code == k)[of] for k, of in enumerate(places)]
+    return np.sort(np.concatenate(found)).astype(np.int32)
 
 
 def contents_of(

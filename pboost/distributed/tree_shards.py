@@ -94,11 +94,11 @@ class SentRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """Answers to queries, one after another: totals, maxima, and rows."""
+    """Answers to queries, one after another: totals, maxima, and rows, or what else is listed."""
 
     total: NDArray[Any]
     most: FloatArray
-    rows: Sequence[SentRows] = ()
+    rows: Sequence[Any] = ()
 
 
 class TreeRows:
@@ -350,6 +350,18 @@ def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingD
     return data_elsewhere(problem, exponent, scale), sum(n)
 
 
+def problem_of_rows(columns: BinnedColumns) -> Problem:
+    """Return a problem of which nothing is known but the columns of a place."""
+    return Problem(
+        columns=columns,
+        labels=None,
+        label=_NO_ROWS,
+        weights=None,
+        names=None,
+        y=np.broadcast_to(0.0, columns.n_rows),
+    )
+
+
 def data_elsewhere(problem: Problem, exponent: int, scale: float) -> TrainingData:
     """Return the data of a fit whose rows are elsewhere."""
     assert isinstance(problem.columns, BinnedColumns)
@@ -526,11 +538,27 @@ class ShardedArrays(TreeArrays):
     def level(self) -> Asking:
         """Split nodes ahead, the pending one among them, and measure their children."""
         ahead, at = self.ahead, int(self.ahead_of[self.at])
-        if at not in self._kept:
-            answered = yield self._told([self._query_cells(np.array([at], dtype=np.int32))])
-            self._kept[at] = answered.totals(*self._shape)
+        yield from self._have_cells([at])
         nodes = self._next_nodes(at)
         side = ahead.split(nodes, [self._kept[node] for node in nodes.tolist()])
+        yield from self._measure(nodes, side)
+
+    def _have_cells(self, nodes: Sequence[int]) -> Asking:
+        """Ask for the histograms of nodes that are not kept."""
+        lacking = np.array([node for node in nodes if node not in self._kept], dtype=np.int32)
+        if len(lacking):
+            answered = yield self._told([self._query_cells(lacking)])
+            self._kept.update(self._cells_of(lacking, answered))
+
+    def split_as(self, tests: Mapping[int, tuple[int, int, int]]) -> Asking:
+        """Split nodes ahead as given, and measure their children."""
+        yield from self._have_cells([*tests])
+        side = self.ahead.split_as(tests, [self._kept[node] for node in tests])
+        yield from self._measure(np.array([*tests], dtype=np.int32), side)
+
+    def _measure(self, nodes: IntArray, side: NDArray[np.uint8]) -> Asking:
+        """Have nodes split, and measure their children."""
+        ahead = self.ahead
         is_split = ahead.state[nodes] == KNOWN
         split = nodes[is_split]
         if len(split):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost.data.node_inputs.functions import Oracles
 from pboost.data.read.check_xy import AbsentClassError, as_features
@@ -16,6 +15,7 @@ from pboost.data.targets import Classes, SoftLabels, fitted
 from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord
 from pboost.values import (
+    Array,
     FloatArray,
     half_log_odds,
 )
@@ -85,7 +85,7 @@ def fit_present(
     )
 
 
-def constant_model(rows: Rows, labels: NDArray[Any], code: int) -> DecisionGraph:
+def constant_model(rows: Rows, labels: Array, code: int) -> DecisionGraph:
     """Return a model without nodes that says one of the labels of any such rows."""
     pair = np.sort([code, code + 1 if code + 1 < len(labels) else code - 1])
     is_second = bool(pair[1] == code)
@@ -108,12 +108,12 @@ def constant_model(rows: Rows, labels: NDArray[Any], code: int) -> DecisionGraph
     )
 
 
-def is_constant(model: Any) -> bool:
+def is_constant(model: object) -> bool:
     """Return whether a model is one that `constant_model` has made."""
     return isinstance(model, DecisionGraph) and model.settings.get("builder") == CONSTANT
 
 
-def named_options(options: Mapping[str, Any], models: list[Any]) -> dict[str, Any]:
+def named_options(options: Mapping[str, object], models: list[Any]) -> dict[str, Any]:
     """Return options as the models fitted with them name them, if they do: some are objects."""
     fitted = next((model for model in models if not is_constant(model)), None)
     if fitted is None:
@@ -122,7 +122,7 @@ def named_options(options: Mapping[str, Any], models: list[Any]) -> dict[str, An
     return {name: named.get(name, value) for name, value in options.items()}
 
 
-def _named(value: Any) -> Any:
+def _named(value: object) -> Any:
     """Return an option as a file can hold it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value

@@ -219,7 +219,7 @@ def _tally(truth: Classes, bags: Bags) -> Tally:
     )
 
 
-def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:
+def _taken(model: object, rows: Rows, positions: NDArray[np.intp]) -> Any:
     """Return rows for a member to predict: those of a frame as numbers, where it reads such."""
     if rows.names is None or not is_frame(rows.source) or not reads_columns(model):
         return rows.take(positions)
@@ -227,7 +227,7 @@ def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:
 
 
 def _shared(
-    fit: Callable[..., Any], X: Any, options: Mapping[str, Any], n_threads: int | None
+    fit: Callable[..., Any], X: object, options: Mapping[str, object], n_threads: int | None
 ) -> tuple[Any, Rows]:
     """Return X as all members are given it, and rows to predict from.
 

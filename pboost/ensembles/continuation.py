@@ -26,15 +26,14 @@ from pboost.data.read.check_xy import label_array
 from pboost.data.read.codes import RowLabels
 from pboost.data.read.convert import Features, is_frame
 from pboost.data.row_digest import hashes
-from pboost.data.row_source import IN_ONE_PLACE, RowSource, rows_of_fit
+from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.targets import SoftLabels
 from pboost.data.training import TrainingData
-from pboost.growth.exact_tree import BoostedArrays
-from pboost.growth.nested import NestedGrowth
-from pboost.growth.soft_label_trees import label_trees
+from pboost.growth.label_trees import label_trees
+from pboost.growth.matryoshki import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, STOPPED, Callback, Chain, TreeLimits
-from pboost.growth.tree import grow_tree
+from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.growth.validation import GIVEN
 from pboost.models.base import check_model
 from pboost.models.evaluate.new_rows import (
@@ -391,11 +390,11 @@ class GraphFit(NamedTuple):
         return is_told and self.options == options and self.workers.is_for(n_threads)
 
 
-def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, Any]) -> DecisionGraph:
+def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, object]) -> DecisionGraph:
     """Return the graph with more nodes."""
     more, state = GoesOn.checked(model, given.X, own), own["state"]
     if isinstance(given.X, RowSource):
-        _check_in_partitions(model, more, state)
+        _check_in_partitions(more, state)
     options = {k: v for k, v in more.settings["continued"][-1].items() if k != "rounds"}
     rows, fit = {}, None
     if state is not None:
@@ -437,7 +436,7 @@ def _opened_again(
     if isinstance(given.X, RowSource):
         learner = searched = given.X.graph(searched, observation, kind)
         growth = given.X.growth(kind)
-    if model.n_votes > 1 and refusal(learner, observation):
+    if model.n_votes > 1 and refusal(more.searched, observation):
         raise NotImplementedError(
             "model: graphs whose exits have several votes are continued with stumps and with "
             f"answers of a table, got {learner!r} and {observation!r}"
@@ -450,11 +449,13 @@ def _opened_again(
         own = (1, replace(limits, nodes=more.size))
         if more.joins:
             own = more.size, replace(limits, nodes=1)
-        trees = label_trees(data, LabelSearch(data, learner, workers), rule, *own, observation)
+        trees_of = data, LabelSearch(data, learner, workers), rule, *own, observation
+        is_here = not isinstance(given.X, RowSource)
+        trees = label_trees(*trees_of) if is_here else label_trees(*trees_of, given.X.growth)
         trees.replay(model, joins=more.joins)
         return trees, workers
     if kind is BoostedArrays:
-        arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
+        arrays = growth(data, learner, rule, limits, given=model.n_nodes)
         arrays.replay(model)
         return arrays, workers
     own = (limits,)
@@ -467,13 +468,12 @@ def _opened_again(
     return found, workers
 
 
-def _check_in_partitions(model: DecisionGraph, more: GoesOn, state: object) -> None:
+def _check_in_partitions(more: GoesOn, state: object) -> None:
     """Raise NotImplementedError for graphs that are not continued on partitions."""
-    is_here = more.growth in (NestedGrowth, BoostedArrays)
-    if is_here or model.n_votes > 1 or state is not None:
+    if more.growth is NestedGrowth or state is not None:
         raise NotImplementedError(
             "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
-            "are continued with rounds, and trees of uncertain answers with nodes, without a state"
+            "are continued with rounds, and trees with nodes, without a state"
         )
 
 
@@ -483,7 +483,7 @@ def tables_of(model: DecisionGraph) -> Tables:
     return [same] * model.n_nodes if model.answer is None else list(model.answer)
 
 
-def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
+def _check_size(rounds: object, nodes: object) -> tuple[bool, int]:
     """Return whether the open exits join, and how many nodes to add."""
     if (rounds is None) == (nodes is None):
         raise ValueError(
@@ -520,7 +520,7 @@ def _check_graph(model: Any) -> DecisionGraph:
     return model
 
 
-def _observation(model: DecisionGraph, X: Any, observation: Any) -> Observation:
+def _observation(model: DecisionGraph, X: object, observation: object) -> Observation:
     """Return the observation model of the new nodes, for the columns in the model's order."""
     if observation is None:
         if model.sigma is None:
@@ -622,7 +622,7 @@ def _check_votes(model: DecisionGraph, way: str) -> None:
         )
 
 
-def _check_growth(growth: Any, way: str, stored: Mapping[str, Any]) -> str:
+def _check_growth(growth: object, way: str, stored: Mapping[str, object]) -> str:
     if growth is not None:
         check_choice("growth", growth, GROWTHS if way == "tree" else GROWTHS[:1])
         return str(growth)
@@ -632,7 +632,7 @@ def _check_growth(growth: Any, way: str, stored: Mapping[str, Any]) -> str:
 
 def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
     """Return data with the columns and labels of a model."""
-    X, y = columns_to_fit(model, given.X), given.y
+    X, y, label = columns_to_fit(model, given.X), given.y, None
     if isinstance(y, SoftLabels):
         y.check_labels(model.labels)
     elif not isinstance(X, RowSource):
@@ -644,7 +644,7 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
             f"y: expected the labels of the model, {shown(model.labels.tolist())}, got "
             f"{shown(found.tolist())}"
         )
-    if model.n_votes > 1 and not isinstance(y, SoftLabels):
+    if model.n_votes > 1 and label is not None:
         problem = replace(problem, label=label.astype(np.int32))
     if model.table is not None:
         holes = model.table.has_missing
@@ -653,7 +653,7 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
     return weak.arrange(problem, given.n_threads)
 
 
-def _continue_forest(model: Forest, given: Given, own: Mapping[str, Any]) -> Forest:
+def _continue_forest(model: Forest, given: Given, own: Mapping[str, object]) -> Forest:
     """Return the forest with more trees."""
     members = check_integer("members", own["members"], least=1)
     options = _stored_options(model, "fit_forest", ForestTreeOptions)
@@ -663,13 +663,11 @@ def _continue_forest(model: Forest, given: Given, own: Mapping[str, Any]) -> For
             "which they are"
         )
     generator = _generator(model, given.rng, is_needed=True)
-    if isinstance(given.X, RowSource):
-        raise NotImplementedError(IN_ONE_PLACE.format("continue_fit of a forest"))
     data = given.fit_data(model, generator)
     return grow_forest(data, len(model) + members, options, given.bar, tuple(model))
 
 
-def _continue_sum(model: StagewiseModel, given: Given, own: Mapping[str, Any]) -> StagewiseModel:
+def _continue_sum(model: StagewiseModel, given: Given, own: Mapping[str, object]) -> StagewiseModel:
     """Return the sum with more trees."""
     steps, settings = check_integer("steps", own["steps"], least=1), model.settings
     options = _stored_options(model, "fit_stagewise", SumOptions)
@@ -796,7 +794,7 @@ class FitState:
         raise TypeError("a FitState cannot be copied or pickled; pass a new one to continue_fit")
 
 
-def take(state: FitState, model: Any, rows: Mapping[str, Any]) -> Any:
+def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
     """Return the fit that was kept for this model and these rows, None if there is none.
 
     The state is then empty. `rows` has the fingerprints of the data, by argument.
@@ -820,12 +818,12 @@ def take(state: FitState, model: Any, rows: Mapping[str, Any]) -> Any:
     return fit
 
 
-def keep(state: FitState, model: Any, rows: Mapping[str, Any], fit: Any) -> None:
+def keep(state: FitState, model: object, rows: Mapping[str, object], fit: object) -> None:
     """Keep a fit for the next call, which is to be with this model and these rows."""
     state._model, state._rows, state._fit = model, rows, fit
 
 
-def check_state(state: Any, rng: Any) -> FitState:
+def check_state(state: object, rng: object) -> FitState:
     """Return the option `state` if it is one; with it `rng` must be None."""
     if not isinstance(state, FitState):
         raise TypeError(f"state: expected a FitState or None, got {shown(state)}")
@@ -850,7 +848,7 @@ def fingerprints(model: Any, X: Any, y: Any, sample_weight: Any, validation: Any
     return {name: _fingerprint(values) for name, values in found.items()}
 
 
-def _fingerprint(values: Any) -> Any:
+def _fingerprint(values: object) -> Any:
     if values is None or isinstance(values, SortedColumns | BinnedColumns):
         return values
     if isinstance(values, SoftLabels):

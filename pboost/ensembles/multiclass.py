@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import given_validation
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
@@ -41,6 +41,7 @@ from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.cart import fit_cart
 from pboost.values import (
     NO_VOTE,
+    Array,
     FloatArray,
     bar_of,
     check_integer,
@@ -284,7 +285,7 @@ def fit_samme(
     )
 
 
-def _classes(y: Any, sample_weight: Any, n: int) -> Classes:
+def _classes(y: object, sample_weight: object, n: int) -> Classes:
     """Return the classes of n rows, each of which some row has."""
     if isinstance(y, SoftLabels):
         y.check_rows(n)
@@ -303,7 +304,7 @@ def _of_rows(y: Any, found: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
     return of_rows, SoftLabels(found.labels, share)
 
 
-def _check_probabilities(model: Any) -> None:
+def _check_probabilities(model: object) -> None:
     """Raise ValueError if the classes could not be compared."""
     if isinstance(model, StagewiseModel):
         try:
@@ -329,7 +330,7 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
         raise TypeError(f"base: expected a builder that takes y_proba, got {shown(base)}")
     if is_estimator:
 
-        def fit(X: Any, y: NDArray[Any], sample_weight: FloatArray) -> Any:
+        def fit(X: Any, y: Array, sample_weight: FloatArray) -> Any:
             estimator = copy.deepcopy(base)
             estimator.fit(X, y, sample_weight=sample_weight)
             return estimator
@@ -357,13 +358,13 @@ def _class_weights(found: Classes) -> FloatArray:
     return mass / mass.sum()
 
 
-def _count_rows(X: Any) -> int:
+def _count_rows(X: object) -> int:
     n: int = X.n_rows if isinstance(X, SortedColumns | BinnedColumns) else as_rows(X).n_rows
     check_has_rows(n)
     return n
 
 
-def _shared_columns(fit: Fit, X: Any, *, weights_change: bool = False) -> Any:
+def _shared_columns(fit: Fit, X: object, *, weights_change: bool = False) -> Any:
     """Return X, sorted or binned once for many fits where they would do it themselves, and alike.
 
     Bins are of equal weight, and thresholds between them are those of rows that have some: where
@@ -397,7 +398,7 @@ def _shared_columns(fit: Fit, X: Any, *, weights_change: bool = False) -> Any:
     )
 
 
-def _with_validation(options: Mapping[str, Any], labels: NDArray[Any], code: int) -> dict[str, Any]:
+def _with_validation(options: Mapping[str, object], labels: Array, code: int) -> dict[str, Any]:
     """Return the options for one class: validation labels become the class or the rest."""
     validation = options.get("validation")
     if not isinstance(validation, tuple | list) or len(validation) < 2:
@@ -411,6 +412,6 @@ def _with_validation(options: Mapping[str, Any], labels: NDArray[Any], code: int
     return {**options, "validation": (X, one, *rest)}
 
 
-def _name_of(fit: Any) -> str:
+def _name_of(fit: object) -> str:
     function, _ = unwrapped(fit)
     return getattr(function, "__qualname__", type(function).__qualname__)

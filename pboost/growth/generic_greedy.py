@@ -192,14 +192,18 @@ class GenericGreedy:
         self.score: FloatArray = np.zeros(n)
         self._shrink: FloatArray = np.ones(n)
 
-    def margin(self, h: ArrayLike, rows: Any = None, h_max: float | None = None) -> GreedyStep:
+    def margin(
+        self, h: ArrayLike, rows: ArrayLike | None = None, h_max: float | None = None
+    ) -> GreedyStep:
         """Return the step that a hypothesis would make, without making it.
 
         Parameters are those of `step`.
         """
         return self._look(h, rows, h_max)[0]
 
-    def step(self, h: ArrayLike, rows: Any = None, h_max: float | None = None) -> GreedyStep:
+    def step(
+        self, h: ArrayLike, rows: ArrayLike | None = None, h_max: float | None = None
+    ) -> GreedyStep:
         """Add a weak hypothesis for the rows that reach it.
 
         Parameters
@@ -241,7 +245,7 @@ class GenericGreedy:
         return values if self.sign.ndim == 1 else values[:, None]
 
     def _look(
-        self, h: ArrayLike, rows: Any, h_max: float | None
+        self, h: ArrayLike, rows: ArrayLike | None, h_max: float | None
     ) -> tuple[GreedyStep, Any, FloatArray, FloatArray]:
         """Return the step, the rows as an index, and on them ``y h / h_max`` and h."""
         at = slice(None) if rows is None else np.asarray(rows)
@@ -267,7 +271,7 @@ def _sum(values: FloatArray) -> float:
     return float((values if values.ndim == 1 else values.sum(axis=1)).sum())
 
 
-def check_bound(h_max: Any, largest: float, what: str) -> float:
+def check_bound(h_max: object, largest: float, what: str) -> float:
     """Return a bound given for a hypothesis whose largest answer is `largest`."""
     bound = check_number("h_max", h_max, least=0.0, open_least=True)
     if largest > bound:

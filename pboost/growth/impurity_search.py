@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,12 +20,19 @@ from pboost._core.voting import TIE, VoteRule, half_log_odds
 from pboost.data.columns.prebuilt import LEVELS, ROW_MASK
 from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training import TrainingData
-from pboost.growth.best_first import ALL_OPENED, NO_EXIT, BestFirst
-from pboost.growth.exact_tree import BoostedArrays
-from pboost.growth.step import Callback, StepRecord, TreeLimits, cost_after
+from pboost.growth.step import (
+    ALL_OPENED,
+    NO_EXIT,
+    BestFirst,
+    Callback,
+    StepRecord,
+    TreeLimits,
+    cost_after,
+)
+from pboost.growth.tree import BoostedArrays
 from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord
-from pboost.values import FloatArray, first_false
+from pboost.values import Array, FloatArray, first_false
 from pboost.weak.stump_search import Stump
 
 #: f(z) of shares z, elementwise.
@@ -97,24 +104,15 @@ class ImpurityStump(Stump):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as plain values, which the function is not."""
-        plain = Stump(
-            min_weight=self.min_weight,
-            min_leaf=self.min_leaf,
-            missing=self.missing,
-            level_smoothing=self.level_smoothing,
-        ).settings()
-        return {name: value for name, value in plain.items() if name != "criterion"}
+        found = Stump.settings(self)
+        del found["criterion"], found["impurity"]
+        return found
 
 
-def by_impurity(weak: Stump, impurity: Any) -> ImpurityStump:
+def by_impurity(weak: Stump, impurity: object) -> ImpurityStump:
     """Return stumps that are chosen by an impurity, checked."""
-    return ImpurityStump(
-        min_weight=weak.min_weight,
-        min_leaf=weak.min_leaf,
-        missing=weak.missing,
-        level_smoothing=weak.level_smoothing,
-        impurity=check_permissible(impurity),
-    )
+    own = {each.name: getattr(weak, each.name) for each in fields(weak)}
+    return ImpurityStump(**own, impurity=check_permissible(impurity))
 
 
 @dataclass(slots=True, eq=False)
@@ -181,7 +179,7 @@ class Cuts:
     score: FloatArray
     negative: NDArray[np.int64]
     positive: NDArray[np.int64]
-    place: NDArray[Any]
+    place: Array
     beside: NDArray[np.int32]
     side: NDArray[np.int8]
     above: NDArray[np.bool_] | None = None
@@ -206,7 +204,7 @@ class ImpurityTree(BestFirst):
         reason = super().grow(callback)
         return NO_EXIT if reason == ALL_OPENED and not self.heap else reason
 
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+    def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         model = self.arrays.model(settings, stop_reason)
         if not model.n_nodes:
@@ -241,9 +239,9 @@ class ImpurityTree(BestFirst):
         arrays.node["low"][exit_.serial], arrays.node["high"][exit_.serial] = found.beside
         if found.subset is not None:
             arrays.subset[exit_.serial] = found.subset
-        grow.split_given(
-            arrays, exit_.serial, found.feature, found.place, found.missing, *found.votes
-        )
+        below_vote, above_vote = found.votes
+        test = found.feature, found.place, found.missing
+        grow.split_given(arrays, exit_.serial, *test, below_vote, above_vote)
         child = int(arrays.node["child"][exit_.serial])
         below, above = self.open(child), self.open(child + 1)
         changes = [*self.total, -exit_.bound, below.bound, above.bound]
@@ -287,7 +285,7 @@ class ImpurityTree(BestFirst):
             subset = np.packbits(members, bitorder="little").view("<u8")
         return Split(feature, place, cuts.beside[at], votes, after, side, subset)
 
-    def scores(self, exit_: Exit, features: slice) -> tuple[NDArray[Any], ...]:
+    def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
         """Return what is minimised for the cut after each row, class masses below, and the rows.
 
         Each is an array with a line for each feature; cuts that are not legal score infinity.
@@ -423,8 +421,8 @@ class ImpurityTree(BestFirst):
 
 def pull_of(
     smoothing: float,
-    negative: NDArray[Any],
-    positive: NDArray[Any],
+    negative: Array,
+    positive: Array,
     whole: tuple[float, float],
     n_rows: int,
 ) -> float:
@@ -446,7 +444,7 @@ def pull_of(
 
 
 def smoothed_away(
-    left: FloatArray, all_: float, low: NDArray[Any], high: NDArray[Any], whole: tuple[float, float]
+    left: FloatArray, all_: float, low: Array, high: Array, whole: tuple[float, float]
 ) -> NDArray[np.int64]:
     """Return how much of class +1 smoothing adds below cuts.
 

@@ -93,7 +93,7 @@ class RealChain:
 
     def fields(self, stop_reason: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the fields that all additive models have."""
-        bias, problem = 0.0, self.problem
+        bias = 0.0
         if not self.mu:
             weight, second = self.state.weight, self.state.sign > 0
             positive, negative = float(weight[second].sum()), float(weight[~second].sum())
@@ -101,12 +101,8 @@ class RealChain:
             bias = self.rule.learning_rate * odds
             self.certificate[0] = float(negative * np.exp(bias) + positive * np.exp(-bias))
         return {
+            **self.problem.model_fields(),
             "mu": np.array(self.mu),
-            "labels": problem.labels,
-            "n_features": problem.n_features,
-            "feature_names": problem.names,
-            "table": problem.table,
-            "seen": problem.seen,
             "bias": bias,
             "settings": settings,
             "record": TrainingRecord(np.array(self.certificate), np.array(self.cost), stop_reason),

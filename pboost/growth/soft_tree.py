@@ -1,4 +1,8 @@
-"""Growth of soft trees: every node is trained on all rows, with their weights at its exit.
+"""Ports and soft trees: growth in which rows reach many exits.
+
+A port is exits that join, and the rows there. Growth finds a split for a port, or replays that of a
+model, and opens a node there. In a soft tree each exit is a port of its own: every node is
+trained on all rows, with their weights at its exit.
 
 The answers at a node are uncertain, so that a row takes either exit with some probability and
 carries weight to both. One path leads to each exit of a tree, so that the reach mass of a row is
@@ -9,19 +13,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
-from pboost._core.voting import VoteRule
+from pboost._core.voting import SplitStep, VoteRule, step_of
 from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.training import TrainingData
-from pboost.growth.best_first import BestFirst
-from pboost.growth.ports import Port, PortGrowth, Split
-from pboost.growth.step import SURE, TreeLimits, fixed_scale, sure
+from pboost.growth.step import (
+    SURE,
+    BestFirst,
+    Edges,
+    Growth,
+    TreeLimits,
+    asked_at,
+    fixed_scale,
+    sure,
+)
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Observer, Tables, only_exit, side_masses
+from pboost.models.nodes import OUT
+from pboost.observation.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
 
@@ -31,6 +45,152 @@ BLOCK_BYTES = 8_000_000
 CANCELS = 1e-6
 #: Most arrays of weights in them: more would be made for nothing where there are few rows.
 MOST_BUFFERS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """A weak classifier found for a port, its answers, and the votes of the exits it makes."""
+
+    cut: Cut
+    answers: Answers
+    step: SplitStep
+
+    def boosted(self) -> FloatArray:
+        """Return the boosted class masses (exit, class) after the split."""
+        votes = np.array(self.step.votes)[:, None]
+        return self.answers.masses * np.exp(votes * [1.0, -1.0])
+
+    @property
+    def after(self) -> float:
+        """Sum of the bounds of the exits."""
+        return float(self.boosted().sum())
+
+
+@dataclass(slots=True, eq=False)
+class Port:
+    """Exits that join, and the rows there.
+
+    Attributes
+    ----------
+    edges : tuple of (node, exit)
+        The exits; none at the entrance of the graph.
+    masses : tuple of float
+        Boosted masses of the two classes, shares of all weight.
+    arrives : float
+        Reach mass: starting weight times probability of arriving, summed over the rows.
+    votes : float
+        Votes gathered inside the classifier that is being built; where paths join, their mean.
+    weight : ndarray of float64, shape (n,), or what stands for it, or None
+        Boosted weights of the rows; None while they are not made.
+    reach : ndarray of float64, shape (n,), or what stands for it, or None
+        Reach masses of the rows; None where they follow from the weights.
+    """
+
+    edges: Edges
+    masses: tuple[float, float]
+    arrives: float
+    votes: float
+    weight: Any = None
+    reach: Any = None
+
+    @property
+    def bound(self) -> float:
+        """Part of the certificate that the port carries."""
+        return self.masses[0] + self.masses[1]
+
+
+class PortGrowth(Growth):
+    """Base of the growths; parameters are those of `Growth`."""
+
+    def __init__(self, data: TrainingData, observer: Observer, rule: VoteRule) -> None:
+        super().__init__(data, observer, rule)
+        self.fixed = np.empty(data.n_rows, dtype=np.int64)
+
+    def entrance(self) -> Any:
+        """Return the port of the whole graph, with all weight."""
+        raise NotImplementedError
+
+    def outside(self, port: Any, others: Iterable[Any]) -> float:
+        """Return the certificate of the other open exits, given as ports."""
+        return math.fsum(other.bound for other in others)
+
+    def open(self, port: Any, split: Split, outside: float) -> list[Any]:
+        """Make a node at a port, and return its two exits.
+
+        `outside` is the certificate of all other exits.
+        """
+        raise NotImplementedError
+
+    def weights_at(self, port: Any) -> Weights:
+        """Return the weights at a port as the search reads them."""
+        weights = Weights(port.weight, self.fixed, fixed_scale(port.bound), (0, 0))
+        self.search.fill_fixed(weights)
+        return weights
+
+    def best(self, port: Any, weights: Weights) -> Cut | None:
+        """Return the weak classifier for a port."""
+        return self.search.best(weights)
+
+    def side_reach(self, port: Any, cut: Cut, weights: Weights) -> FloatArray:
+        """Return the reach masses (side, class) that a cut makes at a port."""
+        raise NotImplementedError
+
+    def find(self, port: Any) -> Split | None:
+        """Return the best split of a port, None where there is none."""
+        weights = self.weights_at(port)
+        # Both classes must have weight; what is left of absent rows is 0 in fixed point.
+        cut = self.best(port, weights) if min(weights.masses) > 0 else None
+        if cut is None:
+            return None
+        answers = self.observer.ask(cut, weights, lambda: self.side_reach(port, cut, weights))
+        return Split(cut, answers, self.rule.step(answers.masses.tolist()))
+
+    def heavier(self, port: Any, split: Split) -> int:
+        """Return the exit of a split that more of the reach of a port takes."""
+        raise NotImplementedError
+
+    def with_side(self, port: Port, split: Split) -> Split:
+        """Return a split as the model is going to have it.
+
+        Rows without a value, and of levels without mass, lie on the side of the heavier exit.
+        """
+        if not self.search.is_open(split.cut):
+            return split
+        cut = replace(split.cut, side=self.heavier(port, split))
+        return replace(split, cut=cut, answers=split.answers.placed(cut))
+
+    def replay(self, model: DecisionGraph, tables: Tables) -> list[Any]:
+        """Open the nodes of a graph as they are; returns its open exits."""
+        entrances: list[list[tuple[int, int]]] = [[] for _ in range(model.n_nodes)]
+        for before, next_ in enumerate(model.next.tolist()):
+            for exit_, node in enumerate(next_):
+                if node != OUT:
+                    entrances[node].append((before, exit_))
+        ports: dict[Edges, Any] = {(): self.entrance()}
+        for node, votes in enumerate(model.vote.tolist()):
+            port = joined([ports.pop((edge,)) for edge in entrances[node]] or [ports.pop(())])
+            weights = self.weights_at(port)
+            cut = self.search.cut_at(weights=weights, **asked_at(model, node))
+            answers = self.observer.given(cut, weights, tables[node])
+            split = Split(cut, answers, step_of(answers.masses.tolist(), tuple(votes)))
+            for opened in self.open(port, split, self.outside(port, ports.values())):
+                ports[opened.edges] = opened
+        return list(ports.values())
+
+
+def joined(ports: list[Any]) -> Any:
+    """Return one port for several; where their votes differ, it has none."""
+    if len(ports) == 1:
+        return ports[0]
+    return Port(
+        tuple(edge for port in ports for edge in port.edges),
+        (math.fsum(p.masses[0] for p in ports), math.fsum(p.masses[1] for p in ports)),
+        math.fsum(port.arrives for port in ports),
+        0.0,
+        # One after another: the same for any number of rows, and of ports.
+        reduce(add, [port.weight for port in ports]),
+        reduce(add, [port.reach for port in ports]),
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -289,7 +449,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.keep(self.bounds)
         return exits
 
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+    def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         if self.n_nodes:
             # A small certificate is the difference of large masses: here it is a plain sum.

@@ -1,4 +1,4 @@
-"""Growth step by step: the record of a step, the nodes so far, the model they become, and chains.
+"""Growth step by step: records of steps, the nodes so far and their model, chains, best first.
 
 A split step (theory page, section 1) takes the class masses that a weak classifier sends to each
 of its exits and gives the exits their votes; the votes reweight the rows, and the sum of the new
@@ -7,8 +7,9 @@ weights over all open exits is the certificate.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -16,16 +17,25 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.voting import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
+from pboost._core.voting import (
+    NO_VOTE,
+    SplitStep,
+    VoteRule,
+    decrease,
+    half_log_odds,
+    rounded_key,
+    step_of,
+)
 from pboost.data.node_inputs.inputs import Subsets
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT
 from pboost.models.stored import TrainingRecord
 from pboost.observation.answers import Observer, Tables, chain_reach
+from pboost.threads import check_stop
 from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Masses, Weights, class_units
-from pboost.weak.priced_search import PricedSearch
+from pboost.weak.stump_search import PricedSearch
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60
@@ -165,7 +175,7 @@ class TreeLimits:
     target: float
 
 
-def check_target(target: Any) -> float:
+def check_target(target: object) -> float:
     """Return a target certificate, checked; -1 for None."""
     if target is None:
         return -1.0
@@ -336,22 +346,15 @@ class Growth:
             levels,
         )
 
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+    def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the graph grown so far."""
-        n, problem = len(self._cuts), self.data.problem
-        assert problem.labels is not None
-        bias = self.no_vote
+        n, bias = len(self._cuts), self.no_vote
         if not n:
             bias, self.certificate[0] = self.constant_vote()
         cost = cost_after(np.array(self._reach, dtype=np.float64))
         return DecisionGraph.grown(
             next=np.array(self._next, dtype=np.int32).reshape(n, 2),
             vote=np.array(self.votes).reshape(n, 2, *np.shape(bias)),
-            labels=problem.labels,
-            n_features=problem.n_features,
-            feature_names=problem.names,
-            table=problem.table,
-            seen=problem.seen,
             bias=bias,
             settings=settings,
             record=TrainingRecord(
@@ -360,6 +363,7 @@ class Growth:
                 stop_reason,
                 None if len(self._stages) == n else np.array(self._stages),
             ),
+            **self.data.problem.model_fields(),
             **self.search.model_nodes(self._cuts, self._heavier),
             **self.observer.model_columns(self._tables),
         )
@@ -462,3 +466,79 @@ class Chain(Growth):
             reach = partial(chain_reach, self.search, cut, self.weights, self.start, self.unit)
             answers = self.observer.ask(cut, self.weights, reach)
         return answers.masses.tolist(), answers.table, answers.send
+
+
+ALL_OPENED = "all nodes are opened"
+NO_EXIT = "no exit can be split"
+
+
+class BestFirst:
+    """A tree that grows at its best open exit.
+
+    Exits have a `serial` number, a `bound`, an `error`, the reach mass of the class that is not
+    predicted, and the `split` found for them, which knows what the bound is `after` it.
+
+    Attributes
+    ----------
+    limits : TreeLimits
+        When growth ends, and what is best.
+    certificate : list of float
+        Certificate before the first and after each node.
+    heap : list of (negative key, serial number, exit)
+        Exits to be split: of equal keys the one opened first.
+    """
+
+    limits: TreeLimits
+    certificate: list[float]
+    heap: list[tuple[float, int, Any]]
+
+    def find(self, exit_: Any) -> Any:
+        """Return the best split of an exit, None where there is none."""
+        raise NotImplementedError
+
+    def split(self, exit_: Any) -> None:
+        """Make a node of an exit for which a split was found, and open the node's exits."""
+        raise NotImplementedError
+
+    def newest(self, bound: float) -> StepRecord:
+        """Return the record of the node made just now of an exit of this bound."""
+        raise NotImplementedError
+
+    def push(self, exit_: Any) -> bool:
+        """Put an exit in its place; False if it was looked ahead at, and cannot be split."""
+        growth, key = self.limits.growth, 0.0
+        if growth == "largest-bound":
+            key = rounded_key(exit_.bound)
+        elif growth == "largest-error":
+            key = rounded_key(exit_.error)
+        elif growth == "look-ahead":
+            exit_.split = self.find(exit_)
+            if exit_.split is None:
+                return False
+            key = decrease(exit_.bound, exit_.bound - exit_.split.after)
+        heapq.heappush(self.heap, (-key, exit_.serial, exit_))
+        return True
+
+    def keep(self, serials: Container[int]) -> None:
+        """Leave only the exits of these serial numbers on the heap."""
+        self.heap = [entry for entry in self.heap if entry[1] in serials]
+        heapq.heapify(self.heap)
+
+    def grow(self, callback: Callback | None) -> str:
+        """Open exits until done; returns why growing stopped."""
+        while len(self.certificate) <= self.limits.nodes:
+            check_stop()
+            if not self.heap:
+                return NO_EXIT
+            exit_ = heapq.heappop(self.heap)[-1]
+            exit_.split = exit_.split or self.find(exit_)
+            if exit_.split is None:
+                continue
+            self.split(exit_)
+            if callback is not None and callback(
+                len(self.certificate) - 1, self.newest(exit_.bound)
+            ):
+                return STOPPED
+            if self.certificate[-1] <= self.limits.target:
+                return "the target certificate is reached"
+        return ALL_OPENED

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns.columns import values_of
+from pboost.data.columns.columns import to_fixed_point, values_of
+from pboost.data.columns.prebuilt import MAX_BINS
+from pboost.data.node_inputs.inputs import GrownInputs, in_set, in_sums
 from pboost.data.read.check_xy import (
     as_targets,
     as_weights,
@@ -17,16 +19,23 @@ from pboost.data.read.check_xy import (
     check_has_rows,
     class_codes,
 )
-from pboost.data.read.convert import Rows
+from pboost.data.read.convert import Features, Rows
 from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.row_source import RowSource
 from pboost.data.splits import HoldOut, Validation
 from pboost.data.targets import soft_validation
-from pboost.data.training import Problem, check_values
+from pboost.data.training import Problem, TrainingData, check_values
+from pboost.growth.step import StepRecord
+from pboost.models.base import staged_decision_function
+from pboost.models.evaluate.graph_walk import goes_right
 from pboost.models.evaluate.new_rows import is_second, match_names
-from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown
+from pboost.models.graph import DecisionGraph
+from pboost.models.nodes import ABOVE, BELOW
+from pboost.values import Array, FloatArray, Seed, as_generator, check_integer, check_number, shown
 from pboost.values.options import Option
 
+#: Returns number k of some rows.
+Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
 #: Nodes without improvement after which growth ends, where no number is given.
 PATIENCE = 50
 #: The setting `validation` of fits to which the rows were given.
@@ -72,18 +81,21 @@ class ValidationRows:
         Nodes or trees without improvement after which growth ends.
     settings : dict
         The options, for the model's record of how it was made.
+    elsewhere : object, or None
+        What has the rows that a row source holds out; the arrays are then empty.
     """
 
     problem: Problem
     drawn: NDArray[np.intp]
-    X: NDArray[Any] | None
-    y: NDArray[Any]
+    X: Array | None
+    y: Array
     weight: FloatArray
     patience: int
     settings: Mapping[str, Any]
+    elsewhere: Any = None
 
 
-def held_share(validation: Any, rng: Seed, keeps_levels: bool = False) -> HoldOut | None:
+def held_share(validation: object, rng: Seed, keeps_levels: bool = False) -> HoldOut | None:
     """Return which rows are to be held out before X is read; None without a share of them."""
     if validation is None or isinstance(validation, tuple | list | RowSource):
         return None
@@ -92,7 +104,7 @@ def held_share(validation: Any, rng: Seed, keeps_levels: bool = False) -> HoldOu
 
 
 def validation_rows(
-    validation: Any, patience: Any, problem: Problem, rng: Seed, *, holes: bool = True
+    validation: object, patience: object, problem: Problem, rng: Seed, *, holes: bool = True
 ) -> ValidationRows | None:
     """Return the rows that `validation` means: data, or a share to hold out; None without.
 
@@ -122,12 +134,11 @@ def validation_rows(
     labels = problem.labels
     y = held.y if labels is None else _of_two(labels, held.y)
     settings = {"validation": hold.share, "patience": patience}
-    return ValidationRows(problem, held.rows, held.values, y, held.weight, patience, settings)
+    own = held.rows, held.values, y, held.weight
+    return ValidationRows(problem, *own, patience, settings, held.elsewhere)
 
 
-def _given(
-    validation: Any, problem: Problem, holes: bool
-) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array, FloatArray]:
     """Return X, y and the weights of validation data."""
     if isinstance(validation, RowSource):
         X, *more = validation.gather()
@@ -164,7 +175,7 @@ def _given(
     return features.values, found, _ones(weight, n)
 
 
-def _of_two(labels: NDArray[Any], label: NDArray[Any]) -> NDArray[Any]:
+def _of_two(labels: Array, label: Array) -> Array:
     """Return numbers of labels, of two whether it is the second."""
     return label if len(labels) > 2 else label == 1
 
@@ -172,3 +183,150 @@ def _of_two(labels: NDArray[Any], label: NDArray[Any]) -> NDArray[Any]:
 def _ones(weight: FloatArray | None, n: int) -> FloatArray:
     """Return weights; None are n ones."""
     return np.ones(n) if weight is None else weight
+
+
+# Rows that are watched while a graph grows: they are kept by the open exit at which they are, so
+# that a node costs no more than the rows that arrive at it.
+
+
+class Watched(Protocol):
+    """Rows by whose predictions growth ends, wherever they are.
+
+    Attributes
+    ----------
+    total, wrong : int
+        Weight of all rows in fixed point, so that equal errors are equal numbers, and of those that
+        are predicted wrongly without nodes.
+    """
+
+    total: int
+    wrong: int
+
+    def taken(self, records: Sequence[StepRecord]) -> Sequence[int]:
+        """Take further nodes; returns the weight of the wrong rows after each.
+
+        There are fewer if a row comes to a node of which it is not yet known where missing values
+        go.
+        """
+
+    def stages(self, model: DecisionGraph) -> Iterable[int]:
+        """Return the weight of the wrong rows at each stage of a model."""
+
+    def wrong_of(self, score: FloatArray) -> int:
+        """Return the weight of the wrong rows if all have one decision value, or J."""
+
+    def close(self) -> None:
+        """Let go of the rows."""
+
+
+class WatchedRows:
+    """`Watched` rows that are here.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+        Their values.
+    value : callable
+        Returns what a node compares with its threshold: (number, rows) to their values.
+    label : ndarray, shape (n,)
+        Whether they have the second label, or the number of the label.
+    weight : ndarray of int64, shape (n,)
+        Their weights in fixed point.
+    n_labels : int
+        Number of labels.
+    has_sides : bool
+        Whether what nodes compare can be missing.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        value: Value,
+        label: NDArray[Any],
+        weight: NDArray[np.int64],
+        n_labels: int,
+        *,
+        has_sides: bool = True,
+    ) -> None:
+        self._X, self._value, self._label, self._has_sides = X, value, label, has_sides
+        self._weight, self.total = weight, int(weight.sum())
+        n = len(label)
+        self._score = np.zeros((n, n_labels) if n_labels > 2 else n)
+        self._at: dict[tuple[int, int], NDArray[np.intp]] = {}
+        self.wrong = self._wrong = self._mass_wrong(np.arange(n))
+
+    def taken(self, records: Sequence[StepRecord]) -> list[int]:
+        """Take further nodes, see `Watched`."""
+        found = []
+        for record in records:
+            rows = [self._at.pop(exit_) for exit_ in record.parents]
+            here = np.concatenate(rows) if rows else np.arange(len(self._score))
+            # In float64, in which thresholds are compared wherever a model is evaluated.
+            above = self._above(record, self._value(record.feature, here).astype(np.float64))
+            if above is None:
+                break
+            self._wrong -= self._mass_wrong(here)
+            taken = above if self._score.ndim == 1 else above[:, None]
+            self._score[here] += np.where(taken, record.votes[ABOVE], record.votes[BELOW])
+            self._wrong += self._mass_wrong(here)
+            self._at[record.node, BELOW] = here[~above]
+            self._at[record.node, ABOVE] = here[above]
+            found.append(self._wrong)
+        return found
+
+    def _above(self, record: StepRecord, value: NDArray[Any]) -> NDArray[np.bool_] | None:
+        """Return which rows take exit 1 of a node that reads this; None if that is not known."""
+        if record.levels:
+            words = np.frombuffer(record.levels.to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
+            value = in_set(value, np.unpackbits(words, bitorder="little"))
+        above: NDArray[np.bool_] = goes_right(value, record.threshold)
+        is_missing = np.isnan(value)
+        if not self._has_sides or not is_missing.any():
+            return above
+        if record.missing is None:
+            return None
+        return above | (is_missing & (record.missing == ABOVE))
+
+    def stages(self, model: DecisionGraph) -> Iterator[int]:
+        """Yield the weight of the wrong rows at each stage of a model."""
+        if len(self._X):
+            for score in staged_decision_function(model, Features(self._X, None, model.table)):
+                yield int(self._weight[_said(score) != self._label].sum())
+
+    def wrong_of(self, score: FloatArray) -> int:
+        """Return the weight of the wrong rows if all have one decision value, or J."""
+        said = _said(np.broadcast_to(score, self._score.shape))
+        return int(self._weight[self._label != said].sum())
+
+    def _mass_wrong(self, rows: NDArray[np.intp]) -> int:
+        wrong = _said(self._score[rows]) != self._label[rows]
+        return int(self._weight[rows[wrong]].sum())
+
+    def close(self) -> None:
+        """Let go of nothing."""
+
+
+def _said(score: FloatArray) -> NDArray[Any]:
+    """Return whether decision values predict the second label; of several the label predicted."""
+    return np.asarray(score > 0) if score.ndim == 1 else score.argmax(axis=1)
+
+
+def values_read(data: TrainingData, X: NDArray[Any]) -> Value:
+    """Return what tells what nodes trained on `data` compare with thresholds, for other rows."""
+    inputs = data.inputs
+    if inputs is not None:
+        X = in_sums(X, data.problem.table)
+    if isinstance(inputs, GrownInputs):
+        # There are none yet.
+        return lambda number, rows: inputs.value(number, X, rows.astype(np.int32))
+    values = X if inputs is None else inputs.values(X)
+    return lambda number, rows: values[rows, number]
+
+
+def watched_rows(data: TrainingData, rows: ValidationRows) -> WatchedRows:
+    """Return validation rows that are here, as growth on `data` watches them."""
+    X = rows.problem.values(rows.drawn) if rows.X is None else rows.X
+    weight, labels = to_fixed_point(rows.weight)[1], rows.problem.labels
+    n_labels = 0 if labels is None else len(labels)
+    has_sides = data.inputs is None
+    return WatchedRows(X, values_read(data, X), rows.y, weight, n_labels, has_sides=has_sides)

@@ -6,31 +6,26 @@ to 1e6 neither overflow nor cancel, but the exponential's values beyond the numb
 
 from __future__ import annotations
 
-from typing import Any
-
-from pboost.losses import labels, numbers, softmax
-from pboost.losses._differences import check_derivatives
+from pboost.losses import labels, numbers
 from pboost.losses.base import LOSSES as LOSSES
-from pboost.losses.base import Loss
+from pboost.losses.base import Loss, check_derivatives
 from pboost.losses.labels import *  # noqa: F403
 from pboost.losses.numbers import *  # noqa: F403
 from pboost.losses.pointers import CompiledLoss, compiled
-from pboost.losses.softmax import *  # noqa: F403
 from pboost.values import shown
 from pboost.values.peers import value_here
 
 __all__ = ["Loss", "check_loss", "compiled"]
 __all__ += labels.__all__
 __all__ += numbers.__all__
-__all__ += softmax.__all__
 
 
-def is_of_package(loss: Any) -> bool:
+def is_of_package(loss: object) -> bool:
     """Return whether a loss is one that the package knows by its name and numbers."""
     return isinstance(loss, Loss) and type(LOSSES.get(loss.name)) is type(loss)
 
 
-def check_loss(loss: Any) -> Loss:
+def check_loss(loss: object) -> Loss:
     """Return a loss, given by name or as one of your own, whose derivatives are compared.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Losses of labels -1 and +1: functions of the margin y f."""
+"""Losses of labels: of -1 and +1, functions of the margin y f, and softmax of several classes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost._core import probit as kernel
 from pboost._core.voting import half_log_odds
-from pboost.losses.base import HALF_LIMIT, LOG_LOSS, Loss, named
-from pboost.losses.row_sums import RowSums, TableSums
+from pboost.losses.base import HALF_LIMIT, LOG_LOSS, Loss, RowSums, TableSums, named
 from pboost.losses.search import kink_search, line_search
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
-__all__ = ["Exponential", "Hinge", "Logistic", "Probit"]
+__all__ = ["Exponential", "Hinge", "Logistic", "Probit", "Softmax"]
 
 
 @named
@@ -204,9 +203,73 @@ def logistic(x: ArrayLike) -> FloatArray:
     return np.where(x > 0, 1.0, smaller) / (1 + smaller)
 
 
-def _each(function: Callable[[NDArray[Any], NDArray[Any]], None], m: ArrayLike) -> FloatArray:
+def _each(function: Callable[[Array, Array], None], m: ArrayLike) -> FloatArray:
     """Return what a kernel makes of each number of an array."""
     margins = np.ascontiguousarray(m, dtype=np.float64)
     out = np.empty_like(margins)
     function(margins.ravel(), out.reshape(-1))
     return out
+
+
+@named
+@dataclass(frozen=True, slots=True)
+class Softmax(Loss):
+    """-ln p of a row's class, of two or more; p are the exponentials of its scores over their sum.
+
+    y is the number of the class, from 0 on, and f (n, J) has a score for each; gradient and
+    curvature are those in each score while the others stay.
+    """
+
+    name: ClassVar[str] = "softmax"
+    link: ClassVar[str] = "softmax"
+    is_multiclass: ClassVar[bool] = True
+    held: ClassVar[float] = 1.0
+    elsewhere: ClassVar[str] = (
+        "multiclass multi:softmax multi:softprob multi_logloss multinomial categorical_crossentropy"
+        + LOG_LOSS
+    )
+    use: ClassVar[str] = "more labels"
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return ln(sum of exp(f)) - f of the class."""
+        most = f.max(axis=-1)
+        total = np.exp(f - most[..., None]).sum(axis=-1)
+        own = np.take_along_axis(f, y.astype(np.intp)[..., None], axis=-1)[..., 0]
+        return np.log(total) + (most - own)
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return p less 1 for the class."""
+        return self.probability(f) - (np.arange(f.shape[-1]) == y[..., None])
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return p (1 - p)."""
+        share = self.probability(f)
+        return share * (1 - share)
+
+    def probability(self, f: FloatArray) -> FloatArray:
+        """Return exp(f) divided by the sum over the classes."""
+        share = np.exp(f - f.max(axis=-1, keepdims=True))
+        found: FloatArray = share / share.sum(axis=-1, keepdims=True)
+        return found
+
+    def constant(self, y: FloatArray, weight: FloatArray) -> Any:
+        """Return the logarithms of the shares of classes 0 to the largest, -`limit` at least."""
+        return self.constant_of(TableSums(y, weight, int(y.max()) + 1))
+
+    def constant_of(self, sums: RowSums) -> Any:
+        """Return the logarithms of the shares of classes, -`limit` at least."""
+        total = np.array([sums.exact(str(k)) for k in range(sums.n_classes)])
+        return np.log(np.maximum(total / total.sum(), np.exp(-self.limit)))
+
+    def leaf_value(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        direction: FloatArray | None = None,
+    ) -> float:
+        """Raise NotImplementedError: there are several scores to step along."""
+        raise NotImplementedError(
+            "the softmax loss has no step along one line; along the score of one class it is the "
+            "logistic loss of that class against the others"
+        )

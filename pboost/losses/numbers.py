@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pboost.losses.base import Loss, named
-from pboost.losses.row_sums import RowSums, TableSums
+from pboost.losses.base import Loss, RowSums, TableSums, named
 from pboost.losses.search import Counts, kink_search, line_search, quantiles
-from pboost.values import FloatArray, check_number
+from pboost.values import Array, FloatArray, check_number
 
 __all__ = ["Absolute", "Huber", "Poisson", "Quantile", "Squared"]
 
@@ -256,7 +254,7 @@ class Poisson(Loss):
         with np.errstate(over="ignore"):
             return np.exp(f)
 
-    def check_targets(self, y: FloatArray, rows: NDArray[Any]) -> None:
+    def check_targets(self, y: FloatArray, rows: Array) -> None:
         """Raise ValueError if a number is negative, or all are 0."""
         Loss.check_targets(self, y, rows)
         if not y.any():

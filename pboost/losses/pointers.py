@@ -69,7 +69,7 @@ class CompiledLoss(Loss):
     def __copy__(self) -> CompiledLoss:
         return self
 
-    def __deepcopy__(self, memo: Any) -> CompiledLoss:
+    def __deepcopy__(self, memo: object) -> CompiledLoss:
         return self
 
     def __reduce__(self) -> NoReturn:
@@ -150,7 +150,7 @@ def compiled(
     )
 
 
-def _address(name: str, given: Any, signature: str) -> int:
+def _address(name: str, given: object, signature: str) -> int:
     """Return where a function is that was given in one of several ways."""
     function = given
     if isinstance(given, _FUNCTION):

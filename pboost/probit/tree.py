@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost._core import probit as kernel
 from pboost._core import tree_walk
@@ -26,7 +26,7 @@ from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees.cart import FitData, SearchOptions, fit_cart_problem
-from pboost.values import FloatArray, IntArray, check_flag, check_integer, check_number
+from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, check_number
 from pboost.values.options import Option, ThreadOption, builder, filled
 
 #: What probit trees are grown on besides numbers.
@@ -93,7 +93,7 @@ class ProbitGrower:
     def __init__(
         self,
         problem: Problem,
-        X: NDArray[Any],
+        X: Array,
         weights: FloatArray,
         limits: CartLimits,
         leaves: ProbitLimits,
@@ -219,8 +219,8 @@ class ProbitProblem(NamedTuple):
     """The checked arguments of builders of probit trees."""
 
     problem: Problem
-    codes: NDArray[Any]  # X as trees read it, and as leaves do
-    X: NDArray[Any]
+    codes: Array  # X as trees read it, and as leaves do
+    X: Array
     weights: FloatArray
     limits: CartLimits
     leaves: ProbitLimits

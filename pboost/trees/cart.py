@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.columns.making import column_ranks
@@ -27,6 +27,7 @@ from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
     MOST_NODES,
+    Array,
     FloatArray,
     as_generator,
     bar_of,
@@ -251,7 +252,7 @@ class FitData(NamedTuple):
         return cls(*rows_of_fit(X, y, options), options["n_threads"], generator)
 
 
-def check_labels(problem: Problem, labels: NDArray[Any] | None) -> None:
+def check_labels(problem: Problem, labels: Array | None) -> None:
     """Raise ValueError if the labels of a problem are not those of a model that goes on."""
     found = problem.labels
     same = found is labels if found is None or labels is None else np.array_equal(found, labels)
@@ -277,7 +278,7 @@ def fit_cart_problem(
         task = task_of(data.y, task, own)
     criterion = check_criterion(task, given["criterion"])
     if isinstance(X, RowSource):
-        problem = X.trees(task, search, hold)
+        problem = X.trees(task, search)
         check_taken(problem.table, problem.names, taken_of(given["missing"]))
     else:
         problem = tree_problem(
@@ -327,7 +328,7 @@ def limits_of_problem(problem: Problem, options: Mapping[str, Any]) -> CartLimit
     return cart_limits(problem, filled(TreeOptions, {**options, "criterion": criterion}))
 
 
-def _check_together(criterion: str, growth: Any, max_leaves: Any, problem: Problem) -> None:
+def _check_together(criterion: str, growth: object, max_leaves: object, problem: Problem) -> None:
     """Check options that depend on others, or on the data."""
     if max_leaves is not None and growth == "depth-first":
         raise ValueError('max_leaves: expected None with growth="depth-first"')
@@ -341,7 +342,7 @@ def taken_of(missing: str) -> Takes:
     return Takes(holes=missing != "error", levels=True)
 
 
-def resolve_features(features_per_split: Any, d: int, name: str = "features_per_split") -> int:
+def resolve_features(features_per_split: object, d: int, name: str = "features_per_split") -> int:
     """Return the number of columns in which a node is searched, of d."""
     if features_per_split is None:
         return d

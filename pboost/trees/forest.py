@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Annotated, Any, TypedDict, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from pboost.data.row_source import RowOptions
 from pboost.data.splits import check_bag, make_bags
 from pboost.data.targets import TaskOption
 from pboost.data.training import Problem
+from pboost.growth.tree import CartLimits
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import LEAF, Tree
 from pboost.trees.cart import (
@@ -168,49 +169,75 @@ def fit_forest(
     return grow_forest(FitData.of(X, y, options), members, options, bar_of(options))
 
 
+class ForestFit(NamedTuple):
+    """What a forest is grown with; the first of its trees may be given."""
+
+    problem: Problem
+    limits: CartLimits
+    settings: dict[str, Any]
+    n_threads: int | None
+    generator: np.random.Generator
+    bag: float | None
+    replace: bool
+    members: int
+    given: Sequence[Tree]
+
+
 def grow_forest(
     data: FitData, members: int, options: Mapping[str, Any], bar: Bar, given: Sequence[Tree] = ()
 ) -> Forest:
     """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
-    bag, state = options["bag"], generator_state(data.generator)
+    bag, is_repeated = options["bag"], options["replace"]
+    state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(data, {**options, "growth": None})
-    elsewhere, entries = problem.elsewhere, problem.entries
-    if elsewhere is not None:
-        problem = elsewhere.with_targets(problem)
-    bags = make_bags(
-        problem.weights, problem.n_rows, bag, options["replace"], data.generator, entries=entries
-    )
     if given:
         check_labels(problem, given[0].labels)
-    if elsewhere is None:
-        problem = shared_columns(problem, limits, data.n_threads)
-    if problem.labels is None:
-        tally = Tally(np.ldexp(problem.y, problem.exponent), bags.weights, 0)
-    else:
-        tally = Tally(problem.label, bags.weights, len(problem.labels), entries)
-
-    first = problem.first
-
-    def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
-        drawn, stream = bags.draw(member)
-        out = first[drawn[first] == 0]
-        if member < len(given):
-            tree = given[member]
-            _check_rows(tree, problem, drawn)
-        else:
-            tree = fit_tree(problem, drawn, limits, settings, int(stream.integers(2**63)), 1)
-        return tree, problem.given(out), tree.value[nodes_of_rows(tree, problem, out)]
-
-    cells = problem.n_rows * problem.n_features * members
-    with bar(members, "members", len(given)) as callback:
-        every = partial(train_members, train, members, data.n_threads, cells)
-        if elsewhere is not None:
-            own = problem, bags, limits, settings, members, data.n_threads
-            every = partial(elsewhere.fit_bags, *own)
-        trees = tallied(every, tally, callback, len(given))
-    said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "bag": bag}
+    own = problem, limits, settings, data.n_threads, data.generator
+    fit = ForestFit(*own, bag, is_repeated, members, given)
+    with ExitStack() as ends:
+        rows: Any = (
+            TableMembers(fit) if problem.elsewhere is None else problem.elsewhere.members(fit, ends)
+        )
+        with bar(members, "members", len(given)) as callback:
+            trees = tallied(rows.train, rows.tally, callback, len(given))
+        oob = rows.tally.close()
+    said = {"builder": "fit_forest", "members": members, "replace": is_repeated, "bag": bag}
     known = {} if state is None else {"rng": state}
-    return join_trees(trees, {**settings, **said, **known}, tally.close(), problem.seen)
+    return join_trees(trees, {**settings, **said, **known}, oob, problem.seen)
+
+
+class TableMembers:
+    """The members of a forest of one table, and the tally of rows out of their bags."""
+
+    def __init__(self, fit: ForestFit) -> None:
+        problem, entries = fit.problem, fit.problem.entries
+        case = fit.bag, fit.replace, fit.generator
+        self._bags = make_bags(problem.weights, problem.n_rows, *case, entries=entries)
+        self._fit, self._problem = fit, shared_columns(problem, fit.limits, fit.n_threads)
+        if problem.labels is None:
+            self.tally = Tally(np.ldexp(problem.y, problem.exponent), self._bags.weights, 0)
+        else:
+            own = self._bags.weights, len(problem.labels), entries
+            self.tally = Tally(problem.label, *own)
+
+    def train(self, take: Callable[[Any], bool]) -> None:
+        """Have trees taken in order, with the rows out of their bags and what they say of these."""
+        problem, fit = self._problem, self._fit
+        first = problem.first
+
+        def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
+            drawn, stream = self._bags.draw(member)
+            out = first[drawn[first] == 0]
+            if member < len(fit.given):
+                tree = fit.given[member]
+                _check_rows(tree, problem, drawn)
+            else:
+                key = int(stream.integers(2**63))
+                tree = fit_tree(problem, drawn, fit.limits, fit.settings, key, 1)
+            return tree, problem.given(out), tree.value[nodes_of_rows(tree, problem, out)]
+
+        cells = problem.n_rows * problem.n_features * fit.members
+        train_members(train, fit.members, fit.n_threads, cells, take)
 
 
 def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:
@@ -219,10 +246,18 @@ def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:
     count = np.bincount(nodes_of_rows(tree, problem, rows), minlength=tree.n_nodes)
     if problem.labels is None:
         mean = np.average(problem.y[rows], weights=bag[rows])
-        known = np.ldexp(tree.value[0], -problem.exponent)
     else:
         mass = np.bincount(problem.label[rows], bag[rows], len(problem.labels))
-        mean, known = mass / mass.sum(), tree.value[0]
+        mean = mass / mass.sum()
+    check_seen(tree, count, mean, problem.exponent)
+
+
+def check_seen(tree: Tree, count: NDArray[np.intp], mean: Any, exponent: int) -> None:
+    """Raise ValueError unless a tree was fitted to rows of which its leaves have so many.
+
+    `mean` are the shares of the classes, or the mean of the targets divided by a power of two.
+    """
+    known = np.ldexp(tree.value[0], -exponent)
     is_other = (count != np.where(tree.feature == LEAF, tree.n_rows, 0)).any()
     if is_other or not np.allclose(mean, known, atol=SAME_MEAN):
         raise ValueError(

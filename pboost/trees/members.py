@@ -14,7 +14,7 @@ from pboost.data.targets import Entries
 from pboost.growth.step import Callback, MemberStep
 from pboost.models.stored import OutOfBag
 from pboost.threads import Workers
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 T = TypeVar("T")
 #: Members per thread that are trained before their results are taken in.
@@ -30,7 +30,7 @@ class Tally:
 
     def __init__(
         self,
-        truth: NDArray[Any],
+        truth: Array,
         weights: FloatArray,
         n_classes: int,
         entries: Entries | None = None,
@@ -46,25 +46,36 @@ class Tally:
         self.members[rows] += 1
         self.total[rows] += said.reshape(len(rows), self.total.shape[1])
 
-    def close(self) -> OutOfBag:
-        """Return means, and their error."""
-        mean, weights = np.full(self.total.shape, np.nan), self.weights
+    def means(self) -> FloatArray:
+        """Return the mean of what members say of each row, NaN if none says anything."""
+        mean = np.full(self.total.shape, np.nan)
         seen = np.flatnonzero(self.members)
         mean[seen] = self.total[seen] / self.members[seen, None]
-        if self.rows is not None:
-            seen = np.flatnonzero(self.members[self.rows])
-        tested = seen[weights[seen] > 0]
-        found = mean[tested if self.rows is None else self.rows[tested]]
-        if self.n_classes:
-            loss = (np.argmax(found, axis=1) != self.truth[tested]).astype(np.float64)
-        else:
-            loss = (found[:, 0] - self.truth[tested]) ** 2
-        error = np.nan
-        if len(tested):
-            error = float(np.average(loss, weights=scaled_weights(weights[tested])[0]))
-        return OutOfBag(self.members, mean if self.n_classes else mean[:, 0], error)
+        return mean if self.n_classes else mean[:, 0]
 
-    def tell(self, callback: Callback | None, number: int, model: Any) -> bool:
+    def tested(self) -> NDArray[np.intp]:
+        """Return the rows, or entries, of positive weight of which members say something."""
+        members = self.members if self.rows is None else self.members[self.rows]
+        seen = np.flatnonzero(members)
+        return seen[self.weights[seen] > 0]
+
+    def losses(self, tested: NDArray[np.intp], exponent: int = 0) -> FloatArray:
+        """Return the losses of some rows, whose targets are times a power of two."""
+        rows = tested if self.rows is None else self.rows[tested]
+        found, truth = self.total[rows] / self.members[rows, None], self.truth[tested]
+        if self.n_classes:
+            return (np.argmax(found, axis=1) != truth).astype(np.float64)
+        return np.asarray((found[:, 0] - np.ldexp(truth, exponent)) ** 2)
+
+    def close(self) -> OutOfBag:
+        """Return means, and their error."""
+        tested, error = self.tested(), np.nan
+        if len(tested):
+            weights = scaled_weights(self.weights[tested])[0]
+            error = float(np.average(self.losses(tested), weights=weights))
+        return OutOfBag(self.members, self.means(), error)
+
+    def tell(self, callback: Callback | None, number: int, model: object) -> bool:
         """Tell the callback, if there is one, of a member; returns whether to stop."""
         if callback is None:
             return False

@@ -111,7 +111,7 @@ def limits_of_growth(
     return growth, limits if growth == "free" else replace(limits, growth=growth)
 
 
-def plain_comparisons(name: str, given: Any) -> float | list[float] | None:
+def plain_comparisons(name: str, given: object) -> float | list[float] | None:
     """Return the option `tree_comparisons` as settings hold it: one number, or those of trees."""
     if given is None or isinstance(given, str) or not isinstance(given, Iterable):
         return None if given is None else check_number(name, given, least=1.0)
@@ -145,7 +145,9 @@ def _is_open(depth: int, loss: Loss, of_labels: bool) -> bool:
     return depth > 3 or (depth == 3 and of_labels)
 
 
-def _check(growth: str, options: Mapping[str, Any], limits: CartLimits, problem: Problem) -> None:
+def _check(
+    growth: str, options: Mapping[str, object], limits: CartLimits, problem: Problem
+) -> None:
     columns = problem.columns
     if not isinstance(columns, BinnedColumns):
         raise NotImplementedError(

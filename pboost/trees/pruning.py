@@ -27,6 +27,7 @@ from pboost.models.stored import PruningTable, Stored, column
 from pboost.models.trees import LEAF, Tree, tree_only
 from pboost.trees.cart import TAKES, FitData, TreeOptions, fit_cart_problem, fit_tree
 from pboost.values import (
+    Array,
     FloatArray,
     IntArray,
     Seed,
@@ -66,7 +67,7 @@ class PruningPath(Stored):
 
 def prune_path(
     tree: Tree,
-    X: Any = None,
+    X: object = None,
     y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
@@ -226,7 +227,7 @@ def _total(risk: FloatArray, tree: Tree) -> float:
 
 
 def _risks(
-    tree: Tree, X: Any, y: Any, sample_weight: Any, criterion: str | None
+    tree: Tree, X: object, y: object, sample_weight: object, criterion: str | None
 ) -> tuple[FloatArray, int]:
     """Return weight times impurity of each node as a leaf, in a unit, and the exponent of that."""
     if criterion is not None:
@@ -259,7 +260,7 @@ def _risks(
     return total * np.where(total > 0, IMPURITIES[criterion](share), 0.0), exponent
 
 
-def _numbers(compute: np.ufunc, *values: Any) -> FloatArray:
+def _numbers(compute: np.ufunc, *values: object) -> FloatArray:
     """Return what is computed of risks; ValueError where it is beyond the largest number."""
     with np.errstate(over="ignore"):
         found: FloatArray = compute(*values)
@@ -293,7 +294,7 @@ def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) 
     return risk
 
 
-def _search_of_values(options: Mapping[str, Any]) -> Search:
+def _search_of_values(options: Mapping[str, object]) -> Search:
     """Return the search of a builder that needs the values, to predict them."""
     return search_option(options)._replace(takes_bins=False)
 
@@ -436,7 +437,7 @@ def _last_within(error: FloatArray, most: float) -> int:
     return int(np.flatnonzero(error <= most + SAME_ERROR * error.max())[-1])
 
 
-def _source(X: Any, problem: Problem) -> tuple[NDArray[Any], IntArray]:
+def _source(X: Any, problem: Problem) -> tuple[Array, IntArray]:
     """Return the values of X, and where those of each row of the problem are."""
     is_sorted = isinstance(X, SortedColumns)
     source, rows = (X.source, X.rows) if is_sorted else (X.values, np.arange(len(X.values)))
@@ -483,7 +484,7 @@ def _geometric_means(lam: FloatArray) -> FloatArray:
 def _losses(
     tree: Tree,
     problem: Problem,
-    X: NDArray[Any],
+    X: Array,
     test: NDArray[np.intp],
     weights: FloatArray,
     power: int,
@@ -510,7 +511,7 @@ def _losses(
 def _loss_by_node(
     tree: Tree,
     problem: Problem,
-    X: NDArray[Any],
+    X: Array,
     test: NDArray[np.intp],
     weights: FloatArray,
     power: int,

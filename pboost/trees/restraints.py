@@ -85,12 +85,12 @@ def l2_of(option: float | str, rows: float, of_row: float) -> float:
     return rows * of_row if rows else 0.0
 
 
-def draws_columns(options: Mapping[str, Any]) -> bool:
+def draws_columns(options: Mapping[str, object]) -> bool:
     """Return whether fits of these options draw columns."""
     return options["features_per_tree"] is not None or options["features_per_split"] is not None
 
 
-def refuse_restraints(options: Mapping[str, Any]) -> None:
+def refuse_restraints(options: Mapping[str, object]) -> None:
     """Raise NotImplementedError where one is given that an exact search does not take."""
     for name, default in {"l2": 0.0, **RESTRAINTS}.items():
         given = options[name]
@@ -162,7 +162,7 @@ def _directions(monotone: Any, problem: Problem) -> IntArray | None:
     return found if found.any() else None
 
 
-def plain_interactions(name: str, interactions: Any) -> list[list[str | int]] | None:
+def plain_interactions(name: str, interactions: object) -> list[list[str | int]] | None:
     """Return the option as settings hold it: lists of names or positions, or None."""
     if interactions is None:
         return None

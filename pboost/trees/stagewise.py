@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.prices import PriceOptions
@@ -18,7 +17,6 @@ from pboost.growth.validation import GIVEN, ValidationOptions, held_share
 from pboost.losses import Loss, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.threads import Workers
-from pboost.trees import pooling
 from pboost.trees.cart import (
     BinOptions,
     FitData,
@@ -37,8 +35,7 @@ from pboost.trees.restraints import (
     read_restraints,
     refuse_restraints,
 )
-from pboost.trees.sum_growth import LossWatch, SumGrowth
-from pboost.trees.sum_rows import Growing, SumRows, TableRows
+from pboost.trees.sum_growth import Growing, LossWatch, SumFit, SumRows, TableRows
 from pboost.trees.targets import Steps, loss_of, task_of_loss
 from pboost.values import (
     MOST_NODES,
@@ -385,7 +382,7 @@ def grow_sum(
         return begin_sum(data, loss, options, held_out, given, parts).grow(bar, told)
 
 
-def check_in_partitions(loss: Loss, options: Mapping[str, Any]) -> None:
+def check_in_partitions(loss: Loss, options: Mapping[str, object]) -> None:
     """Raise NotImplementedError for what partitions are not asked."""
     what = None
     if not is_of_package(loss) or loss.name not in LOSSES_IN_PARTITIONS:
@@ -434,7 +431,7 @@ def begin_sum(
     if given is not None:
         check_labels(problem, given.labels)
     labels = rows.take_targets(loss, data.y)
-    watch = LossWatch(*held_out, problem, loss, data.generator, rows.values)
+    watch = LossWatch(*held_out, problem, loss, data.generator, rows)
     settings = {
         "builder": "fit_stagewise",
         "loss": str(loss),
@@ -481,7 +478,7 @@ def _leaf_step(leaf_step: str, loss: Loss) -> str:
     return leaf_step
 
 
-def _check_trees(options: Mapping[str, Any], loss: Loss, is_exact: bool) -> None:
+def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
     """Raise ValueError or NotImplementedError unless a round can have such trees."""
     if options["trees"] == "per-class":
         return
@@ -507,7 +504,7 @@ def _held(loss: Loss) -> float:
     return loss.held if is_of_package(loss) and loss.has_curvature else 0.0
 
 
-def draws(settings: Mapping[str, Any]) -> bool:
+def draws(settings: Mapping[str, object]) -> bool:
     """Return whether fits of these settings draw rows or columns, for trees or for validation."""
     bag = settings["bag"]
     is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # 1 is one row
@@ -515,69 +512,7 @@ def draws(settings: Mapping[str, Any]) -> bool:
     return not is_all or is_validated or draws_columns(settings)
 
 
-class SumFit(SumGrowth):
-    """The trees of one fit so far, and the rounds that grow them on its rows."""
-
-    def __init__(
-        self,
-        rows: SumRows,
-        growing: Growing,
-        watch: LossWatch,
-        settings: dict[str, Any],
-        labels: NDArray[Any] | None,
-        workers: Workers,
-        generator: np.random.Generator,
-        given: StagewiseModel | None,
-    ) -> None:
-        loss = growing.loss
-        super().__init__(loss, watch, settings, labels, workers)
-        self.rows = rows
-        is_whole = rows.begin_bags(settings["bag"], generator)
-        self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
-        weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
-        is_constant = settings["start"] == "constant"
-        self.bias = rows.bias(loss, is_constant) if given is None else given.bias
-        self.given = () if given is None else tuple(_by_rounds(given))
-        self.made, self.n_made = None if given is None else given.trees, len(self.given)
-        unit = rows.of_row if weights.are_copies else rows.greatest
-        growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
-        settings["growth"], limits = pooling.growth_by_pairs(*growth, growing.limits)
-        growing = growing._replace(
-            limits=replace(limits, criterion="squared"),
-            steps=growing.steps._replace(l2=growing.steps.l2 / unit),
-            restraints=growing.restraints.of_unit(unit),
-        )
-        self.rounds = rows.rounds(growing, self.bias, workers)
-        self.training_loss = [self.rounds.mean_loss]
-        watch.begin(self.bias)
-
-    def _refuse_first(self) -> None:
-        """Raise ValueError for derivatives to which no first tree can be fitted."""
-        self.rows.refuse_first(self.rounds)
-        raise ValueError("loss: expected derivatives whose Newton steps are numbers, got others")
-
-    def _next_tree(self, step: int) -> Any:
-        """Return the tree of a step, that which is given or a new one; None where numbers end."""
-        rounds = self.rounds
-        if step > len(self.given):
-            return rounds.grow(self.rows.listed(step - 1))
-        found = self.given[step - 1]
-        rounds.number += len(found) if isinstance(found, list) else 1
-        if self.settings["prices"] is not None:
-            rounds.pay_given(found if isinstance(found, list) else [found])
-        rounds.add_fitted(found, self.rows.given_values)
-        rounds.look()
-        return found
-
-
-def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
-    """Yield the tree of each round, of softmax the list of its trees."""
-    trees, n = list(model.trees), model.n_trees
-    for start in range(0, len(trees), n):
-        yield trees[start : start + n] if model.loss.is_multiclass else trees[start]
-
-
-def _most(max_step: Any, task: str, loss: Loss) -> float | None:
+def _most(max_step: object, task: str, loss: Loss) -> float | None:
     """Return the bound on what a leaf adds, None where there is none."""
     if isinstance(max_step, str):
         check_choice("max_step", max_step, ("auto",))

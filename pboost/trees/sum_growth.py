@@ -2,25 +2,214 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pboost._core import boost
+from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.check_xy import scaled_weights
 from pboost.data.read.convert import Features
+from pboost.data.splits import make_bags
+from pboost.data.targets import weight_of_copy
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
+from pboost.growth.tree import CartLimits
 from pboost.growth.validation import ValidationRows, validation_rows
-from pboost.losses import Loss
+from pboost.losses import Loss, Softmax, is_of_package
 from pboost.models.forest import Forest, join_trees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.values import Bar, FloatArray
+from pboost.trees import pooling
+from pboost.trees.forest import nodes_of_rows
+from pboost.trees.pooling import growth_by_pairs
+from pboost.trees.restraints import Restraints, draws_columns
+from pboost.trees.rounds import ExactRounds, Rounds
+from pboost.trees.softmax_rounds import SoftmaxRounds
+from pboost.trees.targets import Steps, Weights, check_size, targets_of, weights_of
+from pboost.trees.vector_rounds import VectorRounds
+from pboost.values import Array, Bar, FloatArray
+
+
+class Growing(NamedTuple):
+    """What the rounds of a fit are made with, beside its rows."""
+
+    loss: Loss
+    limits: CartLimits
+    steps: Steps
+    restraints: Restraints
+    has_one_tree: bool
+
+
+class SumRows(Protocol):
+    """Rows that a sum of trees is fitted to, wherever they are.
+
+    Attributes
+    ----------
+    problem : Problem
+        Columns, labels and rows held out; of rows in partitions no others.
+    of_row, greatest : float
+        The weight of a row, see `weight_of_copy`, and the greatest weight, 1 without weights.
+    """
+
+    problem: Problem
+    of_row: float
+    greatest: float
+
+    def take_targets(self, loss: Loss, y: object) -> Array | None:
+        """Take over what a loss compares with; returns the labels."""
+
+    def sort_once(self) -> None:
+        """Sort columns that several trees share."""
+
+    def n_copies(self) -> float:
+        """Return the number of rows, by their weights, in units of `of_row`."""
+
+    def weights(self, is_binned: bool) -> Weights:
+        """Return the weights of rounds."""
+
+    def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
+        """Return the decision value before the first tree, with softmax those of the classes."""
+
+    def scan(self) -> pooling.Scanned:
+        """Return the rows that tell how trees grow."""
+
+    def rounds(self, growing: Growing, bias: object, workers: Workers) -> Any:
+        """Return what grows the trees of a round."""
+
+    def begin_bags(self, bag: object, generator: np.random.Generator) -> bool:
+        """Begin to draw rows for trees; returns whether each tree has all rows."""
+
+    def listed(self, number: int) -> Any:
+        """Return the rows of a tree."""
+
+    def given_values(self, tree: Tree) -> FloatArray:
+        """Return what a tree of an earlier fit adds to the decision values of rows here."""
+
+    def refuse_first(self, rounds: object) -> None:
+        """Raise ValueError if derivatives are none that a first tree can be fitted to."""
+
+
+class TableRows:
+    """`SumRows` of one table."""
+
+    def __init__(self, problem: Problem, X: object, n_threads: int | None) -> None:
+        self.problem, self._n_threads = problem, n_threads
+        self.of_row = weight_of_copy(problem.weights)
+        self.greatest = 1.0 if problem.weights is None else float(problem.weights.max())
+        self._weight: FloatArray = np.broadcast_to(1.0, problem.n_rows)  # one number
+        if problem.weights is not None:
+            self._weight = problem.weights / self.greatest  # 0 of the rows held out
+        self._features = X if isinstance(X, Features) else None
+
+    def take_targets(self, loss: Loss, y: object) -> Array | None:
+        """Take over what a loss compares with; returns the labels."""
+        labels, self._y = targets_of(self.problem, loss, y)
+        return labels
+
+    def sort_once(self) -> None:
+        """Sort columns that several trees share."""
+        self.problem = self.problem.sorted_once(self._n_threads)
+
+    def n_copies(self) -> float:
+        """Return the number of rows, by their weights, in units of `of_row`."""
+        weights = self.problem.weights
+        return self.problem.n_rows if weights is None else boost.exact_sum(weights) / self.of_row
+
+    def weights(self, is_binned: bool) -> Weights:
+        """Return the weights of rounds."""
+        unit = self.of_row / self.greatest if is_binned else None
+        self._weights = weights_of(self._weight, unit)
+        return self._weights
+
+    def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
+        """Return the decision value before the first tree, with softmax those of the classes."""
+        labels, y, weight = self.problem.labels, self._y, self._weight
+        if not is_constant:
+            return np.zeros(len(labels)) if isinstance(loss, Softmax) else 0.0  # type: ignore[arg-type]
+        if self._weights.are_copies and self._weights.of_rows is not None:
+            weight = self._weights.of_rows
+        if isinstance(loss, Softmax):
+            return np.asarray(loss.constant(y, weight))
+        used = np.flatnonzero(weight > 0)
+        y, weight = y[used], weight[used]
+        if not is_of_package(loss):
+            check_size(loss, y, np.zeros(len(y)), self.problem.given(used))
+        return float(loss.constant(y, weight))
+
+    def scan(self) -> pooling.Scanned:
+        """Return the rows that tell how trees grow."""
+        columns, weights = self.problem.columns, self._weights
+        assert isinstance(columns, BinnedColumns)
+        used = None if weights.of_rows is None else weights.of_rows > 0
+        rows, codes = pooling.scanned_part(columns, used, weights.n_copies)
+        few = None if weights.of_rows is None else weights.of_rows[rows]
+        return pooling.few_rows(codes, self._y[rows], few, weights.n_copies)
+
+    def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
+        """Return what grows the trees of a round."""
+        f = np.repeat(np.expand_dims(bias, -1), len(self._y), axis=-1)
+        make = partial(self._one, growing, workers)
+        if not isinstance(growing.loss, Softmax):
+            return make(self._y, growing.loss, self._weights, f, growing.steps)
+        kind = VectorRounds if growing.has_one_tree else SoftmaxRounds
+        return kind(self._y, self._weights, f, growing.steps, make, workers)
+
+    def _one(
+        self,
+        growing: Growing,
+        workers: Workers,
+        y: FloatArray,
+        loss: Loss,
+        weights: Weights,
+        f: FloatArray,
+        steps: Steps,
+    ) -> Rounds | ExactRounds:
+        """Return what grows one tree a round."""
+        nothing = np.broadcast_to(0.0, len(y))  # one number
+        label = np.empty(0, dtype=np.int32)
+        problem = replace(self.problem, labels=None, label=label, y=nothing)
+        limits = growing.limits
+        if isinstance(problem.columns, BinnedColumns):
+            case = problem, y, loss, weights, f, limits, steps
+            return Rounds(*case, growing.restraints, workers)
+        weight = np.broadcast_to(1.0, len(y)) if weights.of_rows is None else weights.of_rows
+        return ExactRounds(problem, y, loss, weight, f, limits, steps, workers.n_threads)
+
+    def begin_bags(self, bag: Any, generator: np.random.Generator) -> bool:
+        """Begin to draw rows for trees; returns whether each tree has all rows."""
+        entries = self.problem.entries
+        self._bags = make_bags(self._weight, len(self._y), bag, False, generator, entries=entries)
+        self._rows = self._bags.rows
+        if entries is not None:
+            self._rows = np.flatnonzero(self._weight > 0).astype(np.int32)
+        self._is_whole = self._bags.size == len(self._bags.rows)
+        return self._is_whole
+
+    def listed(self, number: int) -> Any:
+        """Return the rows of a tree."""
+        if self._is_whole:
+            return self._rows
+        return np.flatnonzero(self._bags.draw(number)[0] > 0).astype(np.int32)
+
+    def given_values(self, tree: Tree) -> FloatArray:
+        """Return what a tree of an earlier fit adds to the decision values of rows here."""
+        rows = np.arange(self.problem.n_rows)
+        if self._features is None:
+            found: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
+            return found
+        # Bins of other rows do not tell on which side of its thresholds rows lie.
+        found = tree.predict(self._features)[self.problem.given(rows)]
+        return found
+
+    def refuse_first(self, rounds: Any) -> None:
+        """Raise ValueError if derivatives are none that a first tree can be fitted to."""
+        rows = np.flatnonzero(self._weight > 0)
+        check_size(rounds.loss, rounds.y[rows], rounds.f[rows], self.problem.given(rows))
 
 
 class LossWatch:
@@ -38,30 +227,38 @@ class LossWatch:
 
     def __init__(
         self,
-        validation: Any,
-        patience: Any,
+        validation: object,
+        patience: object,
         problem: Problem,
         loss: Loss,
         generator: np.random.Generator,
-        values: Callable[[NDArray[np.intp]], NDArray[Any]] | None = None,
+        there: Any = None,
     ) -> None:
-        """`values` returns rows by their numbers, where decision values are elsewhere."""
+        """`there` is what has the rows if these are elsewhere: `begin_watch` and `watched`."""
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
         self._loss = loss
         self.rows = validation_rows(validation, patience, problem, generator)
         self.seen = problem.seen if self.rows is None else self.rows.problem.seen
+        self._there = None
         if self.rows is not None:
-            self.rows = replace(self.rows, weight=scaled_weights(self.rows.weight)[0])
-            if values is not None and self.rows.X is None:
-                self.rows = replace(self.rows, X=values(self.rows.drawn))
             self.settings = self.rows.settings
-            if problem.labels is None:
-                y, drawn = self.rows.y, self.rows.drawn
-                try:
-                    Loss.check_targets(loss, y, drawn if len(drawn) else np.arange(len(y)))
-                except ValueError as error:
-                    raise ValueError(f"validation: {error}") from None
+            self._there = None if self.rows.elsewhere is None else there
+            try:
+                self._check(problem)
+            except ValueError as error:
+                raise ValueError(f"validation: {error}") from None
+
+    def _check(self, problem: Problem) -> None:
+        """Check the targets of the rows, and scale their weights."""
+        assert self.rows is not None
+        if self._there is not None:
+            self._there.begin_watch(self._loss)
+            return
+        self.rows = replace(self.rows, weight=scaled_weights(self.rows.weight)[0])
+        if problem.labels is None:
+            y, drawn = self.rows.y, self.rows.drawn
+            Loss.check_targets(self._loss, y, drawn if len(drawn) else np.arange(len(y)))
 
     @property
     def latest(self) -> float | None:
@@ -75,7 +272,9 @@ class LossWatch:
 
     def begin(self, bias: float | FloatArray) -> None:
         """Take in the decision value before the first tree, of softmax one for each class."""
-        if self.rows is not None:
+        if self._there is not None:
+            self._note(self._there.watched(()))
+        elif self.rows is not None:
             y = self.rows.y
             is_two = y.dtype.kind == "b" and not np.ndim(bias)
             self._y = np.where(y, 1.0, -1.0) if is_two else y
@@ -90,26 +289,32 @@ class LossWatch:
         rows = self.rows
         if rows is None:
             return False
-        if rows.X is None:
-            self._f = f[..., rows.drawn]
+        if self._there is not None:
+            trees = made()
+            self._note(self._there.watched(trees if isinstance(trees, list) else [trees]))
         else:
-            self._f = self._f + self._predictions(made(), rows.X)
-        self._measure(rows)
+            if rows.X is None:
+                self._f = f[..., rows.drawn]
+            else:
+                self._f = self._f + self._predictions(made(), rows.X)
+            self._measure(rows)
         return len(self.losses) - 1 - self.best >= rows.patience
 
-    def _predictions(self, trees: Tree | list[Tree], X: NDArray[Any]) -> FloatArray:
+    def _predictions(self, trees: Tree | list[Tree], X: Array) -> FloatArray:
         if isinstance(trees, list):
             return np.stack([self._predictions(tree, X) for tree in trees])
         return trees.predict(Features(X, trees.feature_names, trees.table)).T
 
     def _measure(self, rows: ValidationRows) -> None:
         value = self._loss.value(self._y, self._f.T)
-        mean = float(np.average(value, weights=rows.weight))
+        self._note(float(np.average(value, weights=rows.weight)))
+
+    def _note(self, mean: float) -> None:
         self.losses.append(self._loss.reported * mean)
 
 
-class SumGrowth:
-    """The rounds of a fit so far.
+class SumFit:
+    """The trees of one fit so far, and the rounds that grow them on its rows.
 
     Attributes
     ----------
@@ -123,25 +328,40 @@ class SumGrowth:
         The forest of the first rounds that has been made, and the number of these rounds.
     """
 
-    rounds: Any
-    bias: float | FloatArray
-    is_same: bool
-    training_loss: list[float]
-    made: Forest | None
-    n_made: int
-
     def __init__(
         self,
-        loss: Loss,
+        rows: SumRows,
+        growing: Growing,
         watch: LossWatch,
         settings: dict[str, Any],
-        labels: NDArray[Any] | None,
+        labels: Array | None,
         workers: Workers,
+        generator: np.random.Generator,
+        given: StagewiseModel | None,
     ) -> None:
-        self.loss, self.watch, self.settings = loss, watch, settings
+        self.loss = loss = growing.loss
+        self.rows, self.watch, self.settings = rows, watch, settings
         self.labels, self.workers = labels, workers
         self.trees: list[Any] = []
         self.end = ""
+        is_whole = rows.begin_bags(settings["bag"], generator)
+        self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
+        weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
+        is_constant = settings["start"] == "constant"
+        self.bias = rows.bias(loss, is_constant) if given is None else given.bias
+        self.given = () if given is None else tuple(_by_rounds(given))
+        self.made, self.n_made = None if given is None else given.trees, len(self.given)
+        unit = rows.of_row if weights.are_copies else rows.greatest
+        growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
+        settings["growth"], limits = growth_by_pairs(*growth, growing.limits)
+        growing = growing._replace(
+            limits=replace(limits, criterion="squared"),
+            steps=growing.steps._replace(l2=growing.steps.l2 / unit),
+            restraints=growing.restraints.of_unit(unit),
+        )
+        self.rounds = rows.rounds(growing, self.bias, workers)
+        self.training_loss = [self.rounds.mean_loss]
+        watch.begin(self.bias)
 
     def grow(self, bar: Bar, told: int) -> StagewiseModel:
         """Add trees and return the model; of the first `told` no callback is called."""
@@ -171,7 +391,10 @@ class SumGrowth:
         tree = self._next_tree(step)
         if tree is None:
             if not self.trees:
-                self._refuse_first()
+                self.rows.refuse_first(rounds)
+                raise ValueError(
+                    "loss: expected derivatives whose Newton steps are numbers, got others"
+                )
             self.end = "the loss of a row is too large to go on"
             return None
         value = rounds.values(tree)
@@ -217,9 +440,21 @@ class SumGrowth:
         return made
 
     def _next_tree(self, step: int) -> Any:
-        """Return the tree of a step; None if derivatives are no numbers any more."""
-        raise NotImplementedError
+        """Return the tree of a step, that which is given or a new one; None where numbers end."""
+        rounds = self.rounds
+        if step > len(self.given):
+            return rounds.grow(self.rows.listed(step - 1))
+        found = self.given[step - 1]
+        rounds.number += len(found) if isinstance(found, list) else 1
+        if self.settings["prices"] is not None:
+            rounds.pay_given(found if isinstance(found, list) else [found])
+        rounds.add_fitted(found, self.rows.given_values)
+        rounds.look()
+        return found
 
-    def _refuse_first(self) -> None:
-        """Raise ValueError for derivatives to which no first tree can be fitted."""
-        raise NotImplementedError
+
+def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
+    """Yield the tree of each round, of softmax the list of its trees."""
+    trees, n = list(model.trees), model.n_trees
+    for start in range(0, len(trees), n):
+        yield trees[start : start + n] if model.loss.is_multiclass else trees[start]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost._core import boost
 from pboost.data.read.check_xy import TASKS, label_array, label_values, refuse_many
 from pboost.data.targets import CLASSIFICATION, REGRESSION, SoftLabels, task_of
 from pboost.data.training import Problem
 from pboost.losses import Loss
-from pboost.values import FloatArray, IntArray, check_choice, first_false
+from pboost.values import Array, FloatArray, IntArray, check_choice, first_false
 from pboost.values.options import ManyClassesError
 
 #: Copies of a row at most that words have room for; with more of them sums take longer.
@@ -106,7 +105,7 @@ class Steps(NamedTuple):
 MOST_DERIVATIVE = 1e150
 
 
-def check_size(loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]) -> None:
+def check_size(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> None:
     """Raise ValueError for derivatives that no tree can be fitted to; `rows` as of `slopes_of`."""
     for name, values in _derivatives(loss, y, f, rows).items():
         if (k := first_false(np.abs(values) <= MOST_DERIVATIVE)) >= 0:
@@ -116,15 +115,13 @@ def check_size(loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]) -> 
             )
 
 
-def are_too_large(loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]) -> bool:
+def are_too_large(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> bool:
     """Return whether derivatives are as `check_size` refuses them."""
     found = _derivatives(loss, y, f, rows).values()
     return any(not (np.abs(values) <= MOST_DERIVATIVE).all() for values in found)
 
 
-def _derivatives(
-    loss: Loss, y: FloatArray, f: FloatArray, rows: NDArray[Any]
-) -> dict[str, FloatArray]:
+def _derivatives(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> dict[str, FloatArray]:
     with np.errstate(all="ignore"):
         found = {"gradient": _numbers("gradient", loss.gradient(y, f), y, f, rows)}
         if loss.has_curvature:
@@ -133,7 +130,7 @@ def _derivatives(
 
 
 def slopes_of(
-    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: NDArray[Any]
+    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: Array
 ) -> tuple[FloatArray, FloatArray]:
     """Return the weighted gradients and curvatures; of a loss without curvature weights are those.
 
@@ -151,9 +148,7 @@ def slopes_of(
         return weight * gradient, weight * curvature
 
 
-def _numbers(
-    name: str, found: FloatArray, y: FloatArray, f: FloatArray, rows: NDArray[Any]
-) -> FloatArray:
+def _numbers(name: str, found: FloatArray, y: FloatArray, f: FloatArray, rows: Array) -> FloatArray:
     """Return derivatives of rows; ValueError if one is NaN, or a curvature negative."""
     wrong = np.isnan(found) if name == "gradient" else ~(found >= 0)
     if wrong.any():
@@ -167,7 +162,7 @@ def _numbers(
 
 
 def working_response(
-    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: NDArray[Any] | None = None
+    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: Array | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the targets and weights of a least-squares step; None where they are not finite.
 
@@ -191,7 +186,7 @@ def working_response(
     return target, of_target / of_target.max()
 
 
-def loss_of(y: Any, task: str | None) -> str:
+def loss_of(y: object, task: str | None) -> str:
     """Return the loss of such targets: of a regression, of two labels, of more."""
     if task_of(y, task) == REGRESSION:
         return "squared"
@@ -203,7 +198,7 @@ def loss_of(y: Any, task: str | None) -> str:
     return "softmax" if len(label_values(labels)) > 2 else "logistic"
 
 
-def task_of_loss(loss: Loss, y: Any, task: str | None) -> str:
+def task_of_loss(loss: Loss, y: object, task: str | None) -> str:
     """Return what targets are, "classification" or "regression"."""
     takes_classes = loss.least <= -1
     if task is None:
@@ -217,7 +212,7 @@ def task_of_loss(loss: Loss, y: Any, task: str | None) -> str:
     return task
 
 
-def targets_of(problem: Problem, loss: Loss, y: Any) -> tuple[NDArray[Any] | None, FloatArray]:
+def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, FloatArray]:
     """Return the labels, and what the loss compares with: -1 and +1, numbers of labels, numbers."""
     if problem.labels is None:
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
@@ -246,7 +241,7 @@ def check_room(n_labels: int, n_rows: int) -> None:
         ) from None
 
 
-def check_classes(labels: NDArray[Any], loss: Loss, y: Any = None) -> None:
+def check_classes(labels: Array, loss: Loss, y: object = None) -> None:
     """Raise ManyClassesError if there are more classes than a loss compares."""
     if loss.is_multiclass:
         return

@@ -24,7 +24,7 @@ from pboost.models.trees import LEAF, Tree
 from pboost.trees.rounds import NODE, SLOT_BYTES, Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.targets import Steps, Weights
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 
 class Judge(NamedTuple):
@@ -560,7 +560,7 @@ class VectorRounds(SoftmaxRounds):
         places = np.array(children, dtype=np.int32)
         return VectorGrown(nodes, places, mass, scale, 0, self.special, subset, value)
 
-    def _steps(self, nodes: NDArray[Any], total: FloatArray, units: FloatArray) -> FloatArray:
+    def _steps(self, nodes: Array, total: FloatArray, units: FloatArray) -> FloatArray:
         """Return what nodes add to the scores, (n_nodes, J)."""
         one, steps = self.one, self.one.steps
         value, most = np.zeros((len(nodes), self.n_trees)), min(steps.most, one.loss.limit)

@@ -57,7 +57,12 @@ class Weak(Choice):
     takes: ClassVar[Takes] = NUMBERS
 
     def read(
-        self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        two: str | None,
+        hold: HoldOut | None = None,
     ) -> Problem:
         """Return the arguments of a builder, checked.
 

@@ -169,7 +169,12 @@ class RowLearner(Weak):
     is_oracle: ClassVar[bool] = False
 
     def read(
-        self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        two: str | None,
+        hold: HoldOut | None = None,
     ) -> Problem:
         """Return the arguments of a builder, checked."""
         if isinstance(X, Features) and X.table is not None:
@@ -183,7 +188,7 @@ class RowLearner(Weak):
         """Return the data that the learner's search reads."""
         return problem.as_given()
 
-    def trained(self, X: Any, y: Any, weight: FloatArray, rng: Any, where: str) -> Any:
+    def trained(self, X: object, y: object, weight: FloatArray, rng: object, where: str) -> Any:
         """Return the weak classifier that is made of rows; `weight` sums to 1."""
         raise NotImplementedError
 
@@ -197,7 +202,7 @@ class Oracle(RowLearner):
 
     train: Callable[..., Callable[..., Any]]
 
-    def trained(self, X: Any, y: Any, weight: FloatArray, rng: Any, where: str) -> Any:
+    def trained(self, X: object, y: object, weight: FloatArray, rng: object, where: str) -> Any:
         """Return the weak classifier that is made of rows; `weight` sums to 1."""
         try:
             answer = self.train(X, y, weight, rng)
@@ -220,7 +225,7 @@ class FromEstimator(RowLearner):
         """Return the options as plain values, for the model's record of how it was made."""
         return {"kind": self.kind, "estimator": type(self.estimator).__qualname__}
 
-    def trained(self, X: Any, y: Any, weight: FloatArray, rng: Any, where: str) -> Any:
+    def trained(self, X: object, y: object, weight: FloatArray, rng: object, where: str) -> Any:
         """Return the weak classifier that is made of rows; `weight` sums to 1."""
         estimator = copy.deepcopy(self.estimator)
         try:
@@ -292,7 +297,7 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
 
 
 @maker
-def from_estimator(estimator: Any) -> FromEstimator:
+def from_estimator(estimator: object) -> FromEstimator:
     """Any estimator with ``fit(X, y, sample_weight=...)`` and ``predict_proba(X)`` as weak learner.
 
     Parameters

@@ -16,7 +16,7 @@ from pboost.data.columns.columns import MAX_BINS, ROW_MASK
 from pboost.data.columns.prebuilt import HOLES, has, levels_among, most_bins
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.stump_search import Affine, ColumnLearner, Stump, StumpCut, StumpSearch
 
 #: Share of the mass within which two cuts are equally good, as in `split.pxd`.
@@ -117,7 +117,7 @@ class LevelCuts:
         return self.sides[side], (members, absent)
 
 
-def aligned(shape: tuple[int, ...], dtype: type[np.generic] = np.int64) -> NDArray[Any]:
+def aligned(shape: tuple[int, ...], dtype: type[np.generic] = np.int64) -> Array:
     """Return an uninitialised array of 8-byte numbers that begins where a cache line does."""
     n = math.prod(shape)
     room = np.empty(n + LINE // 8, dtype=dtype)

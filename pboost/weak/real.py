@@ -29,7 +29,12 @@ class RealLearner(Weak):
     __slots__ = ()
 
     def read(
-        self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
+        self,
+        X: object,
+        y: object,
+        sample_weight: object,
+        two: str | None,
+        hold: HoldOut | None = None,
     ) -> Problem:
         """Return the arguments of a builder, checked."""
         if lacks_values(X):

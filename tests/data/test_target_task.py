@@ -9,7 +9,7 @@ from partitioned import bin_parts, fit_parted
 from target_cases import ASKS, CLASSES, REGRESSION, TARGETS, N, X, task_of
 
 import pboost as pb
-from pboost.data.targets import LOSSES_OF_NUMBERS, joined, targets_of
+from pboost.data.targets import CLASSIFICATION, joined, targets_of, task_of_options
 from pboost.losses import LOSSES, Squared
 
 #: Whatever fits both, and a builder of it for which options decide.
@@ -128,8 +128,10 @@ def test_a_loss_or_a_criterion_decides_first():
         pb.fit_cart(X, few, task=REGRESSION, criterion="gini")
 
 
-def test_losses_of_numbers_are_known_by_name():
-    assert {name for name, loss in LOSSES.items() if loss.is_regression} == {*LOSSES_OF_NUMBERS}
+def test_losses_decide_the_task_by_their_names():
+    for name, loss in LOSSES.items():
+        task = REGRESSION if loss.is_regression else CLASSIFICATION
+        assert task_of_options({"loss": name}) == task_of_options({"loss": loss}) == task
 
 
 def test_a_builder_without_a_regression_decides_first():

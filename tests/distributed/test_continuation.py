@@ -13,6 +13,7 @@ from partitioned import (
     continue_parted,
     divided,
     fit_parted,
+    send_few_rows,
 )
 
 import pboost as pb
@@ -57,6 +58,45 @@ def test_graphs_go_on_as_in_one_table(kind, tmp_path):
         model = continue_parted(first, X, labels, sample_weight=weights, **more)
         assert contents(model, tmp_path) == contents(whole, tmp_path), name
         assert model.n_nodes > first.n_nodes
+
+
+TREES = {
+    "best": ({"nodes": 6}, {"nodes": 5}),
+    "breadth": ({"nodes": 4, "growth": "breadth-first"}, {"nodes": 7}),
+    "limits": (
+        {"nodes": 5, "max_depth": 4, "weak": pb.weak.stump("gini", min_leaf=9)},
+        {"nodes": 4},
+    ),
+    "no nodes": ({"nodes": 1, "weak": pb.weak.stump(min_leaf=150)}, {"nodes": 3}),
+}
+
+
+@pytest.mark.parametrize("kind", TREES)
+@pytest.mark.parametrize("few", [True, False])
+def test_trees_of_exact_answers_go_on_as_in_one_table(kind, few, tmp_path, monkeypatch):
+    options, more = TREES[kind]
+    if few:
+        send_few_rows(monkeypatch)
+    names = "numbers", "ties", "weights", "holes", "categories, weights", "large weights"
+    for n_parts, name in zip((1, 2, 3, 5, 16, 2), names, strict=True):
+        columns, y, weight = VALUED[name]
+        X, labels, weights = divided(TABLES[name], n_parts)
+        first = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
+        whole = pb.continue_fit(first, columns, y, sample_weight=weight, **more)
+        model = continue_parted(first, X, labels, sample_weight=weights, **more)
+        assert contents(model, tmp_path) == contents(whole, tmp_path), name
+
+
+def test_trees_go_on_with_other_rows(tmp_path, monkeypatch):
+    send_few_rows(monkeypatch)
+    columns, y, _ = VALUED["categories"]
+    first = pb.fit_boosted_tree(columns, y, nodes=8)
+    rows = np.flatnonzero(np.random.default_rng(2).random(len(y)) < 0.3).astype(np.int32)
+    whole = pb.continue_fit(first, columns.select(rows), y[rows], nodes=4)
+    parts = rows[:11], rows[11:]
+    plain = TABLES["categories"][0]
+    model = continue_parted(first, [plain.select(r) for r in parts], [y[r] for r in parts], nodes=4)
+    assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
 def test_one_longer_fit_gives_the_votes(tmp_path):
@@ -144,7 +184,6 @@ def refused():
     """Return models, options, and what is said of them."""
     columns, y, _ = TABLES["numbers"]
     chain = pb.fit_adaboost(columns, y, rounds=3)
-    tree = pb.fit_boosted_tree(columns, y, nodes=3)
     nested = pb.fit_matryoshka(columns, y, shape=(2, 2))
     forest = pb.fit_forest(columns, y, members=2, rng=0)
     total = pb.fit_stagewise(columns, y, steps=2)
@@ -155,10 +194,9 @@ def refused():
     fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, rounds=2)
     missing = NotImplementedError
     return [
-        (tree, {"nodes": 2}, missing, "trees of uncertain answers"),
         (chain, {"nodes": 2}, missing, "on partitions chains are continued with rounds"),
         (nested, {"rounds": 2}, missing, "rows.gather()"),
-        (forest, {"members": 2}, missing, "continue_fit of a forest needs all rows in one place"),
+        (forest, {"members": 2}, ValueError, "expected the rows of the fit, in their order"),
         (bagged, {"steps": 2}, missing, "bag: 0.5 needs all rows in one place"),
         (hinge, {"steps": 2}, missing, "loss: hinge needs all rows"),
         (exact, {"steps": 2}, missing, "search: 'exact' needs"),

@@ -1,12 +1,15 @@
 """Forests of rows in partitions: the bytes of the forest of one table, its record with them."""
 
+import pickle
 import re
 
 import numpy as np
 import pytest
-from partitioned import TABLES, bin_parts, contents, fit_parted
+from partitioned import TABLES, bin_parts, contents, continue_parted, fit_parted
 
 import pboost as pb
+from pboost.distributed.bag_shards import BagShard
+from pboost.trees.members import Tally
 
 OPTIONS = {
     "subsamples": {"replace": False, "bag": 0.4},
@@ -78,6 +81,67 @@ def test_a_callback_is_told_of_members_and_may_stop():
     )
     assert len(forest) == len(told) == 3
     assert told[-1] == forest.oob.error
+
+
+@pytest.fixture
+def in_parts():
+    """Rows in three partitions, and the forest of three trees of one table."""
+    columns, y, weight = TABLES["categories, weights"]
+    rows = np.split(np.arange(len(y), dtype=np.int32), [90, 200])
+    parts = [columns.select(of) for of in rows], [y[of] for of in rows]
+    source = pb.partitions(*parts, sample_weight=[weight[of] for of in rows])
+    return source, pb.fit_forest(columns, y, sample_weight=weight, members=3, rng=3)
+
+
+def test_the_record_of_each_row_is_made_when_it_is_read(in_parts):
+    source, whole = in_parts
+    forest = pb.fit_forest(source, members=3, rng=3)
+    assert forest.oob.error == whole.oob.error
+    assert not hasattr(forest.oob, "found")
+    np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
+    np.testing.assert_array_equal(forest.oob.members, whole.oob.members)
+    again = pickle.loads(pickle.dumps(pb.fit_forest(source, members=3, rng=3)))
+    np.testing.assert_array_equal(again.oob.prediction, whole.oob.prediction)
+
+
+@pytest.mark.parametrize("at", [2, 4])
+def test_a_partition_that_begins_anew_hears_of_all_trees(in_parts, monkeypatch, at):
+    source, whole = in_parts
+    tallied, calls = BagShard.tallied, iter(range(99))
+
+    def forgetful(shard, *given):
+        if next(calls) == at:
+            shard._n_told, shard._bags, shard._tally = 0, [], Tally(shard._y, shard._whole, 2)
+        return tallied(shard, *given)
+
+    monkeypatch.setattr(BagShard, "tallied", forgetful)
+    forest = pb.fit_forest(source, members=3, rng=3, callback=lambda step, record: False)
+    assert forest.oob.error == whole.oob.error
+    np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
+
+
+@pytest.mark.parametrize("name", ["categories, weights", "holes", "numbers"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
+    columns, y, weight = TABLES[name] if task == "classification" else of_numbers(TABLES[name])
+    options = {"rng": 3, "task": task, "max_depth": 4}
+    first = pb.fit_forest(columns, y, sample_weight=weight, members=2, **options)
+    whole = pb.continue_fit(first, columns, y, members=3, sample_weight=weight)
+
+    def continued(rows):
+        return continue_parted(
+            first,
+            [columns.select(of) for of in rows],
+            [y[of] for of in rows],
+            sample_weight=None if weight is None else [weight[of] for of in rows],
+            members=3,
+        )
+
+    for n_parts in (1, 2, 3, 5, 16):
+        rows = np.array_split(np.arange(len(y), dtype=np.int32), n_parts)
+        assert contents(continued(rows), tmp_path) == contents(whole, tmp_path)
+    with pytest.raises(ValueError, match="expected the rows of the fit, in their order"):
+        continued(rows[::-1])
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,18 @@ def test_rows_that_are_held_out(validation, tmp_path):
             assert len(parted) < 30
 
 
+def test_losses_of_many_classes_are_added_up_as_in_one_table(tmp_path):
+    columns, y, weight = of_classes(TABLES["weights"], 12)
+    options = {"steps": 3, "validation": 0.4, "rng": 2}
+    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
+    for n_parts in (1, 3, 60):
+        rows = np.array_split(np.arange(len(y), dtype=np.int32), n_parts)
+        parts = [columns.select(of) for of in rows], [y[of] for of in rows]
+        weights = [weight[of] for of in rows]
+        parted = fit_parted("fit_stagewise", *parts, sample_weight=weights, **options)
+        assert contents(parted, tmp_path) == contents(whole, tmp_path)
+
+
 def test_monotone_columns(tmp_path):
     options = {"loss": "logistic", "monotone": {0: 1, 2: -1}, "growth": "free"}
     whole, parted = both(TABLES["weights"], 4, tmp_path, **options)

@@ -201,9 +201,3 @@ def test_what_a_source_has_is_not_given_again(name):
 def test_options_that_need_all_rows_in_one_place(fit, options):
     with pytest.raises(NotImplementedError, match=r"rows\.gather\(\)"):
         fit(in_order(VALUED["numbers"]), **options)
-
-
-def test_uncertain_answers_of_many_classes_need_one_table():
-    rows = in_order(of_many(TABLES["numbers"], 3))
-    with pytest.raises(NotImplementedError, match=r"with 3 classes needs all rows in one place"):
-        pb.fit_boosted_tree(rows, observation=FLIP)

@@ -14,7 +14,7 @@ import pytest
 
 import pboost as pb
 from pboost.growth.step import Chain
-from pboost.trees.stagewise import SumFit
+from pboost.trees.sum_growth import SumFit
 
 
 def problem(seed=0, n=240, d=4):

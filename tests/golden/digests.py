@@ -19,7 +19,7 @@ import pboost as pb
 #: Attributes that are not called as in FIELDS any more: {name in digests: name in the package}.
 RENAMED: dict[str, str] = {}
 #: Classes that are not called as in FIELDS any more: {name in the package: name in digests}.
-RENAMED_KINDS: dict[str, str] = {}
+RENAMED_KINDS: dict[str, str] = {"OutOfBagThere": "OutOfBag"}
 _MODEL = "labels n_features feature_names table seen"
 _TREES = f"{_MODEL} root feature threshold children value impurity weight n_rows missing"
 _LEAVES = "coefficient taken risk spread leaf_mean mean"

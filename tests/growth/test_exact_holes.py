@@ -9,10 +9,9 @@ from special_problems import asked_of, draw, problem
 import pboost as pb
 from pboost._core.voting import VoteRule
 from pboost.data.node_inputs.inputs import Subsets
-from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.impurity_search import ImpurityTree, by_impurity
 from pboost.growth.step import TreeLimits
-from pboost.growth.tree import CartLimits, grow_tree
+from pboost.growth.tree import BoostedArrays, CartLimits, grow_tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_tree
 

@@ -8,7 +8,7 @@ from partitioned import TABLES, VALUED, contents
 
 import pboost as pb
 from pboost.data.read.check_xy import as_features
-from pboost.growth.ports import Matryoshka
+from pboost.growth.matryoshki import Matryoshka
 from pboost.threads import Workers
 from pboost.weak.base import Weights
 

@@ -10,7 +10,7 @@ from reference.stopwatch import fit_stopwatch_chain
 from soft_models import assert_equals_soft_twin, draw_options, library, noisy, observation
 
 import pboost as pb
-from pboost.growth.stopwatch import rate
+from pboost.observation.sampling import rate
 
 
 def ticking(seed, zeros=False):

@@ -12,8 +12,8 @@ from reference import keys
 
 import pboost as pb
 from pboost._core.voting import decrease, rounded_key
-from pboost.growth import best_first
-from pboost.growth import nested as nested_growth
+from pboost.growth import matryoshki as nested_growth
+from pboost.growth import step
 
 #: The last bit kept of a number in [1, 2).
 LAST = 2.0**-40
@@ -62,9 +62,9 @@ def test_a_decrease_within_rounding_is_none():
 
 
 def test_one_function_for_all_growths_in_python():
-    for module in (best_first, nested_growth):
+    for module in (step, nested_growth):
         assert module.rounded_key is rounded_key
-    assert best_first.decrease is decrease
+    assert step.decrease is decrease
 
 
 def tied(seed):

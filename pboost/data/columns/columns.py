@@ -484,11 +484,20 @@ def to_fixed_point(weights: FloatArray, times: int = 1) -> tuple[float, NDArray[
     A power of two makes the image exact for integer weights, whatever their scale. The sum is of so
     many `times` these weights.
     """
-    _, exponent = math.frexp(float(weights.sum()) * times)
-    scale = float(np.ldexp(1.0, 61 - exponent))
+    scale = fixed_scale_of(float(weights.sum()) * times)
+    return scale, in_fixed_point(weights, scale)
+
+
+def fixed_scale_of(total: float) -> float:
+    """Return the power of two that brings a sum of weights to 2**60 at least, below 2**61."""
+    return float(np.ldexp(1.0, 61 - math.frexp(total)[1]))
+
+
+def in_fixed_point(weights: FloatArray, scale: float) -> NDArray[np.int64]:
+    """Return weights times a scale, rounded."""
     fixed = np.empty(len(weights), dtype=np.int64)
     voting.to_fixed(weights, scale, fixed)
-    return scale, fixed
+    return fixed
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

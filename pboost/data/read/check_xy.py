@@ -615,9 +615,14 @@ def scaled_weights(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], i
     exponent: sums of them, and of their products with squares, are numbers in any unit.
     """
     exponent = math.frexp(float(weights.max()))[1]
+    return times_power(weights, -exponent), exponent
+
+
+def times_power(numbers: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
+    """Return numbers times a power of two."""
     if abs(exponent) > MOST_EXPONENT:  # the factor is no float64
-        return np.ldexp(weights, -exponent), exponent
-    return weights * math.ldexp(1.0, -exponent), exponent
+        return np.ldexp(numbers, exponent)
+    return numbers * math.ldexp(1.0, exponent)
 
 
 def check_answers(h: Any, n: int, what: str) -> NDArray[np.float64]:

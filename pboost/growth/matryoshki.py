@@ -1,0 +1,506 @@
+"""Growth of matryoshki: of a given shape, and greedily.
+
+A classifier of level 0 is a weak classifier; one of level k is a tree of classifiers of level
+k - 1. It is entered through a port, where exits join, and leaves two ports behind, one for each of
+its answers.
+
+Greedy growth decides after each node whether a sub-tree is collected. The graph is kept as one tree
+of *super-nodes*, each a weak classifier or a sub-tree that was collected. A sub-tree is a
+super-node with all super-nodes below it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from pboost._core.voting import NO_VOTE, VoteRule, rounded_key
+from pboost.bounds import rate_matryoshka
+from pboost.data.columns.prebuilt import is_heavier
+from pboost.data.training import TrainingData
+from pboost.growth.soft_tree import Port, PortGrowth, Split, joined
+from pboost.growth.step import (
+    ALL_OPENED,
+    FIXED_BITS,
+    NO_EXIT,
+    STOPPED,
+    BestFirst,
+    Callback,
+    Edges,
+    TreeLimits,
+    fixed_scale,
+)
+from pboost.models.graph import DecisionGraph
+from pboost.models.nodes import ABOVE, BELOW
+from pboost.observation.answers import Answers, Observer, Tables, only_exit
+from pboost.values import INT32_MAX, FloatArray
+from pboost.weak.base import Cut, Weights
+
+COLLECTS = ("additive", "sign")
+JOINS = ("sign", "all")
+
+
+#: Fixed-point mass from which on rounding to integers is far below that of sums of real weights.
+SURE_MASS = 1 << 50
+#: Exponent of the largest scale of weights.
+MOST_EXPONENT = 1000
+#: Reach below this share of all weight is none: weights are kept from becoming subnormal.
+NO_REACH = 1e-250
+#: Shares below this are not taken as 1 less the other.
+SMALL_SHARE = 1e-6
+
+
+def share_of(whole: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
+    """Return which share some reaches are of the whole, one half where nobody arrives."""
+    arrives = whole > NO_REACH
+    found = sum(parts, np.zeros_like(whole)) / np.where(arrives, whole, 1.0)
+    return np.where(arrives, found, 0.5).clip(0.0, 1.0)
+
+
+def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Return the shares of exit 0, given those of both: large ones as 1 less those of exit 1."""
+    rest = 1 - above
+    found: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
+    return found
+
+
+class Matryoshka(PortGrowth):
+    """Base of the growths whose exits join: the reach of each row is kept beside its weight.
+
+    Parameters
+    ----------
+    data, observer, rule
+        As for `PortGrowth`.
+    collect : str
+        One of `COLLECTS`.
+    """
+
+    def __init__(
+        self, data: TrainingData, observer: Observer, rule: VoteRule, collect: str
+    ) -> None:
+        super().__init__(data, observer, rule)
+        self.collect = collect
+        self.scratch = Weights(np.empty(data.n_rows), self.fixed, 1.0, (0, 0))
+        # How likely a row has not paid an item, where it arrives; exact where answers are.
+        n_items = 0 if self.priced is None else len(self.priced.unpaid)
+        self.unpaid = np.ones((n_items, data.n_rows))
+
+    def entrance(self) -> Port:
+        """Return the port of the whole graph, with all weight."""
+        self.start = self.first_weights()
+        whole = self.noted(self.start, 1.0)
+        return self.port((), whole, whole, 0.0)
+
+    def first_weights(self) -> Any:
+        """Return the weights of the rows, shares of their sum."""
+        return self.data.weight / math.fsum(self.data.weight)
+
+    def port(self, edges: Edges, weight: Weights, reach: Weights, votes: float) -> Port:
+        """Return a port with the masses of its weights."""
+        masses, arrives = self.class_sums(weight), self.class_sums(reach)
+        return Port(edges, masses, arrives[0] + arrives[1], votes, weight.real, reach.real)
+
+    def noted(self, weight: Any, most: float) -> Weights:
+        """Return weights whose sum is at most `most`, with their masses."""
+        found = Weights(weight, self.fixed, fixed_scale(most), (0, 0))
+        self.search.fill_fixed(found)
+        return found
+
+    def class_sums(self, weights: Weights) -> tuple[float, float]:
+        """Return the sums of weights of the classes: of integers, the same in any order of rows.
+
+        Where there is little mass in the unit of the weights, a finer one is found.
+        """
+        n, at = len(weights.real), weights
+        while sum(at.masses) < SURE_MASS and weights.real.any():
+            room = MOST_EXPONENT - math.frexp(at.scale)[1]
+            bits = min(FIXED_BITS - (sum(at.masses) + n).bit_length(), room)
+            if bits < 1:  # nobody arrives
+                break
+            at = Weights(at.real, self.fixed, math.ldexp(at.scale, bits), (0, 0))
+            self.search.fill_fixed(at)
+        negative, positive = at.masses
+        return negative / at.scale, positive / at.scale
+
+    def side_reach(self, port: Port, cut: Cut, weights: Weights) -> FloatArray:
+        """Return the reach masses (side, class) that a cut makes at a port."""
+        reach = self.class_sums(self.noted(port.reach, port.arrives))
+        unit = np.ldexp(1.0, -np.frexp(reach)[1])
+        return self.search.side_masses(cut, port.reach, self.scratch, unit)
+
+    def best(self, port: Port, weights: Weights) -> Cut | None:
+        """Return the weak classifier for a port."""
+        if self.priced is not None:
+            self.priced.unpaid[:] = (self.unpaid * port.reach).sum(axis=1) / port.arrives
+        return super().best(port, weights)
+
+    def pay(self, port: Port, cut: Cut) -> None:
+        """Take what the rows at a port pay for a column."""
+        assert self.priced is not None
+        reach, start = np.asarray(port.reach), np.asarray(self.start)
+        arrives = np.divide(reach, start, np.zeros(len(start)), where=start > 0).clip(0.0, 1.0)
+        if self.observer.is_exact:
+            arrives = np.rint(arrives)
+        self.unpaid[self.priced.items(cut.feature)] *= 1.0 - arrives
+
+    def open(self, port: Port, split: Split, outside: float) -> list[Port]:
+        """Make a node at a port, and return its two exits."""
+        split = self.with_side(port, split)
+        if self.priced is not None:
+            self.pay(port, split.cut)
+        votes, answers, certificate = split.step.votes, split.answers, outside
+        ports = []
+        for exit_, vote in enumerate(votes):
+            # Votes that were made for other rows may raise the weights of these.
+            most = port.bound * math.exp(abs(vote))
+            boost = only_exit(exit_, np.exp([vote, -vote]))
+            weight = self.sent(answers, boost, port.weight, most)
+            reach = self.sent(answers, only_exit(exit_, np.ones(2)), port.reach, port.arrives)
+            ports.append(self.port(((self.n_nodes, exit_),), weight, reach, vote))
+            certificate += ports[-1].bound
+        answers.forget()
+        heavier = int(is_heavier(ports[ABOVE].arrives, ports[BELOW].arrives))
+        self.add_node(
+            port.edges, split.cut, votes, answers.table, port.arrives, certificate, heavier
+        )
+        return ports
+
+    def heavier(self, port: Port, split: Split) -> int:
+        """Return the exit of a split that more of the reach of a port takes."""
+        below, above = (
+            self.class_sums(
+                self.sent(split.answers, only_exit(k, np.ones(2)), port.reach, port.arrives)
+            )
+            for k in (BELOW, ABOVE)
+        )
+        return int(is_heavier(sum(above), sum(below)))
+
+    def sent(self, answers: Answers, coefficients: FloatArray, source: Any, most: float) -> Weights:
+        """Return what answers make of weights whose sum is then at most `most`."""
+        target = self.empty(source, fixed_scale(most))
+        answers.send(coefficients, source, target)
+        return target
+
+    def empty(self, source: object, scale: float) -> Weights:
+        """Return where weights are written that are made of others."""
+        return Weights(np.empty_like(source), self.fixed, scale, (0, 0))
+
+    def merge(self, ports: list[Port]) -> list[Port]:
+        """Collect additively: votes stay, weights and reaches of each group are summed."""
+        merged = []
+        for group in by_sign(ports):
+            if group:
+                arrives = math.fsum(port.arrives for port in group)
+                mean = math.fsum(port.arrives * port.votes for port in group) / arrives
+                merged.append(replace(joined(group), votes=mean))
+        return merged
+
+    def collapse(self, ports: list[Port], root: Port, members: Iterable[int]) -> list[Port]:
+        """Collect by sign: the nodes `members` become one classifier at `root` with two votes."""
+        groups = by_sign(ports)
+        answers = self.shares(root.reach, *([port.reach for port in group] for group in groups))
+        parts = [root.weight * answer for answer in answers]
+        step = self.rule.step([self.class_sums(self.noted(part, root.bound)) for part in parts])
+        self.drop_votes(members)
+        collapsed = []
+        for group, vote, part, answer in zip(groups, step.votes, parts, answers, strict=True):
+            if not group:
+                continue
+            edges = tuple(edge for port in group for edge in port.edges)
+            for node, exit_ in edges:
+                self.votes[node][exit_] = vote
+            boosted = self.boosted(part, math.exp(vote), math.exp(-vote))
+            weight = self.noted(boosted, root.bound * math.exp(abs(vote)))
+            reach = self.noted(root.reach * answer, root.arrives)
+            collapsed.append(self.port(edges, weight, reach, vote))
+        return collapsed
+
+    def shares(self, whole: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
+        """Return the probabilities of either exit of rows of some reach, given their parts."""
+        share = share_of(whole, above)
+        return rest_of(share, share_of(whole, below)), share
+
+    def boosted(self, weight: Any, negative: float, positive: float) -> Any:
+        """Return weights multiplied by a factor of each class; the array may be the same."""
+        middle = self.data.n_negative
+        weight[:middle] *= negative
+        weight[middle:] *= positive
+        return weight
+
+
+def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:
+    """Return the ports whose votes are not positive, and the others.
+
+    Votes that cancel but for rounding are not positive.
+    """
+    return [p for p in ports if p.votes <= NO_VOTE], [p for p in ports if p.votes > NO_VOTE]
+
+
+class GrowthStopped(Exception):  # noqa: N818 - not an error
+    """Raised through the levels when the callback ends growth."""
+
+
+class NestedGrowth(Matryoshka):
+    """Builds a matryoshka of a given shape, at the entrance or at the open exits of a graph.
+
+    Parameters
+    ----------
+    data, observer, rule, collect
+        As for `Matryoshka`.
+    shape : tuple of int
+        Nodes of the trees of each level, innermost first.
+    join : str
+        One of `JOINS`.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        observer: Observer,
+        rule: VoteRule,
+        collect: str,
+        shape: tuple[int, ...],
+        join: str,
+    ) -> None:
+        super().__init__(data, observer, rule, collect)
+        self.shape, self.join = shape, join
+        self.incomplete = "exits that could not be split left the shape incomplete"
+        self.ports: list[Port] = []
+
+    def replay(self, model: DecisionGraph, tables: Tables) -> list[Port]:
+        """Open the nodes of a graph as they are; growth goes on at its open exits."""
+        self.ports = super().replay(model, tables)
+        self.incomplete = NO_EXIT
+        return self.ports
+
+    def grow(self, callback: Callback | None) -> str:
+        """Build the whole; returns why growing stopped."""
+        self.callback, before = callback, self.n_nodes
+        ports = self.ports or [self.entrance()]
+        try:
+            if self.join == "all":
+                self.chain(len(self.shape), joined(ports))
+            else:
+                self.expand(len(self.shape), ports, self.shape[-1], 0.0)
+        except GrowthStopped:
+            return STOPPED
+        complete = self.n_nodes - before == math.prod(self.shape)
+        return ALL_OPENED if complete else self.incomplete
+
+    def chain(self, depth: int, port: Port) -> None:
+        """Chain classifiers of the level below, all open exits of one leading to the next."""
+        for _ in range(self.shape[-1]):
+            ports = self.tree(depth - 1, port, 0.0) if depth > 1 else self.node(port, 0.0)
+            if ports is None:
+                return
+            port = joined(ports)
+
+    def classifier(self, level: int, port: Port, outside: float) -> list[Port] | None:
+        """Build a classifier of a level at a port; None if not one node can be opened.
+
+        `outside` is the certificate of all exits outside it.
+        """
+        if level == 0:
+            return self.node(port, outside)
+        first = self.n_nodes
+        ports = self.tree(level, port, outside)
+        if ports is None:
+            return None
+        if self.collect == "additive":
+            ports = self.merge(ports)
+        else:
+            ports = self.collapse(ports, port, range(first, self.n_nodes))
+        self.certificate[-1] = outside + math.fsum(p.bound for p in ports)
+        return ports
+
+    def tree(self, level: int, entrance: Port, outside: float) -> list[Port] | None:
+        """Grow a tree at a port: the next classifier at the open exit of largest bound."""
+        entrances = [replace(entrance, votes=0.0)]
+        ports, size = self.expand(level, entrances, self.shape[level - 1], outside)
+        return ports if size else None
+
+    def expand(
+        self, level: int, ports: list[Port], limit: int, outside: float
+    ) -> tuple[list[Port], int]:
+        """Open up to `limit` classifiers of the level below, always at the port of largest bound.
+
+        Returns the ports there are then, and the number of classifiers.
+        """
+        stuck: set[tuple[tuple[int, int], ...]] = set()
+        size = 0
+        while size < limit:
+            able = [port for port in ports if port.edges not in stuck]
+            if not able:
+                break
+            chosen = max(able, key=lambda port: rounded_key(port.bound))  # the first among equals
+            others = [port for port in ports if port is not chosen]
+            rest = outside + math.fsum(port.bound for port in others)
+            parts = self.classifier(level - 1, chosen, rest)
+            if parts is None:
+                stuck.add(chosen.edges)
+                continue
+            ports = others + [replace(p, votes=chosen.votes + p.votes) for p in parts]
+            size += 1
+        return ports, size
+
+    def node(self, port: Port, outside: float) -> list[Port] | None:
+        """Open a node at a port, and tell the callback; None if the port cannot be split."""
+        split = self.find(port)
+        if split is None:
+            return None
+        ports = self.open(port, split, outside)
+        if self.callback is not None and self.callback(self.n_nodes, self.newest(port.bound)):
+            raise GrowthStopped
+        return ports
+
+
+#: Rates that differ by less are equal.
+NO_GAIN = 1e-12
+
+
+@dataclass(slots=True, eq=False)
+class SuperNode:
+    """A weak classifier or a collected sub-tree, and sums over the sub-tree below it.
+
+    Attributes
+    ----------
+    above : SuperNode or None
+        The super-node by whose exit it is entered.
+    votes : float
+        Votes of that exit.
+    entered : float
+        Bound of the port where it starts.
+    root : Port or None
+        That port, where collecting needs its weights.
+    members : list of int
+        Nodes of the sub-tree.
+    n_open : int
+        Open exits of the sub-tree.
+    bound : float
+        Sum of their bounds.
+    """
+
+    above: SuperNode | None
+    votes: float
+    entered: float
+    root: Port | None
+    members: list[int]
+    n_open: int
+    bound: float
+
+    def upwards(self) -> Iterator[SuperNode]:
+        """Yield the super-node, the one above it, and so on to the root."""
+        at: SuperNode | None = self
+        while at is not None:
+            yield at
+            at = at.above
+
+    def should_be_collected(self, change: float) -> bool:
+        """Whether the bound falls faster with a tree of such sub-trees than with more nodes.
+
+        `change` is what the last node made of the bound.
+        """
+        if len(self.members) < 2 or self.n_open < 3:
+            return False
+        certificate = min(max(self.bound / self.entered, 0.0), 1.0)
+        rate = float(rate_matryoshka(len(self.members), certificate))
+        return rate < change / self.entered - NO_GAIN
+
+
+@dataclass(slots=True, eq=False)
+class OpenExit:
+    """An open exit of a super-node; the votes of the port are those inside the super-node."""
+
+    serial: int
+    port: Port
+    owner: SuperNode | None
+    split: Split | None = None
+
+    @property
+    def bound(self) -> float:
+        """Part of the certificate that the exit carries."""
+        return self.port.bound
+
+
+class GreedyGrowth(Matryoshka, BestFirst):
+    """Builds a matryoshka that finds its own shape.
+
+    Parameters
+    ----------
+    data, observer, rule, collect
+        As for `Matryoshka`.
+    size : int
+        Greatest number of nodes.
+    """
+
+    def __init__(
+        self, data: TrainingData, observer: Observer, rule: VoteRule, collect: str, size: int
+    ) -> None:
+        super().__init__(data, observer, rule, collect)
+        self.limits, self.heap = TreeLimits(size, INT32_MAX, "largest-bound", -1.0), []
+        self.exits: list[OpenExit] = []
+        self.serial = count()
+        self.replace_exits([], [self.entrance()], None)
+
+    def replace_exits(
+        self, others: list[OpenExit], ports: list[Port], owner: SuperNode | None
+    ) -> None:
+        """Leave some of the exits open, and open others of a super-node."""
+        opened = [OpenExit(next(self.serial), port, owner) for port in ports]
+        self.exits = others + opened
+        for exit_ in opened:
+            self.push(exit_)
+
+    def find(self, exit_: OpenExit) -> Split | None:
+        """Return the best split of an exit, None where there is none."""
+        return super().find(exit_.port)
+
+    def split(self, exit_: OpenExit) -> None:
+        """Make a node of an exit for which a split was found, and collect if it is time."""
+        assert exit_.split is not None
+        others = [other for other in self.exits if other is not exit_]
+        port, above = exit_.port, exit_.owner
+        parts = self.open(port, exit_.split, math.fsum(other.bound for other in others))
+        kept = port if self.collect == "sign" else None
+        change = math.fsum(part.bound for part in parts) - port.bound
+        node = SuperNode(above, port.votes, port.bound, kept, [], 1, port.bound)
+        self.replace_exits(others, parts, node)
+        path = list(node.upwards())[::-1]
+        for at in path:
+            at.members.append(self.n_nodes - 1)
+            at.n_open += 1
+            at.bound += change
+        for at in path:
+            if at.should_be_collected(change):
+                self.collect_at(at)
+                break
+
+    def collect_at(self, top: SuperNode) -> None:
+        """Make one super-node of a sub-tree."""
+        inside, others = [], []
+        for exit_ in self.exits:
+            votes = exit_.port.votes
+            for at in exit_.owner.upwards() if exit_.owner is not None else ():
+                if at is top:
+                    inside.append(replace(exit_.port, votes=votes))
+                    break
+                votes += at.votes
+            else:
+                others.append(exit_)
+        if top.root is None:
+            ports = self.merge(inside)
+        else:
+            ports = self.collapse(inside, top.root, top.members)
+        self.keep({exit_.serial for exit_ in others})
+        self.replace_exits(others, ports, top)
+        change = math.fsum(port.bound for port in ports) - top.bound
+        closed = top.n_open - len(ports)
+        for at in top.upwards():
+            at.n_open -= closed
+            at.bound += change
+        self.certificate[-1] = math.fsum(exit_.bound for exit_ in self.exits)
