@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pboost.models.forest import Forest, join_trees
+from pboost.models.tree_record import LEAF
 from pboost.models.tree_sum import StagewiseModel
-from pboost.models.trees import LEAF
 from pboost.values import FloatArray
 
 #: Log odds by which a forest counts that is certain; those of its shares are cut off there.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
+from pboost.data.convert import TableLike
 from pboost.data.node_inputs import ColumnNames
 from pboost.data.row_digest import Digest
 from pboost.data.shared_reads import held
@@ -30,8 +31,8 @@ from pboost.models.evaluate.new_rows import match_columns, table_for
 from pboost.models.shares import costs_by_then, mean_of_shares, means_by_then
 from pboost.models.stored import OutOfBag, check_offsets, check_sum
 from pboost.models.text import counted, headline, of_bags
+from pboost.models.tree_record import LEAF
 from pboost.models.trees import (
-    LEAF,
     SETS,
     TREE_COLUMNS,
     Tree,
@@ -42,7 +43,7 @@ from pboost.models.trees import (
     own_sets,
     ranges,
 )
-from pboost.values import FloatArray, IntArray, check_position, freeze
+from pboost.values import Array, FloatArray, IntArray, check_position, freeze
 
 #: Comparisons of all rows, and trees, from which on it pays to ask whether labels are settled.
 MANY_CELLS, FEW_TREES = 8192, 16
@@ -113,26 +114,20 @@ class Forest(Trees):
 
     def largest_values(self) -> FloatArray:
         """Return the largest size of a value in each tree, (n_trees, ...)."""
-        found: FloatArray = np.maximum.reduceat(np.abs(self.value), self.root[:-1])
-        return found
+        return np.maximum.reduceat(np.abs(self.value), self.root[:-1])
 
     @property
+    @stored.once
     def ranked(self) -> RankedTrees | None:
         """Shallow trees for many rows at a time; None where a walk is faster."""
-        if "ranked" not in self.found:
-            self.found["ranked"] = rank_trees(self, self.depths, self.column, self.n_features)
-        found: RankedTrees | None = self.found["ranked"]
-        return found
+        return rank_trees(self, self.depths, self.column, self.n_features)
 
     @property
+    @stored.once
     def ranked_holes(self) -> RankedTrees | None:
         """The same for rows with missing values, some columns of which stand twice."""
-        if "ranked_holes" not in self.found:
-            column, twice = columns_with_holes(self)
-            width = self.n_features + len(twice)
-            self.found["ranked_holes"] = rank_trees(self, self.depths, column, width)
-        found: RankedTrees | None = self.found["ranked_holes"]
-        return found
+        column, twice = columns_with_holes(self)
+        return rank_trees(self, self.depths, column, self.n_features + len(twice))
 
     def __repr__(self) -> str:
         return f"<fit_forest: {len(self)} trees, {self.n_features} features>"
@@ -171,7 +166,7 @@ class Forest(Trees):
         columns = self.with_sets(self.columns_at(ranges(first, last)))
         return replace(self, root=np.cumsum([0, *(last - first)]), oob=None, **columns)
 
-    def mean(self, X: Any) -> FloatArray:
+    def mean(self, X: TableLike) -> FloatArray:
         """Return the mean over the trees of what is said at the leaf of each row."""
         mean = self.total(X) / len(self)
         return mean[:, 0] if self.value.ndim == 1 else mean
@@ -206,14 +201,12 @@ class Forest(Trees):
         least, most = (of.reshape(len(self), -1) for of in self.ranges_of(values))
         return of_means(proven_exits(rest_of(least, most)._replace(size=float(len(self)))))
 
+    @stored.once
     def proven_nodes(self) -> NodeExits:
         """Return the same as the compiled walk takes it; made once."""
-        if "proven" not in self.found:  # threads that ask at once each make the same
-            self.found["proven"] = of_trees(self.proven())
-        made: NodeExits = self.found["proven"]
-        return made
+        return of_trees(self.proven())
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the label of largest share of each row, the first among equals, or the number.
 
         Deep trees are walked until labels cannot change any more.
@@ -225,41 +218,38 @@ class Forest(Trees):
             return Trees.predict(self, X)
         return self.labels_of(self._leave(X, self._seldom_checked(), False).score)
 
+    @stored.once
     def _seldom_checked(self) -> NodeExits:
         """Return when labels are settled, looked at seldom enough to cost nothing."""
-        if "seldom" not in self.found:
-            nodes = self.proven_nodes()
-            # Before the last of the first half, no label is.
-            is_looked_at = (np.arange(len(self)) > len(self) // 2) & (np.arange(len(self)) % 4 == 0)
-            self.found["seldom"] = nodes._replace(checked=nodes.checked * is_looked_at)
-        made: NodeExits = self.found["seldom"]
-        return made
+        nodes, at = self.proven_nodes(), np.arange(len(self))
+        # Before the last of the first half, no label is.
+        return nodes._replace(checked=nodes.checked * ((at > len(self) // 2) & (at % 4 == 0)))
 
-    def leave(self, X: Any, exits: NodeExits) -> Left:
+    def leave(self, X: TableLike, exits: NodeExits) -> Left:
         """Return what rows have when they leave."""
         return self._leave(X, exits, True)
 
-    def _leave(self, X: Any, exits: NodeExits, counting: bool) -> Left:
+    def _leave(self, X: TableLike, exits: NodeExits, counting: bool) -> Left:
         bias = np.zeros(self.of_value or 1)
         return leave_trees(self, self, X, bias, True, exits, counting)
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the means of the first 0, 1, ... trees, and what these have compared."""
         node = (self.nodes_of(X) + self.root[:-1]).T
         means = means_by_then(self.value[node])
         return self.values_of_mean(means), costs_by_then(self.node_depth()[node])
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the trees."""
         return mean_of_shares(self.n_features, ((1.0, tree.importances(X)) for tree in self))
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
         X = table_for(self, X)
         with held(X):
             return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in self))
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are compared of each row by the first 1, 2, ... trees."""
         node, column, d = self.nodes_of(X), self.column, self.n_features
         read = np.zeros((len(node), d), dtype=np.bool_)
@@ -268,15 +258,15 @@ class Forest(Trees):
             read |= on_way[node[:, tree]]
             yield read
 
-    def nodes_of(self, X: Any) -> IntArray:
+    def nodes_of(self, X: TableLike) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, as a node of each tree."""
         return self.places(X)
 
-    def leaves_of(self, X: Any) -> IntArray:
+    def leaves_of(self, X: TableLike) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, numbered within each tree."""
         return self.leaf[self.root[:-1] + self.nodes_of(X)]
 
-    def goes_with(self, X: Any) -> dict[int, str]:
+    def goes_with(self, X: TableLike) -> dict[int, str]:
         """Return with which values a row goes in most tests, by columns where it has none."""
         row, columns = match_columns(self, X).values[0], self.column
         tests: dict[int, list[tuple[int, int]]] = {}
@@ -309,7 +299,7 @@ class Forest(Trees):
         trees, size = counted(len(self), "tree"), f"{leaves.mean():.1f} leaves on average"
         return "\n".join([headline(self, f"fit_forest: {trees}", size), *of_bags(self.oob)])
 
-    def total(self, X: Any, turns: int = 1) -> FloatArray:
+    def total(self, X: TableLike, turns: int = 1) -> FloatArray:
         """Return the sums (n, J) over the trees of the values of the leaf of each row.
 
         Sums (n, turns * J) where trees add in turn: tree t to columns from (t mod turns) * J on.

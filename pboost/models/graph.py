@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from pboost._core import walk
 from pboost.data.check_xy import check_finite
+from pboost.data.convert import TableLike
 from pboost.data.indicators import indicators_of
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
+from pboost.models.base import Route
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits
 from pboost.models.evaluate.graph_walk import (
     MOST_STEPS,
@@ -35,9 +37,10 @@ from pboost.models.evaluate.known_values import BlockInquiry, graph_inquiry
 from pboost.models.evaluate.new_rows import input_values, match_columns, match_sigma, spread_of
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start, joints_of, rest_of_nodes
 from pboost.models.shares import as_shares, falls, two_probabilities
+from pboost.models.stored import once
 from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray, check_integer
+from pboost.values import Array, FloatArray, IntArray, check_integer
 
 #: Said wherever a certificate is printed that is not that of the predictions.
 OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
@@ -102,9 +105,7 @@ class DecisionGraph(Graph):
         is not known.
     """
 
-    #: Of a graph without joins the tree as which rows walk through it, what those with missing
-    #: values compare there and in a chain, and when labels are settled; made when they are needed.
-    __slots__ = ("_made", "_narrow", "_proven", "_steps", "_tree")
+    __slots__ = ()
     _public: ClassVar = ("is_chain",)
     file_kind = "decision-graph"
     file_order = (
@@ -126,7 +127,7 @@ class DecisionGraph(Graph):
             return OF_BOTH_WAYS
         return OF_ASSUMED_ANSWERS
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the predicted label of each row.
 
         Of many rows through a graph whose exits join, walked until labels cannot change any more:
@@ -141,12 +142,7 @@ class DecisionGraph(Graph):
             return Graph.predict(self, X)
         return self.labels_of(leave_graph(self, X, nodes).score)
 
-    @property
-    def joins(self) -> bool:
-        """Whether exits of nodes lead to the same node."""
-        return int(np.count_nonzero(self.next != OUT)) >= self.n_nodes
-
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the sum of the votes that each row meets, (n,) or (n, J)."""
         return walk_rows(self, X, False)[0]
 
@@ -158,16 +154,16 @@ class DecisionGraph(Graph):
         share: FloatArray = two_probabilities(score.ravel())[:, 1].reshape(score.shape)
         return share / share.sum(axis=1, keepdims=True)
 
-    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+    def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
         """Return the decision value of each row, expected or drawn."""
         if self.n_votes > 1 and self.is_exact:
-            match_sigma(self, X, sigma)  # raises if one is given
+            match_sigma(self, X, route.sigma)  # raises if one is given
             return self.decision_function(X)  # all routes are the same
-        if route == "expected":
-            return expected_score(self, X, sigma)
-        return sampled_score(self, X, rng, draws, sigma)
+        if route.name == "expected":
+            return expected_score(self, X, route.sigma)
+        return sampled_score(self, X, route)
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values after each node at which the votes were what they are now."""
         return self._stages(*hard_exits(self, X))
 
@@ -212,22 +208,18 @@ class DecisionGraph(Graph):
         at, rest = np.append(0, joints_of(self.next)), rest_of_nodes(self)
         return proven_exits(rest._replace(least=rest.least[at], most=rest.most[at]))
 
+    @once
     def proven_nodes(self) -> NodeExits | None:
         """Return when labels cannot change any more at the nodes."""
         if asks_functions(self) or not self.n_nodes:
             return None
-        found: NodeExits | None = getattr(self, "_proven", None)
-        if found is None:
-            found = at_nodes(self, proven_exits(rest_of_nodes(self)))
-            # Threads that ask at once each make the same.
-            object.__setattr__(self, "_proven", found)
-        return found
+        return at_nodes(self, proven_exits(rest_of_nodes(self)))
 
-    def leave(self, X: Any, exits: NodeExits) -> Left:
+    def leave(self, X: TableLike, exits: NodeExits) -> Left:
         """Return what rows have when they leave."""
         return leave_graph(self, X, exits)
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the decision values and the comparisons at the joints."""
         if not self.n_nodes:
             return Graph.trajectory(self, X)
@@ -243,7 +235,7 @@ class DecisionGraph(Graph):
                 made += 1
         return score, cost
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of nodes, of columns or of stumps that are read for each row."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
@@ -261,7 +253,7 @@ class DecisionGraph(Graph):
             return count
         return self._columns_read(input_values(self, X))
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by joint 1, 2, ..."""
         if asks_functions(self):
             raise NotImplementedError(
@@ -372,7 +364,7 @@ class DecisionGraph(Graph):
             yield node, found, exit_
             node = int(self.next[node, exit_])
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the bias, and the votes that a row meets, by the columns that the nodes read."""
         row = input_values(self, X)[0].tolist()
         path = [(node, exit_) for node, _, exit_ in self.path(row.__getitem__)]
@@ -382,7 +374,7 @@ class DecisionGraph(Graph):
         parts[1:] = self._by_column(nodes, self.vote[nodes, exits])
         return parts
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the columns in what the nodes have made of the certificate."""
         fall = falls(self.record.certificate)
         spread = None if X is None else spread_of(self, X, self.adds_up)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import voting
 from pboost.values import (
+    Array,
     FloatArray,
 )
 
@@ -78,8 +78,7 @@ def shared_out(share: FloatArray, parts: FloatArray) -> FloatArray:
     speaks = total > 0
     found = np.divide(apart, total, where=speaks, out=np.zeros(parts.shape))
     found[0, ~speaks] = 1.0
-    result: FloatArray = found * share
-    return result
+    return found * share
 
 
 def among(parts: FloatArray, labels: NDArray[np.generic], own: NDArray[np.generic]) -> FloatArray:
@@ -93,7 +92,7 @@ def among(parts: FloatArray, labels: NDArray[np.generic], own: NDArray[np.generi
 ROUNDING = 1e-15
 
 
-def one_of_two(labels: NDArray[Any], score: FloatArray) -> NDArray[Any]:
+def one_of_two(labels: Array, score: FloatArray) -> Array:
     """Return the second of two labels where a decision value is positive, else the first."""
     return labels[(score > 0).astype(np.intp)]
 
@@ -159,7 +158,7 @@ def many_probabilities(score: FloatArray) -> FloatArray:
     return settled(share, np.argmax(score, axis=1))
 
 
-def settled(share: FloatArray, chosen: NDArray[Any]) -> FloatArray:
+def settled(share: FloatArray, chosen: Array) -> FloatArray:
     """Return probabilities (n, J), changed in place, of which that of the class chosen is largest.
 
     Where another is equal in float64 though the decision values are not, that of the class chosen

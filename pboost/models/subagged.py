@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
+from pboost.data.convert import TableLike
 from pboost.data.indicators import in_sums
 from pboost.data.table import Table
 from pboost.models import stored
@@ -55,8 +56,9 @@ from pboost.models.stored import (
     check_vote,
 )
 from pboost.models.text import counted, headline, of_bags
-from pboost.models.trees import LEAF, SIDES, TREE_COLUMNS, ranges
-from pboost.values import FloatArray, IntArray, check_position
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import SIDES, TREE_COLUMNS, ranges
+from pboost.values import Array, FloatArray, IntArray, check_position
 
 #: Why a member has no more rounds.
 ALL_ROUNDS = "all rounds are done"
@@ -142,7 +144,7 @@ class SubaggedProbitTrees(Model):
         np.int32, lambda model: (len(model), len(model.labels)), positive=True
     )
     vote: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
-    labels: NDArray[Any] = stored.kept_as(Classes())
+    labels: Array = stored.kept_as(Classes())
     settings: Mapping[str, Any] = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
     leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
@@ -305,10 +307,10 @@ class SubaggedProbitTrees(Model):
 
         Then the class of each leaf, where each class has trees of its own, or None.
         """
-        root, weight, is_leaf = self.trees.root, self.trees.weight, self.trees.feature == LEAF
+        weight, is_leaf = self.trees.weight, self.trees.feature == LEAF
         n_trees, each = len(self.trees), self.trees_per_round
-        share = weight / np.repeat(weight[root[:-1]], np.diff(root)) * each / n_trees
-        of = np.repeat(np.arange(n_trees, dtype=np.int32) % each, np.diff(root))
+        share = weight / weight[self.trees.start] * each / n_trees
+        of = self.trees.by_node(np.arange(n_trees, dtype=np.int32) % each)
         return self.coefficient, share[is_leaf], of[is_leaf] if self.is_tree_per_class else None
 
     @property
@@ -331,11 +333,11 @@ class SubaggedProbitTrees(Model):
         names = self.labels.tolist()
         return tuple((int(i), names[j]) for i, j in np.argwhere(self.class_rows == 0))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the mean (n, J) over the members of their answers or of their probabilities."""
         return self._said(X, lambda said: said.sum(axis=1), ()) / len(self)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return by how much the second label is more probable, or the probabilities of J > 2."""
         return self._score(self.predict_proba(X))
 
@@ -344,7 +346,7 @@ class SubaggedProbitTrees(Model):
         """What the contributions of columns add up to."""
         return "decision value" if len(self.labels) == 2 else "probability"
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts of the lead of the second label, or of the probabilities of J > 2.
 
         What each member says is divided as `shared_out` says, by what its trees say.
@@ -362,12 +364,12 @@ class SubaggedProbitTrees(Model):
         total /= len(self)
         return lead_of_second(total) if len(self.labels) == 2 else total
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the members."""
         each = ((1.0, member.importances(X)) for member in self)
         return mean_of_shares(self.n_features, each)
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values of the first 1, 2, ... members."""
         said = self._said(X, lambda said: said, (len(self),))
         total = np.zeros(said[:, 0].shape)
@@ -392,7 +394,7 @@ class SubaggedProbitTrees(Model):
         """Return leads times factors, and shares that differ so many times from equal ones."""
         return scaled_shares(score, slope)
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the values of the first 0, 1, ... members, and what they cost."""
         features = match_columns(self, X)
         of_trees = [self.tree(t).evaluation_cost(features, "nodes") for t in range(len(self.trees))]
@@ -417,13 +419,13 @@ class SubaggedProbitTrees(Model):
         """Mean number of comparisons and of slopes of each tree's rows, added up."""
         return float(sum(self.tree(t).mean_cost for t in range(len(self.trees))))
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""
         features = match_columns(self, X)
         trees = map(self.tree, range(len(self.trees)))
         return reduce(np.add, (tree.evaluation_cost(features, unit) for tree in trees))
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
         features = match_columns(self, X)
         ends = set((self.start[1:] * self.trees_per_round).tolist())
@@ -447,7 +449,7 @@ class SubaggedProbitTrees(Model):
     def _score(self, share: FloatArray) -> FloatArray:
         return lead_of_second(share) if share.shape[1] == 2 else share
 
-    def said_at(self, member: int, values: NDArray[Any]) -> FloatArray:
+    def said_at(self, member: int, values: Array) -> FloatArray:
         """Return what one member says (n, J) of rows, none of whose values is infinite."""
         start = self.start[member : member + 2]
         first, last = (start * self.trees_per_round).tolist()
@@ -462,7 +464,7 @@ class SubaggedProbitTrees(Model):
         return self._said_of(of_trees, slice(member, member + 1))[:, 0]
 
     def _said(
-        self, X: Any, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
+        self, X: TableLike, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
     ) -> FloatArray:
         """Return a function of what each member says (n, n_members, J), of this shape and J."""
         every = slice(0, len(self))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
+from pboost.data.convert import TableLike
 from pboost.data.node_inputs import ColumnNames
 from pboost.data.special_columns import is_heavier
 from pboost.data.subsets import HALF, LEVELS, WORDS
@@ -24,7 +25,8 @@ from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.shares import as_shares
 from pboost.models.stored import Arrays, Header, Parts, PruningTable, check_shares, table_field
 from pboost.models.text import MOST, counted, headline, sides_of
-from pboost.values import FloatArray, IntArray, freeze, shown
+from pboost.models.tree_record import LEAF, TreeNodes
+from pboost.values import Array, FloatArray, IntArray, freeze, shown
 
 SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
 
@@ -121,9 +123,6 @@ def columns_with_holes(trees: Any) -> tuple[IntArray, IntArray]:
     return column, twice
 
 
-#: ``feature`` and ``children`` of a leaf.
-LEAF = -1
-
 #: Halves the exponents of products that would overflow.
 FAR = 540
 
@@ -164,17 +163,14 @@ def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDA
 def mean_comparisons(trees: Any) -> float:
     """Return the mean number of comparisons of the rows that each tree was grown on, added up."""
     rows = trees.n_rows.astype(np.float64)
-    of_root = np.repeat(rows[trees.root[:-1]], np.diff(trees.root))
+    of_root = rows[trees.start]
     inner = trees.feature >= 0
     return float((rows[inner] / of_root[inner]).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Trees(Averaged):
-    """Trees whose nodes stand in preorder, one tree after another; `Tree` says what nodes hold.
-
-    The nodes of tree t are ``root[t]`` to ``root[t + 1] - 1``, its `children` counted from there.
-    """
+class Trees(TreeNodes, Averaged):
+    """Trees whose nodes stand in preorder, one tree after another; `Tree` says what nodes hold."""
 
     root: IntArray = stored.column(np.int32)
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(LEAF, "n_inputs"))
@@ -184,7 +180,7 @@ class Trees(Averaged):
     impurity: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
     weight: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
     n_rows: IntArray = stored.column(np.int32, "n_nodes", positive=True)
-    labels: NDArray[Any] | None = stored.labels(optional=True)
+    labels: Array | None = stored.labels(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     settings: Mapping[str, Any] = stored.settings()
@@ -203,15 +199,9 @@ class Trees(Averaged):
     n_steps: int = stored.made(lambda trees: int(trees.depths.sum()))
     #: Number of columns of the tiles in which rows are walked, some of which stand twice.
     tile_width: int = stored.made(lambda trees: trees._tile_width())
-    #: What is made when it is first asked for.
-    found: dict[str, Any] = stored.made(lambda trees: {})
+    found: dict[str, Any] = stored.found()
 
     mean_cost = property(mean_comparisons)
-
-    @property
-    def missing(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
-        """The child to which each node sends rows without a value, see `Tree`."""
-        raise NotImplementedError
 
     @property
     def subset_column(self) -> IntArray | None:
@@ -222,11 +212,6 @@ class Trees(Averaged):
     def subset(self) -> NDArray[np.uint64] | None:
         """The sets of levels, see `Tree`."""
         raise NotImplementedError
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes, leaves included."""
-        return len(self.feature)
 
     @property
     def of_value(self) -> tuple[int, ...]:
@@ -262,8 +247,7 @@ class Trees(Averaged):
 
     def check_whole(self) -> None:
         """Check the values and the topology."""
-        root, n = self.root, self.n_nodes
-        sizes = root[1:] - root[:-1]
+        sizes = np.diff(self.root)
         if (even := sizes[sizes % 2 == 0]).size:
             raise ValueError(f"feature: expected an odd number of nodes, got {even[0]}")
         if self.labels is not None and not (
@@ -271,25 +255,14 @@ class Trees(Averaged):
             and (np.abs(self.value.sum(axis=1) - 1) < 1e-9).all()
         ):
             raise ValueError("value: expected probabilities that add up to 1")
-        is_leaf = self.feature == LEAF
-        if not (self.children[is_leaf] == LEAF).all():
-            raise ValueError("children: expected -1 in leaves")
-        inner = (~is_leaf).nonzero()[0]
-        start = root[:-1].repeat(sizes)[inner]
-        first, second = self.children[inner].T
-        stop = sizes.repeat(sizes)[inner]
-        if not ((first == inner - start + 1) & (second > first) & (second < stop)).all():
+        self.check_links()
+        inner, children = self.inner()
+        if not (children[:, 0] == inner + 1).all():
             raise ValueError("children: the first must be the next node, the second a later one")
-        # Every node but the roots is a child once.
-        children = np.concatenate([first + start, second + start, root[:-1]])
-        if not (np.bincount(children, minlength=n) == 1).all():
-            raise ValueError("children: every node but the root must be the child of one")
-        self._check_sides(is_leaf)
+        self._check_sets()
 
-    def _check_sides(self, is_leaf: NDArray[np.bool_]) -> None:
-        """Check where missing values go, and the sets of levels."""
-        if self.missing is not None and (self.missing > ~is_leaf).any():
-            raise ValueError("missing: expected the child, 0 or 1, and 0 in leaves")
+    def _check_sets(self) -> None:
+        """Check the sets of levels."""
         if (self.subset is None) != (self.subset_column is None):
             raise ValueError("subset: expected with subset_column, or neither")
         if self.subset is None:
@@ -326,6 +299,16 @@ class Trees(Averaged):
         """Return the child of each node that has the larger weight, 0 where they are equal."""
         return heavier_child(self.weight, self.children, self.root)
 
+    def on_columns(self, read: IntArray) -> Self:
+        """Return the same trees on the columns that they read."""
+        columns, d = self.with_sets({"feature": self.feature}), self.n_features
+        feature, of_sets = columns["feature"], columns.get("subset_column")
+        place = np.where(feature < d, read.searchsorted(feature), feature - d + len(read))
+        columns["feature"] = np.where(feature < 0, feature, place)
+        if of_sets is not None:
+            columns["subset_column"] = read.searchsorted(of_sets)
+        return replace(self, **columns, n_features=len(read), feature_names=None, table=None)
+
     def columns_at(self, nodes: Any) -> dict[str, Any]:
         """Return the columns of some of the nodes."""
         every = ((name, getattr(self, name)) for name in TREE_COLUMNS)
@@ -346,24 +329,10 @@ class Trees(Averaged):
         is_leaf = self.feature == LEAF
         number = np.cumsum(is_leaf) - 1
         if len(self.root) > 2:
-            start = self.root[:-1]
-            number -= np.repeat(number[start] + ~is_leaf[start], np.diff(self.root))
+            number -= (number + ~is_leaf)[self.start]
         return np.where(is_leaf, number, LEAF).astype(np.int32)
 
-    def node_depth(self) -> IntArray:
-        """Return the number of comparisons on the way to each node."""
-        depth = np.zeros(self.n_nodes, dtype=np.int32)
-        level = np.asarray(self.root[:-1])
-        from_root = level.repeat(self.root[1:] - level)
-        below = 0
-        while len(level):
-            depth[level] = below
-            level = level[self.feature[level] != LEAF]
-            level = (self.children[level] + from_root[level, None]).ravel()
-            below += 1
-        return depth
-
-    def path_parts(self, X: Any, value: FloatArray) -> FloatArray:
+    def path_parts(self, X: TableLike, value: FloatArray) -> FloatArray:
         """Return the parts (1 + d, …) of the values (n_nodes, …) of leaves that a row reaches.
 
         Added up over the trees: the values of the roots, and for each column by how much the value
@@ -409,10 +378,10 @@ class Trees(Averaged):
     def expected_values(self, value: FloatArray) -> FloatArray:
         """Return the values (n_nodes,) of leaves, and at other nodes their means by weight."""
         value, depth = value.copy(), self.node_depth()
-        start = np.repeat(self.root[:-1], np.diff(self.root))
+        inner, children = self.inner()
         for level in range(int(depth.max()) - 1, -1, -1):
-            node = np.flatnonzero((depth == level) & (self.feature != LEAF))
-            child = self.children[node] + start[node, None]
+            here = depth[inner] == level
+            node, child = inner[here], children[here]
             weight = self.weight[child]
             most = weight.max(axis=1, keepdims=True)
             weight = np.divide(weight, most, out=np.ones(weight.shape), where=most > 0)
@@ -420,7 +389,7 @@ class Trees(Averaged):
             value[node] = (value[child].T * weight.T).sum(axis=-2).T
         return value
 
-    def mean_parts(self, X: Any) -> FloatArray:
+    def mean_parts(self, X: TableLike) -> FloatArray:
         """Return the parts of the mean of the trees, see `path_parts`."""
         return self.path_parts(X, self.value) / len(self.depths)
 
@@ -428,7 +397,7 @@ class Trees(Averaged):
         """Return what the trees ask on the way of a row."""
         return trees_inquiry(self, self, self.value.reshape(self.n_nodes, -1))
 
-    def places(self, X: Any) -> IntArray:
+    def places(self, X: TableLike) -> IntArray:
         """Return the leaves (n, n_trees) that rows reach, as nodes counted from their roots."""
         values = match_columns(self, X).values
         found = of_columns_read(self, values, lambda trees, rows: trees.places(rows))
@@ -444,7 +413,7 @@ class Trees(Averaged):
         return leaf
 
     def walk_leaves(
-        self, values: NDArray[Any], start: int, stop: int, tile: FloatArray, leaf: IntArray
+        self, values: Array, start: int, stop: int, tile: FloatArray, leaf: IntArray
     ) -> int:
         """Call the kernel that finds leaves, once more from where values are missing."""
         sets = None if self.sets is None else with_room(self.sets, tile)
@@ -455,16 +424,14 @@ class Trees(Averaged):
         return at
 
     @property
+    @stored.once
     def holes(self) -> tuple[NDArray[np.uint8], IntArray]:
         """What rows with missing values are walked with, see `pboost._core.tree_walk`."""
-        if "holes" not in self.found:  # threads that ask at once each make the same
-            column, twice = columns_with_holes(self)
-            self.found["holes"] = freeze(steps_of(self, column)), freeze(twice)
-        made: tuple[NDArray[np.uint8], IntArray] = self.found["holes"]
-        return made
+        column, twice = columns_with_holes(self)
+        return freeze(steps_of(self, column)), freeze(twice)
 
 
-def ranges(first: NDArray[Any], last: NDArray[Any]) -> NDArray[np.intp]:
+def ranges(first: Array, last: Array) -> NDArray[np.intp]:
     """Return the numbers of several ranges, one after the other."""
     return np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
 
@@ -566,19 +533,18 @@ class Tree(Trees):
         """The greatest number of comparisons for a row."""
         return int(self.depths[0])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the most probable label of each row, or the predicted number."""
         at = self.nodes_of(X)
         if self.labels is None:
             return self.value[at]
-        found: NDArray[Any] = self.labels[np.argmax(self.value, axis=1)[at]]
-        return found
+        return self.labels[np.argmax(self.value, axis=1)[at]]
 
-    def mean(self, X: Any) -> FloatArray:
+    def mean(self, X: TableLike) -> FloatArray:
         """Return the shares of the classes at the leaf of each row, or the number."""
         return self.value[self.nodes_of(X)]
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the columns in the decrease of weight times impurity."""
         with np.errstate(over="ignore"):
             risk = self.weight * self.impurity
@@ -592,14 +558,14 @@ class Tree(Trees):
         gain = np.maximum(risk[inner] - risk[self.children[inner]].sum(axis=1), 0.0)
         return np.bincount(self.column[inner], gain, self.n_features).astype(np.float64)
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of comparisons, or of different columns read, for each row."""
         at = self.nodes_of(X)
         if unit != "features":
             return self.node_depth()[at].astype(np.float64)
         return np.array([len(columns) for columns in self.columns_read()], dtype=np.float64)[at]
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are compared of each row, (n, d)."""
         yield columns_on_way(self.column, self.children, self.n_features)[self.nodes_of(X)]
 
@@ -621,7 +587,7 @@ class Tree(Trees):
             path.append(feature)
             read[feature] += 1
 
-    def nodes_of(self, X: Any) -> IntArray:
+    def nodes_of(self, X: TableLike) -> IntArray:
         """Return the leaf that each row reaches, as the number of its node."""
         return self.places(X)[:, 0]
 
@@ -653,7 +619,7 @@ class Tree(Trees):
                 text[child] = f"{test}: "
         return self.node_depth(), text
 
-    def goes_with(self, X: Any) -> dict[int, str]:
+    def goes_with(self, X: TableLike) -> dict[int, str]:
         """Return with which values a row goes, by the columns where its own is missing."""
         names = ColumnNames(self.feature_names, self.n_features, self.table)
         row, columns = match_columns(self, X).values[0], self.column

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost.data.check_xy import check_has_rows
+from pboost.data.convert import TableLike
 from pboost.data.functions import Oracles
 from pboost.data.indicators import indicators_of
 from pboost.data.node_inputs import StoredInputs
@@ -35,7 +35,7 @@ from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree, Trees
-from pboost.values import FloatArray, IntArray, check_integer
+from pboost.values import Array, FloatArray, IntArray, check_integer
 
 #: Cells of what is known of rows at nodes that are held at once.
 CELLS = 1 << 22
@@ -86,7 +86,7 @@ def unroll(graph: Graph) -> Unrolled:
     return Unrolled(root, node, children, value)
 
 
-def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
     """Return the nodes (m,) of a graph on all paths from one until `stop`, and the children."""
     leads = next_[first:stop].tolist()
     node: list[int] = []
@@ -109,12 +109,12 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
     """Return feature, threshold, missing, level_set and sets of nodes (m,), OUT for leaves."""
     is_leaf = node == OUT
 
-    def at_nodes(values: NDArray[Any], of_leaf: Any) -> NDArray[Any]:
+    def at_nodes(values: Array, of_leaf: Any) -> Array:
         found = np.full(len(node), of_leaf, dtype=values.dtype)
         found[~is_leaf] = values[node[~is_leaf]]
         return found
 
-    column: NDArray[Any] = graph.feature
+    column: Array = graph.feature
     level_set = np.full(graph.n_nodes, OUT, dtype=np.int32)
     sets = np.empty((0, WORDS), dtype=np.uint64)
     if isinstance(graph.inputs, Subsets):
@@ -131,7 +131,7 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
     }
 
 
-def reach_of(graph: DecisionGraph, trees: Unrolled, X: Any) -> FloatArray:
+def reach_of(graph: DecisionGraph, trees: Unrolled, X: TableLike) -> FloatArray:
     """Return the expected number of rows that come to each node of the trees of a graph.
 
     Under the answers assumed in training; where these depend on the class of a row, it is taken
@@ -222,7 +222,7 @@ def _lead(trees: TreeSum, value: FloatArray) -> FloatArray:
     """Return by how much the second of two values leads, (nodes, 1)."""
     if trees.target is None:
         return value[:, 1:] - value[:, :1]
-    of = np.repeat(trees.target, np.diff(trees.root))[:, None]
+    of = trees.by_node(trees.target)[:, None]
     return np.where(of == 1, value, -value)
 
 
@@ -283,7 +283,7 @@ def _check_one(model: Model, k: int, trees: TreeSum, said: str) -> None:
         )
 
 
-def _said(member: Any, trees: TreeSum, labels: NDArray[Any] | None, vote: str) -> FloatArray:
+def _said(member: Any, trees: TreeSum, labels: Array | None, vote: str) -> FloatArray:
     """Return what a member that is one tree says at each node, see `members.said_by`."""
     if labels is None:
         return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
@@ -297,20 +297,18 @@ def _said(member: Any, trees: TreeSum, labels: NDArray[Any] | None, vote: str) -
     return _answers(member, trees, labels)
 
 
-def _answers(member: Any, trees: TreeSum, labels: NDArray[Any]) -> FloatArray:
+def _answers(member: Any, trees: TreeSum, labels: Array) -> FloatArray:
     """Return 1 for the label that a member predicts at each node, among all, (nodes, J)."""
     place = np.searchsorted(labels, _predicted(member, trees))
     return (place[:, None] == np.arange(len(labels))).astype(np.float64)
 
 
-def _predicted(member: Any, trees: TreeSum) -> NDArray[Any]:
+def _predicted(member: Any, trees: TreeSum) -> Array:
     """Return what a member that is one tree predicts at each node."""
     values = _values(trees)
     if trees.link == "shares" and trees.labels is not None:
-        found: NDArray[Any] = trees.labels[np.argmax(values, axis=1)]
-        return found
-    predicted: NDArray[Any] = member.labels_of(values)
-    return predicted
+        return trees.labels[np.argmax(values, axis=1)]
+    return member.labels_of(values)
 
 
 def _values(trees: TreeSum) -> FloatArray:
@@ -378,7 +376,7 @@ REFUSED: dict[type[Model], str] = {
 UNKNOWN = "which does not say what trees it is made of"
 
 
-def trees_of(model: Model, X: Any = None, *, max_nodes: int = 100_000) -> TreeSum:
+def trees_of(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_000) -> TreeSum:
     """Return the trees whose sum, or mean, a model is.
 
     Parameters
@@ -441,7 +439,7 @@ def trees_of(model: Model, X: Any = None, *, max_nodes: int = 100_000) -> TreeSu
         raise TypeError(*error.args) from None
 
 
-def as_trees(model: Model | TreeSum, X: Any, max_nodes: int) -> TreeSum:
+def as_trees(model: Model | TreeSum, X: TableLike | None, max_nodes: int) -> TreeSum:
     """Return the trees of a model, or those that are given in its place."""
     if not isinstance(model, TreeSum):
         return trees_of(model, X, max_nodes=max_nodes)
@@ -466,14 +464,14 @@ def trees_of_sums(model: Any, max_nodes: int) -> TreeSum:
 
 
 @singledispatch
-def _trees_of(model: Any, X: Any, max_nodes: int) -> TreeSum:
+def _trees_of(model: Any, X: TableLike | None, max_nodes: int) -> TreeSum:
     """Return the trees of a model, see `trees_of`."""
     why = next((why for kind, why in REFUSED.items() if isinstance(model, kind)), UNKNOWN)
     raise no_trees(model, why)
 
 
 @_trees_of.register
-def _(model: DecisionGraph, X: Any, max_nodes: int) -> TreeSum:
+def _(model: DecisionGraph, X: TableLike | None, max_nodes: int) -> TreeSum:
     if isinstance(model.inputs, StoredInputs):
         raise no_trees(
             model,
@@ -501,7 +499,7 @@ def _check_size(model: DecisionGraph, max_nodes: int) -> None:
         )
 
 
-def _of_graph(model: DecisionGraph, X: Any, said: dict[str, Any]) -> TreeSum:
+def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -> TreeSum:
     """Return the trees of a graph, of which this is said."""
     trees = unroll(model)
     # Without nodes several values are half log odds of shares; else they go together.
@@ -520,7 +518,7 @@ def _of_graph(model: DecisionGraph, X: Any, said: dict[str, Any]) -> TreeSum:
 
 
 @_trees_of.register
-def _(model: Tree, X: Any, max_nodes: int) -> TreeSum:
+def _(model: Tree, X: TableLike | None, max_nodes: int) -> TreeSum:
     return _of_trees(
         model,
         model,
@@ -532,7 +530,7 @@ def _(model: Tree, X: Any, max_nodes: int) -> TreeSum:
 
 
 @_trees_of.register
-def _(model: Forest, X: Any, max_nodes: int) -> TreeSum:
+def _(model: Forest, X: TableLike | None, max_nodes: int) -> TreeSum:
     return _of_trees(
         model,
         model,
@@ -544,7 +542,7 @@ def _(model: Forest, X: Any, max_nodes: int) -> TreeSum:
 
 
 @_trees_of.register
-def _(model: StagewiseModel, X: Any, max_nodes: int) -> TreeSum:
+def _(model: StagewiseModel, X: TableLike | None, max_nodes: int) -> TreeSum:
     bias = np.atleast_1d(np.asarray(model.bias, dtype=np.float64))
     target = None
     if model.n_trees > 1:
@@ -561,24 +559,24 @@ def link_of(model: StagewiseModel) -> str:
 
 
 @_trees_of.register
-def _(model: OneVsRest, X: Any, max_nodes: int) -> TreeSum:
+def _(model: OneVsRest, X: TableLike | None, max_nodes: int) -> TreeSum:
     members = _of_members(model, X, max_nodes)
     return joined(model, members, parts_of_rest(model, members), _said_of(model))
 
 
 @_trees_of.register
-def _(model: WeightedVote, X: Any, max_nodes: int) -> TreeSum:
+def _(model: WeightedVote, X: TableLike | None, max_nodes: int) -> TreeSum:
     members = _of_members(model, X, max_nodes)
     return joined(model, members, parts_of_votes(model, members), _said_of(model))
 
 
 @_trees_of.register
-def _(model: Bagging, X: Any, max_nodes: int) -> TreeSum:
+def _(model: Bagging, X: TableLike | None, max_nodes: int) -> TreeSum:
     members = _of_members(model, X, max_nodes)
     return joined(model, members, parts_of_bags(model, members), _said_of(model))
 
 
-def _of_members(model: Composite, X: Any, max_nodes: int) -> list[TreeSum]:
+def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[TreeSum]:
     """Return the trees of each member."""
     if not model.models:
         raise no_trees(model, "which has no members, and does not know its columns")
@@ -609,7 +607,7 @@ def _of_members(model: Composite, X: Any, max_nodes: int) -> list[TreeSum]:
 def _of_trees(
     model: Model,
     trees: Trees,
-    X: Any,
+    X: TableLike | None,
     bias: FloatArray,
     aggregation: str,
     link: str,
@@ -637,13 +635,13 @@ def _of_trees(
     )
 
 
-def rows_at_nodes(trees: Trees, X: Any) -> FloatArray:
+def rows_at_nodes(trees: Trees, X: TableLike) -> FloatArray:
     """Return the numbers of rows that come to the nodes of trees."""
     places = trees.places(X) + trees.root[:-1]
     count = np.bincount(places.ravel(), minlength=trees.n_nodes).astype(np.float64)
-    start = np.repeat(trees.root[:-1], np.diff(trees.root))
-    for node in np.flatnonzero(trees.feature != LEAF)[::-1].tolist():  # children first
-        count[node] = count[trees.children[node] + start[node]].sum()
+    inner, children = trees.inner()
+    for node, below in zip(inner[::-1].tolist(), children[::-1], strict=True):  # children first
+        count[node] = count[below].sum()
     return count
 
 

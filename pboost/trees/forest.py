@@ -19,7 +19,8 @@ from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.models.forest import Forest, join_trees
-from pboost.models.trees import LEAF, Tree
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import Tree
 from pboost.trees.cart import FitData, check_labels, fit_cart_problem, fit_tree, shared_columns
 from pboost.trees.members import Tally, tallied, train_members
 from pboost.values import (

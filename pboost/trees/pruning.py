@@ -27,7 +27,8 @@ from pboost.data.splits import any_folds
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.models.stored import PruningTable, Stored, column
-from pboost.models.trees import LEAF, Tree, tree_only
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import Tree, tree_only
 from pboost.trees.cart import TAKES, fit_cart_problem, fit_tree
 from pboost.values import (
     FloatArray,

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.binned_values import values_of
 from pboost.data.check_xy import as_weights, check_has_rows, class_codes
+from pboost.data.columns import BinnedColumns
+from pboost.data.convert import TableLike
 from pboost.data.labels import SoftLabels, labels_of_rows, shares_of
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.shared_reads import held
@@ -28,7 +30,7 @@ from pboost.values import FloatArray
 
 def certificate(
     model: Model,
-    X: Any = None,
+    X: TableLike | RowSource | None = None,
     y: ArrayLike | None = None,
     *,
     y_proba: ArrayLike | None = None,
@@ -106,9 +108,9 @@ def certificate(
             "be computed anew"
         )
     refuse_oracles(model, "the certificate")
-    X = table_for(model, X)
-    with held(X):
-        n = count_rows(model, X)
+    rows = table_for(model, X)
+    with held(rows):
+        n = count_rows(model, rows)
         check_has_rows(n)
         weights = as_weights(sample_weight, n)
         if np.ndim(model.bias):
@@ -117,19 +119,19 @@ def certificate(
                 share = given.share
             else:
                 share = np.eye(len(model.labels))[class_codes(model.labels, given, n)]
-            loss = _losses_of_labels(model, X, share, sigma)
+            loss = _losses_of_labels(model, rows, share, sigma)
         elif isinstance(given, SoftLabels):
             given.check_rows(n)
             ones = np.ones(n, dtype=bool)
-            loss = given.share[:, 0] * _losses(model, X, ~ones, sigma)
-            loss += given.share[:, 1] * _losses(model, X, ones, sigma)
+            loss = given.share[:, 0] * _losses(model, rows, ~ones, sigma)
+            loss += given.share[:, 1] * _losses(model, rows, ones, sigma)
         else:
-            loss = _losses(model, X, is_second_label(model, given, n), sigma)
+            loss = _losses(model, rows, is_second_label(model, given, n), sigma)
     return _mean(loss, weights)
 
 
 def _losses_of_part(
-    X: Any, y: Any, weights: FloatArray | None, model: Any, sigma: Any
+    X: BinnedColumns, y: Any, weights: FloatArray | None, model: Any, sigma: Any
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return the losses and the weights of the rows of a partition."""
     features = values_of(X)
@@ -154,18 +156,17 @@ def truth_for(model: Any, y: Any, y_proba: Any) -> Any:
     return shares_of(y_proba, model.labels)
 
 
-def _losses(model: Any, X: Any, second: NDArray[np.bool_], sigma: Any) -> FloatArray:
+def _losses(model: Any, X: TableLike, second: NDArray[np.bool_], sigma: Any) -> FloatArray:
     """Return the expectation of exp(-H y) for rows of these labels."""
     if not model.is_exact:
-        expected: FloatArray = expectation(as_graph(model), X, second, sigma)[1]
-        return expected
+        return expectation(as_graph(model), X, second, sigma)[1]
     match_sigma(model, X, sigma)  # raises if one is given
     score = decision_function(model, X)
     with np.errstate(over="ignore"):  # an infinite one is right
         return np.exp(np.where(second, -score, score))
 
 
-def _losses_of_labels(model: Any, X: Any, share: FloatArray, sigma: Any) -> FloatArray:
+def _losses_of_labels(model: Any, X: TableLike, share: FloatArray, sigma: Any) -> FloatArray:
     """Return the mean over J labels of exp(-F y), for rows of these probabilities (n, J)."""
     if not model.is_exact:
         graph, total = as_graph(model), np.zeros(len(share))
@@ -183,5 +184,4 @@ def _losses_of_labels(model: Any, X: Any, share: FloatArray, sigma: Any) -> Floa
     loss = np.where(share > 0, share * for_it, 0.0) + np.where(
         share < 1, (1 - share) * against, 0.0
     )
-    found: FloatArray = loss.mean(axis=1)
-    return found
+    return loss.mean(axis=1)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import uncertain
-from pboost.data.convert import Rows
+from pboost.data.convert import Rows, TableLike
 from pboost.data.functions import Oracles
-from pboost.models.base import Model
+from pboost.models.base import Model, Route
 from pboost.models.evaluate.new_rows import (
     as_graph,
     classes_of_labels,
@@ -22,7 +22,7 @@ from pboost.models.evaluate.new_rows import (
 from pboost.models.nodes import CERTAIN, OUT, Graph, at_start
 from pboost.models.stored import MOST_SUM
 from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
-from pboost.values import FloatArray, Seed, as_generator, check_integer
+from pboost.values import Array, FloatArray, as_generator, check_integer
 
 #: Rows, as positions or as a slice.
 Here: TypeAlias = Any
@@ -55,7 +55,7 @@ def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[n
         yield here, above
 
 
-def hard_exits(model: Graph, X: Any) -> tuple[int, Take]:
+def hard_exits(model: Graph, X: TableLike) -> tuple[int, Take]:
     """Return the number of rows, and what takes the exits on whose side they lie."""
     if asks_functions(model):
         rows = match_rows(model, X)
@@ -117,7 +117,7 @@ def _drawn_exits(model: Graph, X: Rows, rng: np.random.Generator) -> Take:
     return take
 
 
-def walk_functions(model: Graph, X: Any) -> tuple[FloatArray, FloatArray]:
+def walk_functions(model: Graph, X: TableLike) -> tuple[FloatArray, FloatArray]:
     """Return decision values and numbers of functions asked on the hard route."""
     n, take = hard_exits(model, X)
     score, count = at_start(model, n), np.zeros(n)
@@ -127,7 +127,9 @@ def walk_functions(model: Graph, X: Any) -> tuple[FloatArray, FloatArray]:
     return score, count
 
 
-def sample_functions(model: Graph, X: Any, rng: np.random.Generator, draws: int) -> FloatArray:
+def sample_functions(
+    model: Graph, X: TableLike, rng: np.random.Generator, draws: int
+) -> FloatArray:
     """Return the mean decision value of each row over walks that ask anew."""
     rows = match_rows(model, X)
     take = _drawn_exits(model, rows, rng)
@@ -159,7 +161,7 @@ NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty((0, 1))
 
 def reach(
     model: Graph,
-    X: Any,
+    X: TableLike,
     y: ArrayLike | None = None,
     *,
     sigma: float | ArrayLike | None = None,
@@ -207,14 +209,14 @@ def reach(
     return out
 
 
-def expected_score(model: Graph, X: Any, sigma: Any) -> FloatArray:
+def expected_score(model: Graph, X: TableLike, sigma: Any) -> FloatArray:
     """Return the expected decision value of each row, (n,), or of several votes values (n, J)."""
     refuse_oracles(model, 'route="expected"')
     return expectation(model, X, None, sigma)[0]
 
 
 def expectation(
-    model: Graph, X: Any, label: NDArray[Any] | None, sigma: Any
+    model: Graph, X: TableLike, label: Array | None, sigma: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return the expected decision value and the expected exponential loss of each row.
 
@@ -278,14 +280,14 @@ def _propagate(
     run_ranges(work, len(values), cells=COST * model.n_nodes * model.n_votes)
 
 
-def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> FloatArray:
+def sampled_score(model: Graph, X: TableLike, route: Route) -> FloatArray:
     """Return the mean decision value of each row over random walks, (n,) or (n, J)."""
-    draws, generator = check_integer("draws", draws, least=1), as_generator(rng)
+    draws, generator = check_integer("draws", route.draws, least=1), as_generator(route.rng)
     if asks_functions(model) and (functions_of(model).is_random or model.is_estimated):
         _classes(model, None, 0)
         return sample_functions(model, X, generator, draws)
     key = int(generator.integers(2**64, dtype=np.uint64))
-    values, answer, noise, _ = _asked(model, X, sigma)
+    values, answer, noise, _ = _asked(model, X, route.sigma)
     total = np.zeros((len(values), model.n_votes))
     scale, vote, bias = scaled_votes(model, draws)
     vote = _by_vote(vote)
@@ -319,10 +321,10 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
 
 def _asked(
     model: Graph,
-    X: Any,
+    X: TableLike,
     sigma: Any,
     y: ArrayLike | None = None,
-    label: NDArray[Any] | None = None,
+    label: Array | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int32]]:
     """Return what nodes compare, tables of answers, standard deviations, and classes of rows.
 
@@ -361,7 +363,7 @@ def _tables(model: Graph) -> FloatArray:
     return np.ascontiguousarray(np.broadcast_to(certain, (model.n_nodes, *certain.shape)))
 
 
-def _classes(model: Graph, y: ArrayLike | None, n: int) -> NDArray[Any]:
+def _classes(model: Graph, y: ArrayLike | None, n: int) -> Array:
     """Return the class of each row, any where the answers do not depend on it."""
     if y is not None:
         return classes_of_labels(model, y, n)

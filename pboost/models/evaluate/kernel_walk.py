@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk, walk
 from pboost.data.check_xy import check_finite
+from pboost.data.convert import TableLike
 from pboost.data.indicators import in_sums
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
@@ -19,9 +19,10 @@ from pboost.data.subsets import Subsets
 from pboost.models.evaluate.exits import Exits, Left, NodeExits
 from pboost.models.evaluate.graph_walk import MOST_STEPS, asks_functions, walk_functions
 from pboost.models.evaluate.new_rows import match_columns
-from pboost.models.nodes import OUT, Graph, at_start, joints_of
+from pboost.models.nodes import Graph, at_start, joints_of
+from pboost.models.stored import Keeps, once
 from pboost.threads import run_ranges
-from pboost.values import INT32_MAX, FloatArray, IntArray
+from pboost.values import INT32_MAX, Array, FloatArray, IntArray
 
 #: What kernels read of a node of a tree, see `pboost._core.tree_walk`; and where some test sets.
 STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
@@ -43,14 +44,30 @@ LINE, MANY_ALIGNED = 8, 1024
 #: What costs less is done at once, without asking for threads.
 FEW_CELLS = 4096
 
+M = TypeVar("M", bound="OnColumns")
 #: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
-Trees: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
+LaidOut: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
 
 #: What a chain makes of columns with missing values, see `pboost._core.walk.walk_sides`.
 Made: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
 
 
-def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
+class OnColumns(Keeps, Protocol):
+    """Nodes that can be asked about the columns that they read only."""
+
+    @property
+    def column(self) -> IntArray:
+        """The column that each node reads, -1 where it reads none."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    def on_columns(self: M, read: IntArray) -> M:
+        """Return the same nodes, on the columns that they read."""
+
+
+def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, FloatArray]:
     """Return the decision values, (n,) or (n, J), and, if counting, the numbers of nodes evaluated.
 
     Several votes are added up in one walk; none where it is counted.
@@ -65,7 +82,7 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     if counting:
         return _walk_and_count(model, X, values)
     if d >= WIDE and model.inputs is None:
-        found = _walk_columns_read(model, values)
+        found = of_columns_read(model, values, lambda graph, rows: walk_rows(graph, rows, False)[0])
         if found is not None:
             return found, found
     score: FloatArray = np.empty(n if model.vote.ndim == 2 else (n, len(model.bias)))
@@ -81,7 +98,7 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     return score, score
 
 
-def _walk_and_count(model: Graph, X: Any, values: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+def _walk_and_count(model: Graph, X: TableLike, values: Array) -> tuple[FloatArray, FloatArray]:
     """Return decision values of one vote, and the numbers of nodes evaluated."""
     if model.vote.ndim > 2:  # where rows go does not depend on the votes
         return walk_rows(model.by_vote()[0], X, True)
@@ -91,7 +108,7 @@ def _walk_and_count(model: Graph, X: Any, values: NDArray[Any]) -> tuple[FloatAr
 
 
 def _walk_tiles(
-    model: Graph, X: Any, values: NDArray[Any], score: FloatArray, count: FloatArray | None = None
+    model: Graph, X: TableLike, values: Array, score: FloatArray, count: FloatArray | None = None
 ) -> None:
     """Walk rows from node to node, in tiles on several threads."""
     (n, d), nodes = values.shape, len(model.feature)
@@ -105,10 +122,12 @@ def _width(model: Graph, d: int) -> int:
     return d + model.n_inputs if isinstance(model.inputs, Projections) else d
 
 
-def _tree_for(model: Graph, n: int) -> Trees | None:
+def _tree_for(model: Graph, n: int) -> LaidOut | None:
     """Return the graph laid out as a tree, None if that is not worth it for n rows."""
-    is_graph = model.inputs is None and not model.is_chain
-    return laid_out(model, n) if is_graph and n >= MANY_IN_TREES else None
+    if model.inputs is not None or model.is_chain or n < MANY_IN_TREES:
+        return None
+    is_worth_it = model.n_nodes <= NODES_PER_ROW * n or laid_out.__name__ in model.found
+    return laid_out(model) if is_worth_it else None
 
 
 def _kernel(model: Graph, n: int, score: FloatArray) -> tuple[Any, ...]:
@@ -126,7 +145,7 @@ def _kernel(model: Graph, n: int, score: FloatArray) -> tuple[Any, ...]:
 
 def _walk_nodes(
     model: Graph,
-    values: NDArray[Any],
+    values: Array,
     kernel: tuple[Any, ...],
     count: FloatArray | None,
     start: int,
@@ -147,70 +166,28 @@ def by_vote_of(model: Graph) -> FloatArray | None:
     return np.ascontiguousarray(np.moveaxis(model.vote, 2, 0)) if model.is_chain else None
 
 
-def _walk_columns_read(model: Graph, values: NDArray[Any]) -> FloatArray | None:
-    """Return the decision values, of the columns that a model reads only; None where that is not
-    worth it, or a value is refused.
-    """
-    found: tuple[IntArray, Any] | None = getattr(model, "_narrow", None)
-    if found is None:
-        read, narrow = columns_read(model.feature, model.n_features), None
-        if len(read):
-            narrow = replace(
-                model,
-                feature=read.searchsorted(model.feature).astype(np.int32),
-                n_features=len(read),
-                feature_names=None,
-                table=None,
-            )
-        found = read, narrow
-        # Threads that ask at once each make the same.
-        object.__setattr__(model, "_narrow", found)
-    read, narrow = found
-    if narrow is None:
-        return None
-    try:
-        return walk_rows(narrow, values[:, read], False)[0]
-    except ValueError:  # which has to name the column
-        return None
-
-
-def columns_read(reads: IntArray, n_features: int) -> IntArray:
-    """Return the columns that nodes read, none where it is not worth it to look at these alone."""
-    read = np.unique(reads)
-    return read if len(read) * WIDER <= n_features else read[:0]
-
-
-def of_columns_read(trees: Any, values: NDArray[Any], ask: Callable[[Any, Any], Any]) -> Any:
-    """Return what the same trees on the columns that they read say of these columns of rows.
+def of_columns_read(model: M, values: Array, ask: Callable[[M, Array], Array]) -> Array | None:
+    """Return what the same nodes on the columns that they read say of these columns of rows.
 
     None where that is not worth it, or a value is refused, whose column has to be named.
     """
-    if trees.n_features < WIDE:
+    narrow = narrowed(model) if model.n_features >= WIDE else None
+    if narrow is None:
         return None
-    if "narrow" not in trees.found:  # threads that ask at once each make the same
-        trees.found["narrow"] = _narrow_trees(trees)
-    if trees.found["narrow"] is None:
-        return None
-    read, narrow = trees.found["narrow"]
+    read, on_these = narrow
     try:
-        return ask(narrow, values[:, read])
+        return ask(on_these, values[:, read])
     except ValueError:
         return None
 
 
-def _narrow_trees(trees: Any) -> tuple[IntArray, Any] | None:
-    """Return the columns that trees read, and the trees on these; None where it is not worth it."""
-    reads, d = trees.column, trees.n_features
-    read = columns_read(reads[reads >= 0], d)
-    if not len(read):
+@once
+def narrowed(model: M) -> tuple[Array, M] | None:
+    """Return the columns that nodes read, and the nodes on these; None where it is not worth it."""
+    read = np.unique(model.column[model.column >= 0])
+    if not 0 < len(read) * WIDER <= model.n_features:
         return None
-    columns = trees.with_sets({"feature": trees.feature})
-    feature, of_sets = columns["feature"], columns.get("subset_column")
-    place = np.where(feature < d, read.searchsorted(feature), feature - d + len(read))
-    columns["feature"] = np.where(feature < 0, feature, place)
-    if of_sets is not None:
-        columns["subset_column"] = read.searchsorted(of_sets)
-    return read, replace(trees, **columns, n_features=len(read), feature_names=None, table=None)
+    return read, model.on_columns(read)
 
 
 def tables_of(model: Graph, kind: type[Projections | Separators]) -> Any:
@@ -223,7 +200,7 @@ def tables_of(model: Graph, kind: type[Projections | Separators]) -> Any:
 
 def walk_on(
     model: Graph,
-    values: NDArray[Any],
+    values: Array,
     start: int,
     stop: int,
     score: FloatArray,
@@ -263,11 +240,9 @@ def walk_on(
     )
 
 
+@once
 def made_columns(model: Graph) -> Made:
-    """Return what a chain makes of the columns of a tile, see `pboost._core.walk`; made once."""
-    found: Made | None = getattr(model, "_made", None)
-    if found is not None:
-        return found
+    """Return what a chain makes of the columns of a tile, see `pboost._core.walk`."""
     assert model.sides is not None
     is_above, reads, d = model.sides > 0, model.feature.copy(), model.n_features
     at = np.flatnonzero(is_above & (reads < d))
@@ -283,12 +258,10 @@ def made_columns(model: Graph) -> Made:
         reads[at] = d + len(above) + place.ravel()
         coded, table = tests[:, 0].astype(np.int32), model.inputs.bits()[tests[:, 1]].view(np.uint8)
         table[:, -1] = tests[:, 2]
-    # Threads that ask at once each make the same.
-    object.__setattr__(model, "_made", (above, coded, table, reads))
     return above, coded, table, reads
 
 
-def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: FloatArray) -> None:
+def _walk_tree(model: Graph, X: TableLike, values: Array, tree: LaidOut, score: FloatArray) -> None:
     """Write decision values to `score`, given the graph laid out as a tree."""
     (n, d), total = values.shape, score.reshape(len(score), -1)
     score.fill(-0.0)  # which changes no number that is added
@@ -304,14 +277,11 @@ def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: F
     over_tiles(model, X, n, work, d, d + tree[2].item(), n * max(d, len(tree[2])))
 
 
+@once
 def _with_holes(model: Graph) -> tuple[NDArray[np.uint8], IntArray]:
     """Return what tiles with missing values are walked with, see `pboost._core.tree_walk`."""
-    found: tuple[NDArray[np.uint8], IntArray] | None = getattr(model, "_steps", None)
-    if found is None:
-        above, _, _, reads = made_columns(model)
-        found = _steps(model, reads)[0], above
-        object.__setattr__(model, "_steps", found)
-    return found
+    above, _, _, reads = made_columns(model)
+    return _steps(model, reads)[0], above
 
 
 def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArray, int]:
@@ -335,24 +305,19 @@ def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArra
     return steps, np.ascontiguousarray(value.T), depth
 
 
-def laid_out(model: Graph, n: int) -> Trees | None:
+@once
+def laid_out(model: Graph) -> LaidOut | None:
     """Return a graph as a tree whose leaves have the sums of the votes on the way there.
 
-    It is made once, for n rows that make it worth it; there is none where exits join.
+    There is none where exits join.
     """
-    nodes = len(model.feature)
-    found: Trees | tuple[()] | None = getattr(model, "_tree", None)
-    if found is None and nodes <= NODES_PER_ROW * n:
-        found = ()
-        joins = np.count_nonzero(model.next != OUT) >= nodes
-        # Where values are missing columns may stand twice.
-        if not joins and 2 * max(nodes, model.n_features * walk.TILE_ROWS) < INT32_MAX:
-            steps, value, depth = _steps(model, model.feature)
-            root = np.array([0, len(value)], dtype=np.int32)
-            found = steps, root, np.array([depth], dtype=np.int32), value
-        # Threads that ask at once each make the same.
-        object.__setattr__(model, "_tree", found)
-    return found or None
+    # Where values are missing columns may stand twice.
+    size = 2 * max(model.n_nodes, model.n_features * walk.TILE_ROWS)
+    if model.joins or size >= INT32_MAX:
+        return None
+    steps, value, depth = _steps(model, model.feature)
+    root = np.array([0, len(value)], dtype=np.int32)
+    return steps, root, np.array([depth], dtype=np.int32), value
 
 
 def with_room(sets: tuple[Any, Any], tile: FloatArray) -> tuple[Any, Any, Any]:
@@ -362,7 +327,7 @@ def with_room(sets: tuple[Any, Any], tile: FloatArray) -> tuple[Any, Any, Any]:
 
 def over_tiles(
     model: Any,
-    X: Any,
+    X: TableLike,
     n: int,
     work: Callable[[int, int, FloatArray], int | bool],
     width: int,
@@ -394,7 +359,7 @@ def tile_of(width: int, n: int) -> FloatArray:
     return memory[first : first + size]
 
 
-def plain_rows(model: Graph, X: Any) -> NDArray[Any]:
+def plain_rows(model: Graph, X: TableLike) -> Array:
     """Return X as the walk reads it: the model's columns.
 
     A matrix that has these columns is returned at once.
@@ -444,7 +409,7 @@ def _checked(exits: Exits, passed: IntArray) -> NodeExits:
     return NodeExits(high, low, np.asarray(can.all(axis=1), dtype=np.uint8), passed)
 
 
-def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
+def leave_graph(model: Graph, X: TableLike, exits: NodeExits) -> Left:
     """Return the values with which rows leave a graph, after how many joints, and comparisons."""
     values = plain_rows(model, X)
     n, n_votes = len(values), model.n_votes
@@ -482,10 +447,16 @@ def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
     return Left(score[:, 0] if n_votes == 1 else score, joint, cost)
 
 
+@once
+def _depth_of_nodes(trees: Any) -> IntArray:
+    """Return the number of comparisons on the way to each node of trees."""
+    return trees.node_depth()
+
+
 def leave_trees(
     model: Any,
     trees: Any,
-    X: Any,
+    X: TableLike,
     bias: FloatArray,
     is_mean: bool,
     exits: NodeExits,
@@ -498,9 +469,7 @@ def leave_trees(
     values = match_columns(model, X).values
     (n, d), n_values = values.shape, exits.high.shape[1]
     score, joint, cost = np.empty((n, n_values)), np.empty(n, dtype=np.int32), np.empty(n)
-    if "node_depth" not in trees.found:  # threads that ask at once each make the same
-        trees.found["node_depth"] = trees.node_depth()
-    value, depth = trees.value.reshape(trees.n_nodes, -1), trees.found["node_depth"]
+    value, depth = trees.value.reshape(trees.n_nodes, -1), _depth_of_nodes(trees)
     nodes = trees.steps, trees.root, trees.depths, value, depth if counting else None
     how = bias, is_mean, exits.high, exits.low, exits.checked
 

@@ -20,6 +20,7 @@ from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import (
     Features,
     Rows,
+    TableLike,
     Trained,
     as_rows,
     as_table,
@@ -37,7 +38,7 @@ from pboost.data.sigma import as_sigma, check_sigma_shape
 from pboost.data.table import Table, column_order
 from pboost.models.base import Model, TwoClassModel, check_model
 from pboost.models.nodes import Graph
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 
 def as_graph(model: Any, function: str = "") -> Any:
@@ -56,7 +57,7 @@ def as_two_class(model: Any) -> TwoClassModel:
     return model
 
 
-def table_for(model: Any, X: Any) -> Any:
+def table_for(model: Any, X: TableLike) -> Any:
     """Return X; a series as a frame of one row, but where rows may be single values."""
     return as_table(X) if is_series(X) and reads_columns(model, or_rows=True) else X
 
@@ -72,7 +73,7 @@ def reads_columns(model: Any, or_rows: bool = False) -> bool:
     return not isinstance(inputs, Oracles) or (or_rows and inputs.row_shape != ())
 
 
-def match_columns(model: Model, X: Any) -> Features:
+def match_columns(model: Model, X: TableLike) -> Features:
     """Return X as features with the model's columns in its order, and its level numbers.
 
     What is missing is NaN, as are values of categories that were not seen in training.
@@ -86,7 +87,9 @@ def match_columns(model: Model, X: Any) -> Features:
     return match_names(model.feature_names, model.n_features, X, table)
 
 
-def columns_to_fit(model: Model, X: Any) -> Any:
+def columns_to_fit(
+    model: Model, X: TableLike | RowSource | SortedColumns | BinnedColumns
+) -> Features | RowSource | SortedColumns | BinnedColumns:
     """Return X for further fitting: columns that are prepared, or features as the model's."""
     if isinstance(X, RowSource):
         columns_to_fit(model, X.bins)
@@ -101,7 +104,7 @@ def columns_to_fit(model: Model, X: Any) -> Any:
 
 
 def match_names(
-    names: tuple[str, ...] | None, n_features: int, X: Any, table: Table | None = None
+    names: tuple[str, ...] | None, n_features: int, X: TableLike, table: Table | None = None
 ) -> Features:
     """Return X as features with the columns of training, in the order of training."""
     if not isinstance(X, np.ndarray) and is_series(X):
@@ -114,7 +117,7 @@ def match_names(
     return features_as_trained(X, Trained(names, n_features, table))
 
 
-def match_rows(model: Model, X: Any) -> Rows:
+def match_rows(model: Model, X: TableLike) -> Rows:
     """Return X as rows of anything, with the model's columns in the model's order."""
     rows = as_rows(table_for(model, X))
     order = column_order(model.feature_names, rows.names)
@@ -128,14 +131,14 @@ def match_rows(model: Model, X: Any) -> Rows:
     return rows
 
 
-def count_rows(model: Model, X: Any) -> int:
+def count_rows(model: Model, X: TableLike) -> int:
     """Return the number of rows of X, once it is sure that the model takes them."""
     if isinstance(model.inputs, Oracles):
         return match_rows(model, X).n_rows
     return len(match_columns(model, X).values)
 
 
-def input_values(model: Model, X: Any) -> FloatArray:
+def input_values(model: Model, X: TableLike) -> FloatArray:
     """Return the numbers (n, n_inputs) that the nodes of a model compare, made of rows X.
 
     They are finite, but for NaN where a value is missing and the model takes that.
@@ -152,7 +155,7 @@ def input_values(model: Model, X: Any) -> FloatArray:
     return model.inputs.values(features.values)
 
 
-def spread_of(model: Model, X: Any, adds_up: bool = True) -> FloatArray:
+def spread_of(model: Model, X: TableLike, adds_up: bool = True) -> FloatArray:
     """Return the standard deviations of the columns that a model reads, of rows X.
 
     If the model adds up columns, every category is a column of its own.
@@ -162,7 +165,7 @@ def spread_of(model: Model, X: Any, adds_up: bool = True) -> FloatArray:
     return column_spread(added, np.ones(len(added)))
 
 
-def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
+def match_sigma(model: Model, X: TableLike, sigma: Any) -> FloatArray:
     """Return the standard deviations of the numbers that nodes compare, for the rows of X.
 
     `sigma` are those of X's columns or cells; None: the model's. The result is
@@ -197,15 +200,15 @@ def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
     return np.ascontiguousarray(found)
 
 
-def _values(model: Model, X: Any) -> NDArray[Any]:
+def _values(model: Model, X: TableLike) -> Array:
     return match_columns(model, X).values
 
 
-def ordered_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
+def ordered_sigma(model: Model, X: TableLike, sigma: Any) -> FloatArray:
     """Return standard deviations of X's columns or cells in the order of the model's columns."""
-    given, X = as_sigma(sigma), as_table(X)
-    check_sigma_shape(given, len(X), model.n_features)
-    order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
+    given, table = as_sigma(sigma), as_table(X)
+    check_sigma_shape(given, len(table), model.n_features)
+    order = column_order(model.feature_names, column_names(table) if is_frame(table) else None)
     return given if order is None or not given.ndim else given[..., order]
 
 
@@ -214,13 +217,13 @@ def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bo
     return is_second(model.labels, y, n)
 
 
-def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[Any]:
+def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> Array:
     """Return whether labels are the second, or their numbers where there are several votes."""
     one_vote = np.ndim(model.bias) == 0
     return is_second_label(model, y, n) if one_vote else class_codes(model.labels, y, n)
 
 
-def leads_of(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
+def leads_of(score: FloatArray, truth: Array) -> FloatArray:
     """Return by how much the decision values of rows speak for their classes.
 
     Of one value its size, signed; of several half of what that of the class is above the largest of
@@ -231,11 +234,10 @@ def leads_of(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
     rows = np.arange(len(score))
     others = score.copy()
     others[rows, truth] = -np.inf
-    found: FloatArray = 0.5 * score[rows, truth] - 0.5 * others.max(axis=1)
-    return found
+    return 0.5 * score[rows, truth] - 0.5 * others.max(axis=1)
 
 
-def is_second(values: NDArray[Any], y: ArrayLike, n: int) -> NDArray[np.bool_]:
+def is_second(values: Array, y: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Return whether each label is the second of the two values of training."""
     labels = label_array(y)
     if labels.shape != (n,):
