@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,7 @@ from pboost.models.shares import (
     shares_of_leads,
     two_probabilities,
 )
-from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
+from pboost.models.stored import Arrays, Header, Parts, Settings, Stored, TrainingRecord
 from pboost.values import (
     Array,
     FloatArray,
@@ -50,13 +50,17 @@ ROUTES = ("hard", "expected", "sample")
 KINDS: dict[str, type[Model]] = {}
 
 
+#: Standard deviations of the errors of rows: one, or those of columns or cells; None: the model's.
+Sigma: TypeAlias = float | ArrayLike | None
+
+
 class Route(NamedTuple):
     """Which exits rows take, one of `ROUTES`, and its options; see `decision_function`."""
 
     name: str
     rng: Seed = None
     draws: int = 1
-    sigma: float | ArrayLike | None = None
+    sigma: Sigma = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,6 +96,8 @@ class Model(Fitted):
         "has no linear functions, as a ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel "
         "has"
     )
+    #: Why it is no sum of trees, and what can be used instead; see `trees_of`.
+    no_trees: ClassVar[str] = "which does not say what trees it is made of"
     #: It reads the columns of X as they are.
     inputs: Inputs | None = None
     sigma: FloatArray | None = None
@@ -318,14 +324,9 @@ class Model(Fitted):
         return {"stop_reason": self.file_stop, **header}, {**first, **arrays}
 
     @classmethod
-    def from_members(cls, header: Header, arrays: Arrays) -> Any:
-        """Return the model of a file; ValueError or TypeError where it is none."""
-        return cls.from_parts(header, arrays)
-
-    @classmethod
     def from_models(cls, header: Header, arrays: Arrays, models: tuple[Model, ...]) -> Any:
         """Return the model of a file and of the files in it; ValueError where it is none."""
-        return cls.from_members({**header, "models": models}, arrays)
+        return cls.from_parts({**header, "models": models}, arrays)
 
 
 @runtime_checkable
@@ -399,7 +400,7 @@ class TwoClassModel(Model):
 
     labels: Array
     bias: float
-    settings: Mapping[str, Any]
+    settings: Settings
     record: TrainingRecord
     is_exact, is_estimated = True, False
 
@@ -494,7 +495,7 @@ class Averaged(Model):
             )
 
 
-def check_model(model: Any) -> None:
+def check_model(model: object) -> None:
     """Raise TypeError if this is no model."""
     if not isinstance(model, Model):
         hint = "; its model is .model_" if hasattr(model, "model_") else ""
@@ -510,7 +511,7 @@ def decision_function(
     *,
     rng: Seed = None,
     draws: int = 1,
-    sigma: float | ArrayLike | None = None,
+    sigma: Sigma = None,
 ) -> FloatArray:
     """Return the decision value of each row: the sum of the votes of the exits it takes.
 
@@ -911,7 +912,7 @@ def public_names(cls: type[Any]) -> list[str]:
     return sorted(name for name in listed if hasattr(cls, name))
 
 
-def prices_for(model: Any, prices: Any, groups: Any) -> Prices:
+def prices_for(model: Model, prices: PriceOption, groups: GroupOption) -> Prices:
     """Return the prices that are given, or those that a model or one of its members knows."""
     if prices is None and groups is None:
         options = known_options(model)
@@ -927,7 +928,7 @@ def prices_for(model: Any, prices: Any, groups: Any) -> Prices:
     return found
 
 
-def known_options(model: Any) -> Mapping[str, Any] | None:
+def known_options(model: object) -> Settings | None:
     """Return the settings of a model, or of one of its members, that has prices."""
     settings = getattr(model, "settings", {})
     if settings.get("prices") is not None:

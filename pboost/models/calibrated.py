@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,7 @@ from pboost.models.early_exit import Around
 from pboost.models.evaluate.exits import Left
 from pboost.models.evaluate.known_values import CalibratedInquiry
 from pboost.models.shares import two_probabilities
-from pboost.models.stored import check_offsets
+from pboost.models.stored import Settings, check_offsets
 from pboost.models.text import counted
 from pboost.values import FloatArray
 
@@ -57,7 +57,7 @@ class CalibratedModel(Around):
         model's.
     """
 
-    settings: Mapping[str, Any] = stored.settings("builder")
+    settings: Settings = stored.settings("builder")
     slope: Any = stored.column(np.float64, ndim=1, optional=True)
     intercept: Any = stored.column(np.float64, ndim=1, optional=True)
     knot: Any = stored.column(np.float64, ndim=1, optional=True)
@@ -66,6 +66,7 @@ class CalibratedModel(Around):
 
     most_half = MOST_HALF
     no_graph = "which gives the values of one probabilities; model.model is the model itself"
+    no_trees = "whose values are calibrated: model.model, the model itself, may be one"
     file_kind, file_stop = "calibrated", "probabilities are calibrated"
 
     def check_whole(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -19,7 +19,7 @@ from pboost.models.base import Model, Walks, check_model, with_joints
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
 from pboost.models.evaluate.known_values import LeavingInquiry
 from pboost.models.evaluate.new_rows import match_columns, reads_columns, table_for
-from pboost.models.stored import Arrays, Header, ModelFileError, Models
+from pboost.models.stored import Arrays, Header, ModelFileError, Models, Settings
 from pboost.models.text import counted
 from pboost.values import Array, FloatArray, IntArray
 
@@ -27,7 +27,7 @@ from pboost.values import Array, FloatArray, IntArray
 BLOCK_VALUES = 1 << 22
 
 #: Gives of rows at which joints they may leave, (T, n); None: at all.
-May: TypeAlias = Callable[[Any], NDArray[np.bool_] | None]
+May: TypeAlias = Callable[[TableLike], NDArray[np.bool_] | None]
 
 
 class Trajectory(NamedTuple):
@@ -249,7 +249,7 @@ class EarlyExitModel(Around):
     slope: FloatArray = stored.column(np.float64, lambda own: (own.model.n_joints,))
     comparisons: float = stored.number()
     cost: float = stored.number()
-    settings: Mapping[str, Any] = stored.settings("builder")
+    settings: Settings = stored.settings("builder")
     curve: FloatArray | None = stored.column(np.float64, ndim=2, finite=False, optional=True)
     leaving: FloatArray | None = stored.column(
         np.float64, lambda own: (own.model.n_joints + 1,), positive=True, optional=True
@@ -264,6 +264,7 @@ class EarlyExitModel(Around):
     )
 
     no_graph = "whose rows leave early; model.model is the whole model"
+    no_trees = "whose rows leave early: model.model is the whole model, which may be one"
     file_kind, file_stop = "early-exit", "thresholds are set"
 
     @property
@@ -415,7 +416,7 @@ class EarlyExitModel(Around):
         """Return what rows have in the whole model when their labels cannot change any more."""
         return self.model.leave_proven(X)
 
-    def left_after(self, X: TableLike) -> tuple[Any, str]:
+    def left_after(self, X: TableLike) -> tuple[Model, str]:
         """Return the model of the joints that one row passes, and in words why it leaves there."""
         X = table_for(self, X)
         score, (joint,), (cost,) = self.left(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, zip_longest
@@ -54,6 +54,7 @@ from pboost.models.stored import (
     Models,
     OutOfBag,
     Parts,
+    Settings,
     Vote,
     check_shares,
     check_sum,
@@ -66,14 +67,14 @@ from pboost.values import Array, FloatArray, as_generator, check_position
 READING = "which columns a {} reads"
 
 
-def is_foreign(member: Any) -> bool:
+def is_foreign(member: object) -> bool:
     """Return whether a member is no model of this package but an object with ``predict``."""
     return not isinstance(member, Model)
 
 
-def check_known(member: Any, what: str = "what evaluating a {} costs") -> Model:
+def check_known(member: object, what: str = "what evaluating a {} costs") -> Model:
     """Return a member that is a model of this package; of others this is not known."""
-    if is_foreign(member):
+    if not isinstance(member, Model):
         raise NotImplementedError(f"model: {what.format(type(member).__name__)} is not known")
     return member
 
@@ -141,7 +142,7 @@ class Composite(Model):
     #: The members.
     models: tuple[Any, ...]
     #: The options it was fitted with.
-    settings: Mapping[str, Any]
+    settings: Settings
 
     def __getitem__(self, member: int | slice) -> Any:
         if isinstance(member, slice):
@@ -344,7 +345,7 @@ class OneVsRest(Ensemble):
 
     models: tuple[Any, ...] = stored.kept_as(Models())
     labels: Array = stored.labels()
-    settings: Mapping[str, Any] = stored.settings("builder")
+    settings: Settings = stored.settings("builder")
 
     file_kind, file_stop = "one-vs-rest", "all models are there"
 
@@ -467,7 +468,7 @@ class WeightedVote(Ensemble):
     alpha: FloatArray = stored.column(np.float64, lambda model: (len(model.models),))
     labels: Array = stored.labels()
     bias: FloatArray = stored.column(np.float64, lambda model: (len(model.labels),))
-    settings: Mapping[str, Any] = stored.settings("builder")
+    settings: Settings = stored.settings("builder")
     error: FloatArray = stored.column(np.float64, ndim=1, positive=True)
     stop_reason: str = stored.text()
 
@@ -561,7 +562,7 @@ class WeightedVote(Ensemble):
             yield score
 
 
-def parts_of_vote(member: Any, X: TableLike, labels: Array, vote: str = VOTES[0]) -> FloatArray:
+def parts_of_vote(member: object, X: TableLike, labels: Array, vote: str = VOTES[0]) -> FloatArray:
     """Return the parts (1 + d, J) of what a member says of one row, see `said_by`.
 
     Those of means of shares; else as `shared_out` says, by the parts of its values.
@@ -612,7 +613,7 @@ class Bagging(Composite, Averaged):
     labels: Array | None = stored.labels(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
-    settings: Mapping[str, Any] = stored.settings("builder")
+    settings: Settings = stored.settings("builder")
     oob: OutOfBag = stored.part(OutOfBag)
     vote: str = stored.kept_as(Vote(), default=VOTES[0])
     table: Table | None = table_field()
@@ -649,7 +650,7 @@ class Bagging(Composite, Averaged):
         """Return the parts of the mean of what the members say, see `parts_of_vote`."""
         return reduce(np.add, (self._said_parts(model, X) / len(self) for model in self.models))
 
-    def _said_parts(self, model: Any, X: TableLike) -> FloatArray:
+    def _said_parts(self, model: object, X: TableLike) -> FloatArray:
         """Return the parts of what a member says of one row."""
         if self.labels is not None:
             return parts_of_vote(model, X, self.labels, self.vote)
@@ -704,7 +705,7 @@ class Bagging(Composite, Averaged):
         return header, arrays
 
 
-def read_by_members(members: Iterable[Any], X: TableLike) -> Iterator[NDArray[np.bool_]]:
+def read_by_members(members: Iterable[Model], X: TableLike) -> Iterator[NDArray[np.bool_]]:
     """Yield which columns the first 1, 2, ... models read of each row, (n, d)."""
     each = (deque(member.reads(X), 1)[0] for member in members)
     return steps_held(held(X), accumulate(each, np.logical_or))

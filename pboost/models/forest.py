@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -21,15 +21,16 @@ from pboost.models import stored
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, of_means, proven_exits, rest_of
 from pboost.models.evaluate.kernel_walk import (
     WIDE,
+    Holes,
     leave_trees,
     of_columns_read,
     of_trees,
     over_tiles,
-    with_room,
+    past_missing,
 )
 from pboost.models.evaluate.new_rows import match_columns, table_for
 from pboost.models.shares import costs_by_then, mean_of_shares, means_by_then
-from pboost.models.stored import OutOfBag, check_offsets, check_sum
+from pboost.models.stored import OutOfBag, Settings, check_offsets, check_sum
 from pboost.models.text import counted, headline, of_bags
 from pboost.models.tree_record import LEAF
 from pboost.models.trees import (
@@ -314,17 +315,16 @@ class Forest(Trees):
 
         def work(start: int, stop: int, tile: FloatArray) -> bool:
             rank = None if ranked is None else np.empty(tile.size, dtype=np.int16)
-            sets = None if self.sets is None else with_room(self.sets, tile)
-            trees = self.steps, self.root, self.depths, value
-            at = tree_walk.walk_sums(
-                values, *trees, start, stop, tile, total, ranked, None, rank, None, sets
-            )
-            if at < stop and self.missing is not None:
-                on_ranks = None if ranked is None else self.ranked_holes
-                at = tree_walk.walk_sums(
-                    values, *trees, at, stop, tile, total, ranked, on_ranks, rank, self.holes, sets
+            trees = *self.arrays, value
+
+            def walk(at: int, holes: Holes | None, sets: Any) -> int:
+                of_holes = None if ranked is None or holes is None else self.ranked_holes
+                ranks = ranked, of_holes, rank
+                return tree_walk.walk_sums(
+                    values, *trees, at, stop, tile, total, *ranks, holes, sets
                 )
-            return at < stop
+
+            return past_missing(self, start, stop, tile, walk) < stop
 
         cells = n * max(d, len(self.depths))
         over_tiles(self, X, n, work, self.tile_width, d + self.n_steps, cells)
@@ -333,7 +333,7 @@ class Forest(Trees):
 
 def join_trees(
     trees: Sequence[Trees],
-    settings: Mapping[str, Any],
+    settings: Settings,
     oob: OutOfBag | None,
     seen: Digest | None = None,
 ) -> Forest:
@@ -417,7 +417,7 @@ class RankedTrees(NamedTuple):
 
 
 def rank_trees(
-    forest: Any, depths: IntArray, feature: IntArray, n_columns: int
+    forest: Forest, depths: IntArray, feature: IntArray, n_columns: int
 ) -> RankedTrees | None:
     """Return the trees of a `Forest` of these depths, None where a walk is faster.
 

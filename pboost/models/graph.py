@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from pboost.models.base import Route
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits
 from pboost.models.evaluate.graph_walk import (
     MOST_STEPS,
+    Take,
     asks_functions,
     exits,
     expected_score,
@@ -167,7 +168,7 @@ class DecisionGraph(Graph):
         """Yield the decision values after each node at which the votes were what they are now."""
         return self._stages(*hard_exits(self, X))
 
-    def _stages(self, n: int, take: Any) -> Iterator[FloatArray]:
+    def _stages(self, n: int, take: Take) -> Iterator[FloatArray]:
         score = at_start(self, n)
         stages = self.record.stages
         is_stage = np.full(self.n_nodes, stages is None)

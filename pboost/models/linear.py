@@ -22,7 +22,15 @@ from pboost.models.base import Model, Route, TwoClassModel
 from pboost.models.evaluate.known_values import SumInquiry
 from pboost.models.evaluate.new_rows import input_values, match_sigma, spread_of
 from pboost.models.shares import as_shares, falls, settled, times_spread
-from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum, table_field
+from pboost.models.stored import (
+    MOST_SUM,
+    Part,
+    Parts,
+    Settings,
+    TrainingRecord,
+    check_sum,
+    table_field,
+)
 from pboost.models.text import counted, equation, headline, input_names, summary
 from pboost.threads import run_ranges
 from pboost.values import Array, FloatArray, IntArray
@@ -191,13 +199,14 @@ class LinearModel(AdditiveModel):
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
     takes_missing: bool = stored.flag()
     table: Table | None = table_field()
 
     _public: ClassVar = ("coefficient", "intercept", "weights")
     file_kind = "linear"
+    no_trees = "which is one linear function: see coefficients and export_c"
     adds_up = True
 
     def check_whole(self) -> None:
@@ -328,11 +337,12 @@ class HypothesisSum(AdditiveModel):
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
     table: Table | None = table_field()
 
     takes_missing = True
+    no_trees = "which is made of functions of a row, that no format holds; pickle it"
 
     def terms(self, values: Array) -> Iterator[FloatArray]:
         """Yield what each round adds to the decision values of rows (n, d)."""
@@ -409,7 +419,7 @@ class ProbitModel(Model):
     length: FloatArray = stored.column(np.float64, "n_nodes")
     risk: FloatArray = stored.column(np.float64, lambda model: (len(model) + 1,), positive=True)
     labels: Array = stored.labels(2)
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     stop_reason: str = stored.text()
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
@@ -422,6 +432,7 @@ class ProbitModel(Model):
         "reach": "every row gets the same linear function, see coefficients",
     }
     file_kind = "probit"
+    no_trees = "which is one linear function: see coefficients and export_c"
     adds_up = True
 
     def check_whole(self) -> None:

@@ -28,6 +28,7 @@ from pboost.models.stored import (
     Kind,
     ModelFileError,
     Parts,
+    Settings,
     TrainingRecord,
     check_number,
     table_field,
@@ -155,7 +156,7 @@ class Graph(TwoClassModel):
     bias: Any = stored.kept_as(
         Bias(lambda value: isinstance(value, float), keep=stored.numbers_kept)
     )
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     record: TrainingRecord = stored.part(TrainingRecord)
     answer: FloatArray | None = stored.column(
         np.float64,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,11 +18,12 @@ from pboost.data.indicators import in_sums, indicators_of, names_in_sums
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import Model
-from pboost.models.evaluate.kernel_walk import over_tiles, with_room
+from pboost.models.evaluate.kernel_walk import Holes, over_tiles, past_missing
 from pboost.models.evaluate.known_values import SumInquiry, trees_inquiry
 from pboost.models.evaluate.new_rows import match_columns, spread_of
 from pboost.models.linear import columns_of, probabilities
 from pboost.models.shares import as_shares, portions, times_spread
+from pboost.models.stored import Settings
 from pboost.models.text import counted, equation, headline
 from pboost.models.tree_record import LEAF
 from pboost.models.trees import SIDES, Tree, Trees
@@ -95,7 +96,7 @@ class ProbitTree(Model):
     leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
     mean: FloatArray | None = stored.in_header("n_added")
     labels: Array = stored.made(_classes, late=False)
-    settings: Mapping[str, Any] = stored.of_part("partition", "settings")
+    settings: Settings = stored.of_part("partition", "settings")
     n_features: int = stored.of_part("partition", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("partition", "feature_names")
     table: Table | None = stored.of_part("partition", "table")
@@ -111,6 +112,7 @@ class ProbitTree(Model):
         "plot_graph": "plot_tree draws it",
     }
     file_kind = "probit-tree"
+    no_trees = "whose leaves are linear functions: see coefficients and export_c"
 
     def check_whole(self) -> None:
         """Check what is said of the functions, and that there is weight."""
@@ -344,16 +346,13 @@ class Equations(NamedTuple):
         `added` are the rows as equations read them.
         """
         trees = self.trees
-        sets = None if trees.sets is None else with_room(trees.sets, tile)
         own = None if added is values else added
 
-        def walk(first: int, holes: Any) -> int:
+        def walk(first: int, holes: Holes | None, sets: Any) -> int:
             row = None if own is None and holes is None else np.empty(added.shape[1])
             return walk_values(
                 values,
-                trees.steps,
-                trees.root,
-                trees.depths,
+                *trees.arrays,
                 self.leaf,
                 self.coefficient,
                 self.taken,
@@ -368,8 +367,7 @@ class Equations(NamedTuple):
                 row,
             )
 
-        at = walk(start, None)
-        return walk(at, trees.holes) if at < stop and self.means is not None else at
+        return past_missing(trees, start, stop, tile, walk, self.means is not None)
 
 
 def values_of(

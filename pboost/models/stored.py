@@ -63,6 +63,8 @@ MOST_FEATURES = 2**25 - 1
 
 R = TypeVar("R", bound="Keeps")
 T = TypeVar("T")
+#: The options that a model was fitted with, by name.
+Settings: TypeAlias = Mapping[str, Any]
 #: The fields of a file's header, and its arrays by their names.
 Header: TypeAlias = Mapping[str, Any]
 
@@ -621,7 +623,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def check_settings(settings: Mapping[str, Any], *names: str) -> None:
+def check_settings(settings: Settings, *names: str) -> None:
     """Check the settings of a model that its functions read; `names`: these only."""
     for name in names or _SETTINGS:
         expected, is_right = _SETTINGS[name]

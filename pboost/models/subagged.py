@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, chain
@@ -50,6 +50,7 @@ from pboost.models.stored import (
     Labels,
     OutOfBag,
     Parts,
+    Settings,
     check_offsets,
     check_shares,
     check_sum,
@@ -145,7 +146,7 @@ class SubaggedProbitTrees(Model):
     )
     vote: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
     labels: Array = stored.kept_as(Classes())
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
     leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
     mean: FloatArray | None = stored.in_header("n_added")
@@ -163,6 +164,7 @@ class SubaggedProbitTrees(Model):
         "prefix": "model[:k] has the first k members",
         "plot_graph": "plot_tree draws its trees",
     }
+    no_trees = "whose leaves are linear functions: see coefficients and export_c"
     file_kind, file_stop = "subagged-probit-trees", "all members are there"
     file_order = (*("root", *TREE_COLUMNS, "labels", "oob_members", "oob_prediction", "classes"),)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
 from pboost.models.forest import Forest
 from pboost.models.nodes import Bias
 from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
-from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
+from pboost.models.stored import Arrays, Header, Kind, Parts, Settings, check_sum
 from pboost.models.text import counted, headline
 from pboost.models.trees import SIDES, TREE_COLUMNS
 from pboost.values import Array, FloatArray, check_integer
@@ -109,7 +109,7 @@ class StagewiseModel(Model):
     labels: Array | None = stored.labels(
         lambda model: None if model.loss.is_multiclass else 2, optional=True
     )
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     stop_reason: str = stored.text()
     training_loss: FloatArray = stored.column(
         np.float64, lambda model: (len(model) + 1,), finite=False

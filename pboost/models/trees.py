@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -19,11 +19,26 @@ from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import Averaged
 from pboost.models.evaluate.graph_walk import goes_right
-from pboost.models.evaluate.kernel_walk import STEP, of_columns_read, over_tiles, with_room
+from pboost.models.evaluate.kernel_walk import (
+    STEP,
+    Holes,
+    Sets,
+    of_columns_read,
+    over_tiles,
+    past_missing,
+)
 from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.shares import as_shares
-from pboost.models.stored import Arrays, Header, Parts, PruningTable, check_shares, table_field
+from pboost.models.stored import (
+    Arrays,
+    Header,
+    Parts,
+    PruningTable,
+    Settings,
+    check_shares,
+    table_field,
+)
 from pboost.models.text import MOST, counted, headline, sides_of
 from pboost.models.tree_record import LEAF, TreeNodes
 from pboost.values import Array, FloatArray, IntArray, freeze, shown
@@ -69,7 +84,9 @@ def own_sets(
     return {"feature": feature, "subset_column": found[:, 0], "subset": found[:, 1:]}
 
 
-def in_sets(member: NDArray[np.uint64], level: FloatArray) -> tuple[Any, Any]:
+def in_sets(
+    member: NDArray[np.uint64], level: FloatArray
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether levels are in sets (n, 4), one each, and whether they are levels at all."""
     is_level = (level >= 0) & (level < LEVELS) & (level == np.floor(level))
     code = np.where(is_level, level, 0.0).astype(np.uint64)
@@ -78,7 +95,7 @@ def in_sets(member: NDArray[np.uint64], level: FloatArray) -> tuple[Any, Any]:
     return is_level & (bit == 1), is_level
 
 
-def steps_of(trees: Any, column: IntArray) -> NDArray[np.uint8]:
+def steps_of(trees: Trees, column: IntArray) -> NDArray[np.uint8]:
     """Return the nodes of `Trees` as the kernel reads them, where they read these columns."""
     is_leaf, is_set = trees.feature < 0, trees.feature >= trees.n_features
     steps = np.zeros(trees.n_nodes, dtype=STEP if trees.subset is None else SET_STEP)
@@ -92,7 +109,7 @@ def steps_of(trees: Any, column: IntArray) -> NDArray[np.uint8]:
     return steps.view(np.uint8)
 
 
-def words_of(trees: Any) -> tuple[NDArray[np.uint64], IntArray] | None:
+def words_of(trees: Trees) -> Sets | None:
     """Return the sets of `Trees` as the kernel reads them, and their columns; None without sets.
 
     First the empty set, then each set twice: missing values are in the second.
@@ -105,7 +122,7 @@ def words_of(trees: Any) -> tuple[NDArray[np.uint64], IntArray] | None:
     return freeze(words), freeze(np.unique(trees.subset_column).astype(np.int32))
 
 
-def columns_with_holes(trees: Any) -> tuple[IntArray, IntArray]:
+def columns_with_holes(trees: Trees) -> tuple[IntArray, IntArray]:
     """Return what the nodes of `Trees` read of rows with missing values, and columns there twice.
 
     The second copy of a column, in which missing values are infinite, is that of the nodes that
@@ -160,7 +177,7 @@ def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDA
     return on_way
 
 
-def mean_comparisons(trees: Any) -> float:
+def mean_comparisons(trees: Trees) -> float:
     """Return the mean number of comparisons of the rows that each tree was grown on, added up."""
     rows = trees.n_rows.astype(np.float64)
     of_root = rows[trees.start]
@@ -183,7 +200,7 @@ class Trees(TreeNodes, Averaged):
     labels: Array | None = stored.labels(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     table: Table | None = table_field()
     #: Number of each leaf among those of its tree, from left to right; -1 in other nodes.
     leaf: IntArray = stored.made(lambda trees: trees._leaves())
@@ -194,7 +211,7 @@ class Trees(TreeNodes, Averaged):
         lambda trees: np.maximum.reduceat(trees.node_depth(), trees.root[:-1])
     )
     #: The sets as the kernel reads them, see `words_of`.
-    sets: tuple[NDArray[np.uint64], IntArray] | None = stored.made(words_of)
+    sets: Sets | None = stored.made(words_of)
     #: The most comparisons that a row needs in all trees.
     n_steps: int = stored.made(lambda trees: int(trees.depths.sum()))
     #: Number of columns of the tiles in which rows are walked, some of which stand twice.
@@ -416,16 +433,20 @@ class Trees(TreeNodes, Averaged):
         self, values: Array, start: int, stop: int, tile: FloatArray, leaf: IntArray
     ) -> int:
         """Call the kernel that finds leaves, once more from where values are missing."""
-        sets = None if self.sets is None else with_room(self.sets, tile)
-        trees = self.steps, self.root, self.depths
-        at = tree_walk.walk_leaves(values, *trees, start, stop, tile, leaf, None, sets)
-        if at < stop and self.missing is not None:
-            at = tree_walk.walk_leaves(values, *trees, at, stop, tile, leaf, self.holes, sets)
-        return at
+
+        def walk(at: int, *special: Any) -> int:
+            return tree_walk.walk_leaves(values, *self.arrays, at, stop, tile, leaf, *special)
+
+        return past_missing(self, start, stop, tile, walk)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.uint8], IntArray, IntArray]:
+        """Nodes, roots and depths as kernels take them."""
+        return self.steps, self.root, self.depths
 
     @property
     @stored.once
-    def holes(self) -> tuple[NDArray[np.uint8], IntArray]:
+    def holes(self) -> Holes:
         """What rows with missing values are walked with, see `pboost._core.tree_walk`."""
         column, twice = columns_with_holes(self)
         return freeze(steps_of(self, column)), freeze(twice)
@@ -641,7 +662,7 @@ class Tree(Trees):
         return f"{self.labels[best].item()!r} {self.value[node, best]:.4f} {rows}"
 
 
-def tree_only(model: Any) -> Tree:
+def tree_only(model: object) -> Tree:
     """Return `model` if it is a `Tree`."""
     if not isinstance(model, Tree):
         raise TypeError(f"tree: expected a tree such as fit_cart returns, got {shown(model)}")

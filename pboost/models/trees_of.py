@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from itertools import pairwise
@@ -19,19 +19,14 @@ from pboost.data.projections import Projections
 from pboost.data.subsets import WORDS, Subsets
 from pboost.losses import is_of_package
 from pboost.models.base import Model, check_model, predict
-from pboost.models.calibrated import CalibratedModel
-from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, Composite, OneVsRest, WeightedVote, is_foreign
 from pboost.models.evaluate.graph_walk import reach
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
-from pboost.models.linear import HypothesisSum, LinearModel, ProbitModel
 from pboost.models.nodes import OUT, Graph, joints_of
-from pboost.models.probit_trees import ProbitTree
 from pboost.models.shares import among
 from pboost.models.stored import TrainingRecord
-from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree, Trees
@@ -264,6 +259,12 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> Parts:
     return Parts([_of_sum(trees, own) / n for trees, own in pairs], bias, "sum", link)
 
 
+#: What members add, by the kind of the whole.
+PARTS: dict[type, Callable[..., Parts]] = {
+    OneVsRest: parts_of_rest,
+    WeightedVote: parts_of_votes,
+    Bagging: parts_of_bags,
+}
 #: Why the trees of a member are not added up in a mean of what members say.
 SAID = {
     "numbers": "a sum of {} trees, and what it predicts is not one",
@@ -362,20 +363,6 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
     )
 
 
-#: Why models of other kinds are no sums of trees, and what can be used instead.
-REFUSED: dict[type[Model], str] = {
-    LinearModel: "which is one linear function: see coefficients and export_c",
-    ProbitModel: "which is one linear function: see coefficients and export_c",
-    ProbitTree: "whose leaves are linear functions: see coefficients and export_c",
-    SubaggedProbitTrees: "whose leaves are linear functions: see coefficients and export_c",
-    HypothesisSum: "which is made of functions of a row, that no format holds; pickle it",
-    EarlyExitModel: "whose rows leave early: model.model is the whole model, which may be one",
-    CalibratedModel: "whose values are calibrated: model.model, the model itself, may be one",
-}
-
-UNKNOWN = "which does not say what trees it is made of"
-
-
 def trees_of(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_000) -> TreeSum:
     """Return the trees whose sum, or mean, a model is.
 
@@ -449,14 +436,14 @@ def as_trees(model: Model | TreeSum, X: TableLike | None, max_nodes: int) -> Tre
     return model
 
 
-def projections_of(model: Any) -> Projections | None:
+def projections_of(model: Model | TreeSum) -> Projections | None:
     """Return the sums of columns of numbers that the nodes of a graph compare, if that they do."""
     if not isinstance(model, DecisionGraph) or not isinstance(model.inputs, Projections):
         return None
     return model.inputs if indicators_of(model.table) is None else None
 
 
-def trees_of_sums(model: Any, max_nodes: int) -> TreeSum:
+def trees_of_sums(model: DecisionGraph, max_nodes: int) -> TreeSum:
     """Return the trees of a graph whose nodes compare sums of columns, which are their columns."""
     _check_size(model, check_integer("max_nodes", max_nodes, least=1))
     said = {**_said_of(model), "n_features": model.inputs.n_inputs, "feature_names": None}
@@ -464,10 +451,9 @@ def trees_of_sums(model: Any, max_nodes: int) -> TreeSum:
 
 
 @singledispatch
-def _trees_of(model: Any, X: TableLike | None, max_nodes: int) -> TreeSum:
+def _trees_of(model: Model, X: TableLike | None, max_nodes: int) -> TreeSum:
     """Return the trees of a model, see `trees_of`."""
-    why = next((why for kind, why in REFUSED.items() if isinstance(model, kind)), UNKNOWN)
-    raise no_trees(model, why)
+    raise no_trees(model, model.no_trees)
 
 
 @_trees_of.register
@@ -517,28 +503,13 @@ def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -
     )
 
 
-@_trees_of.register
-def _(model: Tree, X: TableLike | None, max_nodes: int) -> TreeSum:
-    return _of_trees(
-        model,
-        model,
-        X,
-        np.zeros(model.value.reshape(model.n_nodes, -1).shape[1]),
-        "sum",
-        "identity" if model.labels is None else "shares",
-    )
-
-
-@_trees_of.register
-def _(model: Forest, X: TableLike | None, max_nodes: int) -> TreeSum:
-    return _of_trees(
-        model,
-        model,
-        X,
-        np.zeros(model.value.reshape(model.n_nodes, -1).shape[1]),
-        "mean",
-        "identity" if model.labels is None else "shares",
-    )
+@_trees_of.register(Tree)
+@_trees_of.register(Forest)
+def _(model: Tree | Forest, X: TableLike | None, max_nodes: int) -> TreeSum:
+    bias = np.zeros(model.value.reshape(model.n_nodes, -1).shape[1])
+    aggregation = "mean" if isinstance(model, Forest) else "sum"
+    link = "identity" if model.labels is None else "shares"
+    return _of_trees(model, model, X, bias, aggregation, link)
 
 
 @_trees_of.register
@@ -558,22 +529,12 @@ def link_of(model: StagewiseModel) -> str:
     return "identity" if is_plain else model.loss.link
 
 
-@_trees_of.register
-def _(model: OneVsRest, X: TableLike | None, max_nodes: int) -> TreeSum:
+@_trees_of.register(OneVsRest)
+@_trees_of.register(WeightedVote)
+@_trees_of.register(Bagging)
+def _(model: Composite, X: TableLike | None, max_nodes: int) -> TreeSum:
     members = _of_members(model, X, max_nodes)
-    return joined(model, members, parts_of_rest(model, members), _said_of(model))
-
-
-@_trees_of.register
-def _(model: WeightedVote, X: TableLike | None, max_nodes: int) -> TreeSum:
-    members = _of_members(model, X, max_nodes)
-    return joined(model, members, parts_of_votes(model, members), _said_of(model))
-
-
-@_trees_of.register
-def _(model: Bagging, X: TableLike | None, max_nodes: int) -> TreeSum:
-    members = _of_members(model, X, max_nodes)
-    return joined(model, members, parts_of_bags(model, members), _said_of(model))
+    return joined(model, members, PARTS[type(model)](model, members), _said_of(model))
 
 
 def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[TreeSum]:
@@ -611,7 +572,7 @@ def _of_trees(
     bias: FloatArray,
     aggregation: str,
     link: str,
-    target: Any = None,
+    target: IntArray | None = None,
 ) -> TreeSum:
     """Return the record of trees that stand in arrays."""
     is_leaf, is_set = trees.feature == LEAF, trees.feature >= trees.n_features

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,7 +13,7 @@ from pboost.data.labels import SoftLabels, labels_of_rows, shares_of
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.shared_reads import held
 from pboost.data.sharing import check_values
-from pboost.models.base import Model, decision_function
+from pboost.models.base import Model, Sigma, TwoClassModel, decision_function
 from pboost.models.evaluate.graph_walk import expectation, refuse_oracles
 from pboost.models.evaluate.new_rows import (
     as_graph,
@@ -25,7 +23,7 @@ from pboost.models.evaluate.new_rows import (
     match_sigma,
     table_for,
 )
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 
 def certificate(
@@ -131,7 +129,7 @@ def certificate(
 
 
 def _losses_of_part(
-    X: BinnedColumns, y: Any, weights: FloatArray | None, model: Any, sigma: Any
+    X: BinnedColumns, y: Array, weights: FloatArray | None, model: TwoClassModel, sigma: Sigma
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return the losses and the weights of the rows of a partition."""
     features = values_of(X)
@@ -149,14 +147,18 @@ def _mean(loss: FloatArray, weights: FloatArray | None) -> float:
     return float(np.average(loss, weights=importance))
 
 
-def truth_for(model: Any, y: Any, y_proba: Any) -> Any:
+def truth_for(
+    model: Model, y: ArrayLike | None, y_proba: ArrayLike | None
+) -> ArrayLike | SoftLabels:
     """Return what a model is compared with: `y`, or `SoftLabels` in its place."""
     if y_proba is None or y is not None:
         return labels_of_rows(y, y_proba)
     return shares_of(y_proba, model.labels)
 
 
-def _losses(model: Any, X: TableLike, second: NDArray[np.bool_], sigma: Any) -> FloatArray:
+def _losses(
+    model: TwoClassModel, X: TableLike, second: NDArray[np.bool_], sigma: Sigma
+) -> FloatArray:
     """Return the expectation of exp(-H y) for rows of these labels."""
     if not model.is_exact:
         return expectation(as_graph(model), X, second, sigma)[1]
@@ -166,7 +168,9 @@ def _losses(model: Any, X: TableLike, second: NDArray[np.bool_], sigma: Any) -> 
         return np.exp(np.where(second, -score, score))
 
 
-def _losses_of_labels(model: Any, X: TableLike, share: FloatArray, sigma: Any) -> FloatArray:
+def _losses_of_labels(
+    model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma
+) -> FloatArray:
     """Return the mean over J labels of exp(-F y), for rows of these probabilities (n, J)."""
     if not model.is_exact:
         graph, total = as_graph(model), np.zeros(len(share))

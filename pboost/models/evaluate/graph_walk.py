@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import uncertain
 from pboost.data.convert import Rows, TableLike
 from pboost.data.functions import Oracles
-from pboost.models.base import Model, Route
+from pboost.models.base import Model, Route, Sigma
 from pboost.models.evaluate.new_rows import (
     as_graph,
     classes_of_labels,
@@ -209,14 +209,14 @@ def reach(
     return out
 
 
-def expected_score(model: Graph, X: TableLike, sigma: Any) -> FloatArray:
+def expected_score(model: Graph, X: TableLike, sigma: Sigma) -> FloatArray:
     """Return the expected decision value of each row, (n,), or of several votes values (n, J)."""
     refuse_oracles(model, 'route="expected"')
     return expectation(model, X, None, sigma)[0]
 
 
 def expectation(
-    model: Graph, X: TableLike, label: Array | None, sigma: Any
+    model: Graph, X: TableLike, label: Array | None, sigma: Sigma
 ) -> tuple[FloatArray, FloatArray]:
     """Return the expected decision value and the expected exponential loss of each row.
 
@@ -322,7 +322,7 @@ def sampled_score(model: Graph, X: TableLike, route: Route) -> FloatArray:
 def _asked(
     model: Graph,
     X: TableLike,
-    sigma: Any,
+    sigma: Sigma,
     y: ArrayLike | None = None,
     label: Array | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int32]]:

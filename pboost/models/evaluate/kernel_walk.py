@@ -16,6 +16,7 @@ from pboost.data.indicators import in_sums
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
+from pboost.models.base import Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits
 from pboost.models.evaluate.graph_walk import MOST_STEPS, asks_functions, walk_functions
 from pboost.models.evaluate.new_rows import match_columns
@@ -48,6 +49,10 @@ M = TypeVar("M", bound="OnColumns")
 #: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
 LaidOut: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
 
+#: Other nodes, that compare copies of columns, and the columns that stand twice.
+Holes: TypeAlias = tuple[NDArray[np.uint8], IntArray]
+#: Sets of levels as kernels read them, and their columns; see `trees.words_of`.
+Sets: TypeAlias = tuple[NDArray[np.uint64], IntArray]
 #: What a chain makes of columns with missing values, see `pboost._core.walk.walk_sides`.
 Made: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
 
@@ -278,7 +283,7 @@ def _walk_tree(model: Graph, X: TableLike, values: Array, tree: LaidOut, score: 
 
 
 @once
-def _with_holes(model: Graph) -> tuple[NDArray[np.uint8], IntArray]:
+def _with_holes(model: Graph) -> Holes:
     """Return what tiles with missing values are walked with, see `pboost._core.tree_walk`."""
     above, _, _, reads = made_columns(model)
     return _steps(model, reads)[0], above
@@ -320,13 +325,34 @@ def laid_out(model: Graph) -> LaidOut | None:
     return steps, root, np.array([depth], dtype=np.int32), value
 
 
-def with_room(sets: tuple[Any, Any], tile: FloatArray) -> tuple[Any, Any, Any]:
+def with_room(
+    sets: Sets, tile: FloatArray
+) -> tuple[NDArray[np.uint64], IntArray, NDArray[np.uint8]]:
     """Return the sets of trees with room for the levels of a tile, as kernels take them."""
     return (*sets, np.zeros(tile.size, dtype=np.uint8))
 
 
+def past_missing(
+    trees: Any,
+    start: int,
+    stop: int,
+    tile: FloatArray,
+    walk: Callable[[int, Holes | None, Any], int],
+    goes_on: bool = True,
+) -> int:
+    """Walk rows through trees by a kernel that stops where values are missing, and on from there.
+
+    ``walk(start, holes, sets)`` calls the kernel and returns where it has stopped.
+    """
+    sets = None if trees.sets is None else with_room(trees.sets, tile)
+    at = walk(start, None, sets)
+    if at == stop or trees.missing is None or not goes_on:
+        return at
+    return walk(at, trees.holes, sets)
+
+
 def over_tiles(
-    model: Any,
+    model: Model,
     X: TableLike,
     n: int,
     work: Callable[[int, int, FloatArray], int | bool],
@@ -454,7 +480,7 @@ def _depth_of_nodes(trees: Any) -> IntArray:
 
 
 def leave_trees(
-    model: Any,
+    model: Model,
     trees: Any,
     X: TableLike,
     bias: FloatArray,
@@ -470,16 +496,16 @@ def leave_trees(
     (n, d), n_values = values.shape, exits.high.shape[1]
     score, joint, cost = np.empty((n, n_values)), np.empty(n, dtype=np.int32), np.empty(n)
     value, depth = trees.value.reshape(trees.n_nodes, -1), _depth_of_nodes(trees)
-    nodes = trees.steps, trees.root, trees.depths, value, depth if counting else None
+    nodes = *trees.arrays, value, depth if counting else None
     how = bias, is_mean, exits.high, exits.low, exits.checked
 
     def work(start: int, stop: int, tile: FloatArray) -> bool:
-        sets = None if trees.sets is None else with_room(trees.sets, tile)
         out = tile, np.empty(LANES * len(bias)), score, joint, cost
-        at = tree_walk.leave_trees(values, *nodes, *how, start, stop, *out, None, sets)
-        if at < stop and trees.missing is not None:
-            at = tree_walk.leave_trees(values, *nodes, *how, at, stop, *out, trees.holes, sets)
-        return at < stop
+
+        def walk(at: int, *special: Any) -> int:
+            return tree_walk.leave_trees(values, *nodes, *how, at, stop, *out, *special)
+
+        return past_missing(trees, start, stop, tile, walk) < stop
 
     cells = n * max(d, len(trees.depths))
     over_tiles(model, X, n, work, trees.tile_width, d + trees.n_steps, cells)

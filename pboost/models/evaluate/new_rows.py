@@ -36,12 +36,12 @@ from pboost.data.projections import Projections
 from pboost.data.row_source import RowSource
 from pboost.data.sigma import as_sigma, check_sigma_shape
 from pboost.data.table import Table, column_order
-from pboost.models.base import Model, TwoClassModel, check_model
+from pboost.models.base import Model, Sigma, TwoClassModel, check_model
 from pboost.models.nodes import Graph
 from pboost.values import Array, FloatArray
 
 
-def as_graph(model: Any, function: str = "") -> Any:
+def as_graph(model: Model, function: str = "") -> Graph:
     """Return `model` if it is a decision graph, of which `function` of the package speaks."""
     check_model(model)
     if not isinstance(model, Graph):
@@ -49,7 +49,7 @@ def as_graph(model: Any, function: str = "") -> Any:
     return model
 
 
-def as_two_class(model: Any) -> TwoClassModel:
+def as_two_class(model: Model) -> TwoClassModel:
     """Return `model` if it is of two classes and has a certificate."""
     check_model(model)
     if not isinstance(model, TwoClassModel):
@@ -57,12 +57,12 @@ def as_two_class(model: Any) -> TwoClassModel:
     return model
 
 
-def table_for(model: Any, X: TableLike) -> Any:
+def table_for(model: object, X: TableLike) -> Any:
     """Return X; a series as a frame of one row, but where rows may be single values."""
     return as_table(X) if is_series(X) and reads_columns(model, or_rows=True) else X
 
 
-def reads_columns(model: Any, or_rows: bool = False) -> bool:
+def reads_columns(model: object, or_rows: bool = False) -> bool:
     """Return whether a model, and all its members, read numbers, or rows of several values."""
     if not isinstance(model, Model):
         return False
@@ -165,7 +165,7 @@ def spread_of(model: Model, X: TableLike, adds_up: bool = True) -> FloatArray:
     return column_spread(added, np.ones(len(added)))
 
 
-def match_sigma(model: Model, X: TableLike, sigma: Any) -> FloatArray:
+def match_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
     """Return the standard deviations of the numbers that nodes compare, for the rows of X.
 
     `sigma` are those of X's columns or cells; None: the model's. The result is
@@ -204,7 +204,7 @@ def _values(model: Model, X: TableLike) -> Array:
     return match_columns(model, X).values
 
 
-def ordered_sigma(model: Model, X: TableLike, sigma: Any) -> FloatArray:
+def ordered_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
     """Return standard deviations of X's columns or cells in the order of the model's columns."""
     given, table = as_sigma(sigma), as_table(X)
     check_sigma_shape(given, len(table), model.n_features)
