@@ -16,6 +16,7 @@ from pboost.cli.table import CSV, DataFrame, Format
 from pboost.data.check_xy import as_features
 from pboost.data.numbers import as_text, first_inexact
 from pboost.data.table import Table
+from pboost.models.base import Model
 
 _INTEGER = re.compile(r"\s*(0|[+-]?[1-9][0-9]*)\s*")
 _NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
@@ -125,7 +126,7 @@ def _as_labels(column: DataFrame, form: Format) -> NDArray[Any]:
     return found[code]
 
 
-def texts_of(model: Any) -> list[str]:
+def texts_of(model: Model) -> list[str]:
     """Return the columns that a model takes for categories, and that were text in training."""
     known, names = model.table, model.feature_names
     if known is None or names is None:
@@ -135,7 +136,7 @@ def texts_of(model: Any) -> list[str]:
     return [names[j] for j, kind in zip(known.categories, kinds, strict=True) if kind == "U"]
 
 
-def pick_columns(table: DataFrame, model: Any, form: Format = CSV) -> DataFrame:
+def pick_columns(table: DataFrame, model: Model, form: Format = CSV) -> DataFrame:
     """Return the columns that a model reads, in its order; all of them if it knows no names."""
     names = table.columns if model.feature_names is None else model.feature_names
     missing = [name for name in names if name not in table.columns]

@@ -12,7 +12,7 @@ from pboost.boosting.continuation import continue_graph
 from pboost.data.row_source import rows_of_fit
 from pboost.growth.fit_state import FitState
 from pboost.growth.step import Callback
-from pboost.models.base import check_model
+from pboost.models.base import Model, check_model
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
 from pboost.models.tree_sum import StagewiseModel
@@ -209,7 +209,7 @@ def continue_fit(
     )
 
 
-def kind_of(model: Any, given: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+def kind_of(model: Model, given: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return the function by which a kind of model goes on, and its options of those given."""
     check_model(model)
     if type(model) not in KINDS:

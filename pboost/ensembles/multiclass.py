@@ -35,6 +35,7 @@ from pboost.data.row_source import rows_here
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.data.target_task import CLASSIFICATION, with_task
+from pboost.models.base import Model
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.cart import fit_cart
@@ -312,7 +313,7 @@ def _of_rows(y: Any, found: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
     return of_rows, SoftLabels(found.labels, share)
 
 
-def _check_probabilities(model: Any) -> None:
+def _check_probabilities(model: Model) -> None:
     """Raise ValueError if the classes could not be compared."""
     if isinstance(model, StagewiseModel):
         try:

@@ -17,7 +17,7 @@ from pboost.data.subsets import Subsets
 from pboost.data.table import column_label, first_unlike
 from pboost.export.c_form import Affine, Exits, Maps, Members, Part, Tests, Walk
 from pboost.export.c_print import LINKS
-from pboost.models.base import Averaged
+from pboost.models.base import Averaged, Model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote, is_foreign
@@ -38,13 +38,13 @@ MOST_SHARES = 7
 TESTS = ("feature", "threshold", "missing", "level_set")
 
 
-def part_of(model: Any) -> Part:
+def part_of(model: Model) -> Part:
     """Return the form of a model; NotImplementedError if a C file cannot have it."""
     return _lower(model)[0]
 
 
 @singledispatch
-def _lower(model: Any) -> tuple[Part, str]:
+def _lower(model: Model) -> tuple[Part, str]:
     """Return the form of a model, and how its decision values become probabilities."""
     raise NotImplementedError(f"model: a {type(model).__name__} is not exported to C")
 
@@ -126,9 +126,10 @@ def _(model: StagewiseModel) -> tuple[Part, str]:
     return _of_trees(trees, after=trees.bias), trees.link
 
 
-def _predicts_otherwise(model: Any) -> bool:
-    is_sum = isinstance(model, StagewiseModel) and model.labels is None
-    return is_sum and not model.loss.predicts_scores
+def _predicts_otherwise(model: Model) -> bool:
+    if not isinstance(model, StagewiseModel) or model.labels is not None:
+        return False
+    return not model.loss.predicts_scores
 
 
 # Models around one model
@@ -172,7 +173,7 @@ def _(model: CalibratedModel) -> tuple[Part, str]:
 # Sums
 
 
-def _sum(model: Any, constant: float, factor: FloatArray, fill: Any, scale: Any = None) -> Affine:
+def _sum(model: Model, constant: float, factor: FloatArray, fill: Any, scale: Any = None) -> Affine:
     """Return a sum of columns; with a scale `fill` is subtracted before."""
     used = np.flatnonzero(factor)
     fill = np.zeros(len(used)) if fill is None else fill[used]
@@ -245,7 +246,7 @@ def _added(models: Any, how: str, labels: NDArray[Any], weight: FloatArray, **en
     return Members(parts, links, weight, place, **end)
 
 
-def _with_shares(model: Any, of: tuple[Part, str]) -> tuple[Part, str]:
+def _with_shares(model: Model, of: tuple[Part, str]) -> tuple[Part, str]:
     """Return a member of which probabilities are added up, and its link."""
     part, link = of
     if link not in LINKS:

@@ -27,7 +27,7 @@ from pboost.export.c_print import (
     table,
     write_part,
 )
-from pboost.models.base import Averaged, TwoClassModel
+from pboost.models.base import Averaged, Model, TwoClassModel
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.text import counted
 from pboost.models.tree_sum import StagewiseModel
@@ -66,7 +66,7 @@ class Making:
         Rows that were given.
     """
 
-    model: Any
+    model: Model
     prefix: str
     exact: Part
     part: Part
@@ -88,7 +88,7 @@ class Making:
         return TYPES["int32" if self.fixed is not None else self.votes]
 
 
-def scores_of(model: Any, rows: FloatArray) -> FloatArray:
+def scores_of(model: Model, rows: FloatArray) -> FloatArray:
     """Return the decision values (n, J) of rows of numbers and level numbers, or shares."""
     X: Any = rows
     if model.table is not None:

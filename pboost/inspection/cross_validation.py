@@ -315,7 +315,7 @@ def _truth(given: Any, n: int, task: str) -> tuple[Any, NDArray[Any] | None]:
 
 
 def _tested(
-    model: Any, rows: Any, truth: Any, labels: NDArray[Any] | None, weight: FloatArray | None
+    model: Model, rows: Any, truth: Any, labels: NDArray[Any] | None, weight: FloatArray | None
 ) -> dict[str, float]:
     """Return what is measured of a model on rows; of all labels, None of a regression."""
     start = time.perf_counter()
@@ -364,7 +364,7 @@ def _classes(
 
 
 def _of_shares(
-    model: Any,
+    model: Model,
     rows: Any,
     at: Any,
     code: NDArray[np.integer],
@@ -379,6 +379,7 @@ def _of_shares(
         area = metrics.auc(np.column_stack([-score, score]), code, weight)
         return {"auc": area, "log_loss": np.nan, "brier": np.nan}
     share = np.zeros((len(found), len(labels)))
+    assert model.labels is not None
     known = np.isin(model.labels, labels)
     share[:, np.searchsorted(labels, model.labels[known])] = found[:, known]
     return {
@@ -426,7 +427,7 @@ def _cut(fit: Callable[..., Any], rows: NDArray[np.intp], n: int) -> Callable[..
     return partial(fit, observation=replace(observation, sigma=freeze(sigma[rows])))
 
 
-def _check_task(model: Any, task: str) -> None:
+def _check_task(model: Model, task: str) -> None:
     """Raise unless `fit` has returned a model of the task."""
     check_model(model)
     found = "regression" if model.labels is None else "classification"

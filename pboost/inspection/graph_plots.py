@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from pboost.data.check_xy import check_has_rows
 from pboost.inspection.graph_drawing import Drawn, draw
+from pboost.models.base import Model
 from pboost.models.evaluate.graph_walk import asks_functions, hard_exits, passages, reach
 from pboost.models.evaluate.new_rows import as_graph, count_rows, match_columns
 from pboost.models.nodes import OUT, Graph
@@ -24,7 +25,7 @@ COLOURS = 10
 
 
 def plot_graph(
-    model: Any,
+    model: Model,
     X: Any = None,
     y: ArrayLike | None = None,
     *,
@@ -176,7 +177,7 @@ def _passed_by(model: Graph, X: Any, y: ArrayLike | None) -> FloatArray:
     return passed / n
 
 
-def _with_exits(model: Any) -> Any:
+def _with_exits(model: Graph) -> Graph:
     """Return the graph in which each exit is a node of its own, with one way on."""
     n = model.n_nodes
     node = np.repeat(np.arange(n), 3)

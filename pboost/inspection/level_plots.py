@@ -11,7 +11,7 @@ from pboost.data.node_inputs import ColumnNames
 from pboost.data.subsets import Subsets
 from pboost.data.table import column_label, positions
 from pboost.inspection.plots import axes_or_new
-from pboost.models.base import check_model
+from pboost.models.base import Model, check_model
 from pboost.models.graph import DecisionGraph
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.shares import falls
@@ -38,7 +38,7 @@ class SetTests(NamedTuple):
 
 
 def plot_level_sets(
-    model: Any, column: str | int | None = None, *, most: int = 20, ax: Any = None
+    model: Model, column: str | int | None = None, *, most: int = 20, ax: Any = None
 ) -> Any:
     """Draw which levels of a category the nodes of a model send to which side, with matplotlib.
 
@@ -119,7 +119,7 @@ def plot_level_sets(
     return ax
 
 
-def _set_tests(model: Any) -> SetTests:
+def _set_tests(model: Model) -> SetTests:
     """Return the nodes of a model that ask for sets of levels."""
     if isinstance(model, DecisionGraph):
         if not isinstance(model.inputs, Subsets):

@@ -13,7 +13,7 @@ from pboost.data.convert import Features
 from pboost.data.node_inputs import ColumnNames
 from pboost.data.table import named_columns, positions
 from pboost.inspection.plots import axes_or_new
-from pboost.models.base import check_model, predict
+from pboost.models.base import Model, check_model, predict
 from pboost.models.evaluate.new_rows import match_columns, reads_columns
 from pboost.values import FloatArray, check_integer, shown
 
@@ -32,7 +32,7 @@ class Axis(NamedTuple):
 
 
 def plot_regions(
-    model: Any,
+    model: Model,
     X: Any,
     y: ArrayLike | None = None,
     *,
@@ -108,7 +108,7 @@ def plot_regions(
     return ax
 
 
-def _two(features: Any, model: Any) -> list[int]:
+def _two(features: Any, model: Model) -> list[int]:
     """Return the positions of two different columns, in the order given."""
     given = named_columns("features", features)
     if len(given) != 2:
@@ -156,7 +156,7 @@ def _held(rows: Features, column: int) -> float:
     return float(np.quantile(values, 0.5, method="lower"))
 
 
-def _truth(model: Any, y: ArrayLike, n: int) -> NDArray[Any]:
+def _truth(model: Model, y: ArrayLike, n: int) -> NDArray[Any]:
     """Return the targets of the rows, or the numbers of their labels."""
     return as_targets(y, n) if model.labels is None else class_codes(model.labels, y, n)
 

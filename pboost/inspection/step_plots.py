@@ -17,7 +17,7 @@ from pboost.values import FloatArray, IntArray, shown
 
 
 def plot_steps(
-    model: Any,
+    model: Model,
     X: Any = None,
     y: ArrayLike | None = None,
     *,
@@ -119,7 +119,7 @@ def _errors(
     return at, np.array(errors)
 
 
-def plot_pruning(model: Any, *, ax: Any = None) -> Any:
+def plot_pruning(model: Model, *, ax: Any = None) -> Any:
     """Draw the cross-validated errors of the subtrees of a pruned tree, with matplotlib.
 
     Parameters

@@ -11,7 +11,7 @@ from pboost.data.indicators import names_in_sums
 from pboost.data.node_inputs import ColumnNames, Inputs
 from pboost.data.subsets import HALF, Subsets
 from pboost.inspection.graph_drawing import Drawn, draw
-from pboost.models.base import check_model
+from pboost.models.base import Model, check_model
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT
 from pboost.models.probit_trees import ProbitTree, slope_order
@@ -41,7 +41,7 @@ class OneTree(NamedTuple):
 
 
 def plot_tree(
-    model: Any,
+    model: Model,
     X: Any = None,
     *,
     tree: int = 0,
@@ -103,7 +103,7 @@ def plot_tree(
     return ax
 
 
-def _drawn(model: Any, one: OneTree) -> Drawn:
+def _drawn(model: Model, one: OneTree) -> Drawn:
     """Return what is drawn: comparisons are nodes, leaves ends of exits."""
     trees, start = one.trees, one.node.start
     feature, children = trees.feature[one.node], trees.children[one.node]
@@ -151,7 +151,7 @@ def _question(trees: Any, names: ColumnNames, node: int) -> str:
 
 
 @singledispatch
-def _one_tree(model: Any, X: Any, tree: int, most_terms: int) -> OneTree:
+def _one_tree(model: Model, X: Any, tree: int, most_terms: int) -> OneTree:
     """Return a tree of a model; X are rows by which nodes are weighted."""
     try:
         trees = trees_of(model, X)

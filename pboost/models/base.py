@@ -52,6 +52,27 @@ KINDS: dict[str, type[Model]] = {}
 
 #: Standard deviations of the errors of rows: one, or those of columns or cells; None: the model's.
 Sigma: TypeAlias = float | ArrayLike | None
+#: Besides fields, of the kinds that have them; a class adds its own in `_public`.
+PUBLIC = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "staged_decision_function",
+    "evaluation_cost",
+    "prefix",
+    "describe",
+    "labels",
+    "n_features",
+    "feature_names",
+    "table",
+    "n_nodes",
+    "mean_cost",
+    "n_joints",
+    "n_leaves",
+    "leaf",
+    "depth",
+    "column",
+)
 
 
 class Route(NamedTuple):
@@ -114,6 +135,7 @@ class Model(Fitted):
     labels: Array | None
     n_features: int
     feature_names: tuple[str, ...] | None
+    settings: Settings
 
     def __init_subclass__(cls) -> None:
         if "file_kind" in vars(cls):
@@ -400,7 +422,6 @@ class TwoClassModel(Model):
 
     labels: Array
     bias: float
-    settings: Settings
     record: TrainingRecord
     is_exact, is_estimated = True, False
 
@@ -495,13 +516,14 @@ class Averaged(Model):
             )
 
 
-def check_model(model: object) -> None:
-    """Raise TypeError if this is no model."""
+def check_model(model: object) -> Model:
+    """Return this if it is a model."""
     if not isinstance(model, Model):
         hint = "; its model is .model_" if hasattr(model, "model_") else ""
         raise TypeError(
             f"model: expected a model such as fit_adaboost returns, got {shown(model)}{hint}"
         )
+    return model
 
 
 def decision_function(
@@ -877,29 +899,6 @@ def describe(model: Model) -> str:
     """
     check_model(model)
     return model.describe()
-
-
-#: Besides fields, of the kinds that have them; a class adds its own in `_public`.
-PUBLIC = (
-    "predict",
-    "predict_proba",
-    "decision_function",
-    "staged_decision_function",
-    "evaluation_cost",
-    "prefix",
-    "describe",
-    "labels",
-    "n_features",
-    "feature_names",
-    "table",
-    "n_nodes",
-    "mean_cost",
-    "n_joints",
-    "n_leaves",
-    "leaf",
-    "depth",
-    "column",
-)
 
 
 def public_names(cls: type[Any]) -> list[str]:

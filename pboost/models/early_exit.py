@@ -28,6 +28,8 @@ BLOCK_VALUES = 1 << 22
 
 #: Gives of rows at which joints they may leave, (T, n); None: at all.
 May: TypeAlias = Callable[[TableLike], NDArray[np.bool_] | None]
+#: How many joints a text shows.
+MOST_LINES = 12
 
 
 class Trajectory(NamedTuple):
@@ -134,10 +136,6 @@ def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
     at = joints_left(states.score, exits, None if may is None else may(X))
     rows = np.arange(len(at))
     return Left(states.score[at, rows], at, states.cost[at, rows])
-
-
-#: How many joints a text shows.
-MOST_LINES = 12
 
 
 class Inner(Models):
@@ -260,17 +258,16 @@ class EarlyExitModel(Around):
     #: When rows leave; and as the compiled walk of the model takes it.
     exits: Exits = stored.made(lambda own: exits_of(own.threshold, own.model.n_votes))
     compiled: NodeExits | None = stored.made(
-        lambda own: own.model.node_exits(own.exits) if own.leaves_nodes else None
+        lambda own: (
+            own.model.node_exits(own.exits)
+            if own.item is None and isinstance(own.model, Walks)
+            else None
+        )
     )
 
     no_graph = "whose rows leave early; model.model is the whole model"
     no_trees = "whose rows leave early: model.model is the whole model, which may be one"
     file_kind, file_stop = "early-exit", "thresholds are set"
-
-    @property
-    def leaves_nodes(self) -> bool:
-        """Whether rows may leave at nodes or trees that a kernel walks."""
-        return self.item is None and isinstance(self.model, Walks)
 
     def check_whole(self) -> None:
         """Check that rows can leave the model, and the numbers."""

@@ -65,6 +65,8 @@ from pboost.values import Array, FloatArray, as_generator, check_position
 
 #: What is not known of members that are no models of this package.
 READING = "which columns a {} reads"
+#: Labels of the members of a one-versus-rest model.
+REST_OR_CLASS = np.array([False, True])
 
 
 def is_foreign(member: object) -> bool:
@@ -126,9 +128,6 @@ def _codes(labels: Array, said: Array) -> NDArray[np.intp]:
 #: The number of columns, and their names, if they have any.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
 
-#: Labels of the members of a one-versus-rest model.
-REST_OR_CLASS = np.array([False, True])
-
 
 class Composite(Model):
     """Base of models that are made of other models, which are stored with them.
@@ -141,8 +140,6 @@ class Composite(Model):
     no_graph = "whose members, model.models, are models by themselves"
     #: The members.
     models: tuple[Any, ...]
-    #: The options it was fitted with.
-    settings: Settings
 
     def __getitem__(self, member: int | slice) -> Any:
         if isinstance(member, slice):
@@ -182,7 +179,9 @@ class Composite(Model):
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
-        return read_by_members(map(check_known, self.models), table_for(self, X))
+        X = table_for(self, X)
+        each = (deque(check_known(member).reads(X), 1)[0] for member in self.models)
+        return steps_held(held(X), accumulate(each, np.logical_or))
 
     def costs_by_then(self, X: TableLike) -> FloatArray:
         """Return what the first 0, 1, ... members cost, (T + 1, n)."""
@@ -266,10 +265,6 @@ class Ensemble(Composite):
         """Return what evaluating each row costs, in "nodes"."""
         if unit != "nodes":
             raise NotImplementedError('unit: expected "nodes" for a model of several members')
-        return self.count_nodes(X)
-
-    def count_nodes(self, X: TableLike) -> FloatArray:
-        """Return the number of weak classifiers that are evaluated for each row, (n,)."""
         return Composite.evaluation_cost(self, X, "nodes")
 
     def titles(self) -> list[str]:
@@ -703,9 +698,3 @@ class Bagging(Composite, Averaged):
         if self.labels is None:
             arrays.pop("vote", None)
         return header, arrays
-
-
-def read_by_members(members: Iterable[Model], X: TableLike) -> Iterator[NDArray[np.bool_]]:
-    """Yield which columns the first 1, 2, ... models read of each row, (n, d)."""
-    each = (deque(member.reads(X), 1)[0] for member in members)
-    return steps_held(held(X), accumulate(each, np.logical_or))

@@ -48,6 +48,12 @@ from pboost.values import Array, FloatArray, IntArray, check_position, freeze
 
 #: Comparisons of all rows, and trees, from which on it pays to ask whether labels are settled.
 MANY_CELLS, FEW_TREES = 8192, 16
+#: No rank is above it; and of ranks of 8 bits, which are less by 128.
+NO_EDGE, NO_EDGE_OF_BYTES = np.iinfo(np.int16).max, np.iinfo(np.int8).max
+#: Number of thresholds of a column up to which its ranks have 8 bits.
+FEW_EDGES = 255
+#: Depth up to which comparing all nodes of a tree can be faster than a walk.
+MOST_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -373,16 +379,6 @@ def _joined_columns(trees: Sequence[Trees]) -> dict[str, Any]:
     shift = before.repeat([tree.n_nodes for tree in trees])
     d, feature = trees[0].n_features, columns["feature"]
     return {**columns, **own_sets(np.where(feature < d, feature, feature + shift), d, *sets)}
-
-
-#: No rank is above it; and of ranks of 8 bits, which are less by 128.
-NO_EDGE, NO_EDGE_OF_BYTES = np.iinfo(np.int16).max, np.iinfo(np.int8).max
-
-#: Number of thresholds of a column up to which its ranks have 8 bits.
-FEW_EDGES = 255
-
-#: Depth up to which comparing all nodes of a tree can be faster than a walk.
-MOST_DEPTH = 8
 
 
 class RankedTrees(NamedTuple):

@@ -25,18 +25,18 @@ from pboost.models.base import Route
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits
 from pboost.models.evaluate.graph_walk import (
     MOST_STEPS,
-    Take,
     asks_functions,
     exits,
     expected_score,
     hard_exits,
     passages,
     sampled_score,
+    so_far,
 )
 from pboost.models.evaluate.kernel_walk import WIDE, at_nodes, leave_graph, of_nodes, walk_rows
 from pboost.models.evaluate.known_values import BlockInquiry, graph_inquiry
 from pboost.models.evaluate.new_rows import input_values, match_columns, match_sigma, spread_of
-from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start, joints_of, rest_of_nodes
+from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, joints_of, rest_of_nodes
 from pboost.models.shares import as_shares, falls, two_probabilities
 from pboost.models.stored import once
 from pboost.models.text import input_names, of_missing, question, signed, summary
@@ -166,19 +166,10 @@ class DecisionGraph(Graph):
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values after each node at which the votes were what they are now."""
-        return self._stages(*hard_exits(self, X))
-
-    def _stages(self, n: int, take: Take) -> Iterator[FloatArray]:
-        score = at_start(self, n)
         stages = self.record.stages
-        is_stage = np.full(self.n_nodes, stages is None)
-        if stages is not None:
-            is_stage[stages - 1] = True
-        for node, (here, above) in enumerate(passages(self, n, take)):
-            taken = above if score.ndim == 1 else above[:, None]
-            score[here] += np.where(taken, self.vote[node, 1], self.vote[node, 0])
-            if is_stage[node]:
-                yield score.copy()
+        ends = set(range(1, self.n_nodes + 1) if stages is None else stages.tolist())
+        by_then = enumerate(so_far(self, *hard_exits(self, X)))
+        return (score.copy() for n_nodes, (score, _) in by_then if n_nodes in ends)
 
     @property
     def n_joints(self) -> int:
@@ -224,16 +215,12 @@ class DecisionGraph(Graph):
         """Return the decision values and the comparisons at the joints."""
         if not self.n_nodes:
             return Graph.trajectory(self, X)
-        n, take = hard_exits(self, X)
-        done, now = np.append(joints_of(self.next), self.n_nodes), at_start(self, n)
-        score, cost = np.empty((1 + len(done), *now.shape)), np.zeros((1 + len(done), n))
-        score[0], made, count = now, 1, np.zeros(n)
-        for node, (here, above) in enumerate(passages(self, n, take)):
-            now[here] += self.vote[node, above.astype(np.intp)]
-            count[here] += 1
-            if node + 1 == done[made - 1]:
-                score[made], cost[made] = now, count
-                made += 1
+        ends = {0, *joints_of(self.next).tolist(), self.n_nodes}
+        by_then = enumerate(so_far(self, *hard_exits(self, X)))
+        states = [
+            (now.copy(), count.copy()) for n_nodes, (now, count) in by_then if n_nodes in ends
+        ]
+        score, cost = map(np.stack, zip(*states, strict=True))
         return score, cost
 
     def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
@@ -304,9 +291,7 @@ class DecisionGraph(Graph):
             last_row = np.full(self.n_features, -1, dtype=np.int32)
             walk.count_features(
                 values[first:last],
-                self.feature,
-                self.threshold,
-                self.next,
+                *self.arrays,
                 start,
                 index,
                 last_row,

@@ -173,7 +173,7 @@ class Graph(TwoClassModel):
     )
     table: Table | None = table_field()
     #: Whether both exits of every node lead to the node after it; found when the model is made.
-    is_chain: bool = stored.found_in("next", walk.is_chain)
+    is_chain: bool = stored.made(lambda graph: walk.is_chain(graph.next))
     found: dict[str, Any] = stored.found()
 
     def parts(self) -> Parts:
@@ -249,6 +249,11 @@ class Graph(TwoClassModel):
             replace(self, vote=vote, bias=float(bias), labels=self.labels[:2], answer=answer)
             for vote, bias in zip(np.moveaxis(self.vote, 2, 0), self.bias, strict=True)
         ]
+
+    @property
+    def arrays(self) -> tuple[IntArray, FloatArray, IntArray]:
+        """What nodes compare, with what, and where exits lead, as kernels take them."""
+        return self.feature, self.threshold, self.next
 
     @property
     def joins(self) -> bool:

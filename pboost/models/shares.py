@@ -14,6 +14,8 @@ from pboost.values import (
 )
 
 _MOST = np.finfo(np.float64).max
+#: Relative difference up to which probabilities count as equal.
+ROUNDING = 1e-15
 
 
 def as_shares(gain: FloatArray) -> FloatArray:
@@ -86,10 +88,6 @@ def among(parts: FloatArray, labels: NDArray[np.generic], own: NDArray[np.generi
     found = np.zeros((len(parts), len(labels)))
     found[:, np.searchsorted(labels, own)] = parts
     return found
-
-
-#: Relative difference up to which probabilities count as equal.
-ROUNDING = 1e-15
 
 
 def one_of_two(labels: Array, score: FloatArray) -> Array:

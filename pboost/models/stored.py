@@ -23,6 +23,13 @@ MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
 
 #: The largest share, with what rounding can add to a sum of them.
 MOST_SHARE = 1 + 1e-6
+#: The most columns of a model, of which a tile of 64 rows is read at a time. Two rows of so many
+#: numbers take half a gigabyte; a header can say it in eight bytes.
+MOST_FEATURES = 2**25 - 1
+R = TypeVar("R", bound="Keeps")
+T = TypeVar("T")
+#: What members of a model say of a row: the label they predict, or their probabilities.
+VOTES = ("majority", "average")
 
 
 def check_offsets(name: str, start: Array, end: int) -> None:
@@ -57,12 +64,6 @@ def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> 
         raise ValueError(f"{name}: expected numbers whose absolute values have a finite sum")
 
 
-#: The most columns of a model, of which a tile of 64 rows is read at a time. Two rows of so many
-#: numbers take half a gigabyte; a header can say it in eight bytes.
-MOST_FEATURES = 2**25 - 1
-
-R = TypeVar("R", bound="Keeps")
-T = TypeVar("T")
 #: The options that a model was fitted with, by name.
 Settings: TypeAlias = Mapping[str, Any]
 #: The fields of a file's header, and its arrays by their names.
@@ -510,11 +511,6 @@ def found() -> Any:
     return made(lambda record: {})
 
 
-def found_in(name: str, find: Callable[[Any], Any]) -> Any:
-    """Return a field that is found in one other."""
-    return made(lambda record: find(getattr(record, name)))
-
-
 def header(is_right: Callable[[Any], bool], **options: Any) -> Any:
     """Return a field that is in the header, see `Field`."""
     return kept_as(Field(is_right, **options))
@@ -738,10 +734,6 @@ class OutOfBag(Stored):
         if labels is not None:
             check_shares("oob.error", self.error)
             check_shares("oob.prediction", self.prediction, are_whole=True)
-
-
-#: What members of a model say of a row: the label they predict, or their probabilities.
-VOTES = ("majority", "average")
 
 
 def check_vote(record: Any, name: str) -> None:

@@ -155,7 +155,9 @@ class SubaggedProbitTrees(Model):
     table: Table | None = stored.of_part("trees", "table")
     n_nodes: int = stored.of_part("trees", "n_nodes")
     #: The place of each leaf in `coefficient`, by node.
-    leaf: IntArray = stored.made(lambda model: model._leaf_places(), late=False)
+    leaf: IntArray = stored.made(
+        lambda model: (np.cumsum(model.trees.feature == LEAF) - 1).astype(np.int32), late=False
+    )
     n_leaves: int = stored.made(lambda model: int(model.leaf[-1]) + 1, late=False)
 
     _public: ClassVar = ("n_rounds", "stop_reasons", "tree", "trees_per_round")
@@ -167,9 +169,6 @@ class SubaggedProbitTrees(Model):
     no_trees = "whose leaves are linear functions: see coefficients and export_c"
     file_kind, file_stop = "subagged-probit-trees", "all members are there"
     file_order = (*("root", *TREE_COLUMNS, "labels", "oob_members", "oob_prediction", "classes"),)
-
-    def _leaf_places(self) -> IntArray:
-        return (np.cumsum(self.trees.feature == LEAF) - 1).astype(np.int32)
 
     def check_whole(self) -> None:
         """Check that the parts go together. Trees check themselves."""

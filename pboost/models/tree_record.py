@@ -247,14 +247,11 @@ class TreeSum(TreeNodes, Stored):
         if not self.n_values or (self.target is not None and self.n_values == 1):
             raise ValueError("bias, target: expected one or more numbers, and no target of one")
         expected = (1, self.n_values) if self.labels is None else (1, len(self.labels))
-        if self.n_values not in expected or (self.n_values == 1 and self._is_of_many):
+        is_of_many = self.labels is not None and len(self.labels) > 2
+        if self.n_values not in expected or (self.n_values == 1 and is_of_many):
             raise ValueError(f"bias: expected a number for each label, got {self.n_values}")
         self.check_links()
         self._check_nodes()
-
-    @property
-    def _is_of_many(self) -> bool:
-        return self.labels is not None and len(self.labels) > 2
 
     def _check_nodes(self) -> None:
         """Check what inner nodes and leaves have."""

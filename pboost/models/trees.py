@@ -50,6 +50,24 @@ MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
 
 #: The bit of the last word that no level has.
 MISSING = np.uint64(1 << 63)
+#: Halves the exponents of products that would overflow.
+FAR = 540
+#: The arrays with one entry per node.
+TREE_COLUMNS = (
+    "feature",
+    "threshold",
+    "children",
+    "value",
+    "impurity",
+    "weight",
+    "n_rows",
+    "missing",
+)
+#: The arrays with one entry per set of levels, and all that only some trees have.
+SETS = ("subset_column", "subset")
+SIDES = ("missing", *SETS)
+#: What the header of a file says of `missing` that is made of the weights.
+BY_REACH = "reach"
 
 
 def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDArray[np.uint8]:
@@ -102,7 +120,7 @@ def steps_of(trees: Trees, column: IntArray) -> NDArray[np.uint8]:
     steps["threshold"] = np.where(is_leaf, -np.inf, trees.threshold)
     steps["column"] = np.where(is_leaf, 0, column * tree_walk.TILE_ROWS)
     steps["beyond"] = np.where(is_leaf, -1, trees.children[:, 1] - trees.children[:, 0])
-    if trees.subset is not None:
+    if trees.subset is not None and trees.missing is not None:
         steps["threshold"][is_set] = np.inf
         number = 2 * (trees.feature[is_set] - trees.n_features) + trees.missing[is_set]
         steps["first"][is_set] = WORDS * (1 + number)
@@ -114,7 +132,7 @@ def words_of(trees: Trees) -> Sets | None:
 
     First the empty set, then each set twice: missing values are in the second.
     """
-    if trees.subset is None:
+    if trees.subset is None or trees.subset_column is None:
         return None
     words = np.zeros((1 + 2 * trees.n_sets, WORDS), dtype=np.uint64)
     words[1::2] = words[2::2] = trees.subset
@@ -140,30 +158,6 @@ def columns_with_holes(trees: Trees) -> tuple[IntArray, IntArray]:
     return column, twice
 
 
-#: Halves the exponents of products that would overflow.
-FAR = 540
-
-#: The arrays with one entry per node.
-TREE_COLUMNS = (
-    "feature",
-    "threshold",
-    "children",
-    "value",
-    "impurity",
-    "weight",
-    "n_rows",
-    "missing",
-)
-
-#: The arrays with one entry per set of levels, and all that only some trees have.
-SETS = ("subset_column", "subset")
-
-SIDES = ("missing", *SETS)
-
-#: What the header of a file says of `missing` that is made of the weights.
-BY_REACH = "reach"
-
-
 def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDArray[np.bool_]:
     """Return which columns are compared on the way to each node (n_nodes, n_features).
 
@@ -177,16 +171,16 @@ def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDA
     return on_way
 
 
-def mean_comparisons(trees: Trees) -> float:
-    """Return the mean number of comparisons of the rows that each tree was grown on, added up."""
-    rows = trees.n_rows.astype(np.float64)
-    of_root = rows[trees.start]
-    inner = trees.feature >= 0
-    return float((rows[inner] / of_root[inner]).sum())
+class SetNodes(TreeNodes):
+    """Base of trees whose nodes may test sets of levels, see `Tree`."""
+
+    __slots__ = ()
+    subset_column: IntArray | None
+    subset: NDArray[np.uint64] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Trees(TreeNodes, Averaged):
+class Trees(SetNodes, Averaged):
     """Trees whose nodes stand in preorder, one tree after another; `Tree` says what nodes hold."""
 
     root: IntArray = stored.column(np.int32)
@@ -218,17 +212,11 @@ class Trees(TreeNodes, Averaged):
     tile_width: int = stored.made(lambda trees: trees._tile_width())
     found: dict[str, Any] = stored.found()
 
-    mean_cost = property(mean_comparisons)
-
     @property
-    def subset_column(self) -> IntArray | None:
-        """The columns of the sets of levels, see `Tree`."""
-        raise NotImplementedError
-
-    @property
-    def subset(self) -> NDArray[np.uint64] | None:
-        """The sets of levels, see `Tree`."""
-        raise NotImplementedError
+    def mean_cost(self) -> float:
+        """Mean number of comparisons of the rows that each tree was grown on, added up."""
+        rows, (inner, _) = self.n_rows.astype(np.float64), self.inner()
+        return float((rows[inner] / rows[self.start][inner]).sum())
 
     @property
     def of_value(self) -> tuple[int, ...]:

@@ -34,6 +34,15 @@ from pboost.values import Array, FloatArray, IntArray, check_integer
 
 #: Cells of what is known of rows at nodes that are held at once.
 CELLS = 1 << 22
+#: What one value of a member says of its label, by the member's link: of several values which say
+#: the same of each of two labels it is the lead of the second.
+LINK_OF_LEAD = {"shares": "lead", "softmax": "log odds"}
+#: Why the trees of a member are not added up in a mean of what members say.
+SAID = {
+    "numbers": "a sum of {} trees, and what it predicts is not one",
+    "average": "a sum of {} trees, whose probabilities, which are averaged, are not one",
+    "majority": "a sum of {} trees, whose answer, which is counted, is not one",
+}
 
 
 class Unrolled(NamedTuple):
@@ -168,11 +177,6 @@ def _as_graph(graph: DecisionGraph, trees: Unrolled) -> DecisionGraph:
     )
 
 
-#: What one value of a member says of its label, by the member's link: of several values which say
-#: the same of each of two labels it is the lead of the second.
-LINK_OF_LEAD = {"shares": "lead", "softmax": "log odds"}
-
-
 class NoTreesError(TypeError):
     """A model is no sum of trees."""
 
@@ -264,12 +268,6 @@ PARTS: dict[type, Callable[..., Parts]] = {
     OneVsRest: parts_of_rest,
     WeightedVote: parts_of_votes,
     Bagging: parts_of_bags,
-}
-#: Why the trees of a member are not added up in a mean of what members say.
-SAID = {
-    "numbers": "a sum of {} trees, and what it predicts is not one",
-    "average": "a sum of {} trees, whose probabilities, which are averaged, are not one",
-    "majority": "a sum of {} trees, whose answer, which is counted, is not one",
 }
 
 
@@ -443,10 +441,11 @@ def projections_of(model: Model | TreeSum) -> Projections | None:
     return model.inputs if indicators_of(model.table) is None else None
 
 
-def trees_of_sums(model: DecisionGraph, max_nodes: int) -> TreeSum:
+def trees_of_sums(model: Model | TreeSum, max_nodes: int) -> TreeSum:
     """Return the trees of a graph whose nodes compare sums of columns, which are their columns."""
+    assert isinstance(model, DecisionGraph)
     _check_size(model, check_integer("max_nodes", max_nodes, least=1))
-    said = {**_said_of(model), "n_features": model.inputs.n_inputs, "feature_names": None}
+    said = {**_said_of(model), "n_features": model.n_inputs, "feature_names": None}
     return _of_graph(model, None, {**said, "table": None})
 
 

@@ -15,6 +15,7 @@ from pboost.data.row_source import IN_ONE_PLACE, RowSource
 from pboost.growth.fit_state import check_state, fingerprints, keep, take
 from pboost.growth.step import STOPPED
 from pboost.growth.validation import GIVEN
+from pboost.models.base import Model
 from pboost.models.evaluate.new_rows import columns_to_fit
 from pboost.models.forest import Forest
 from pboost.models.tree_sum import CUT, StagewiseModel
@@ -100,7 +101,7 @@ def sum_goes_on(
     return options, held_out, generator, tried
 
 
-def _stored_options(model: Any, builder: str, names: Sequence[str]) -> dict[str, Any]:
+def _stored_options(model: Model, builder: str, names: Sequence[str]) -> dict[str, Any]:
     """Return the options of the fit of a model."""
     settings = model.settings
     if settings.get("builder") != builder or not settings.keys() >= set(names):
@@ -123,7 +124,7 @@ def _held_out(settings: Any, validation: Any) -> tuple[Any, Any]:
     return (validation if known == GIVEN else known), settings.get("patience")
 
 
-def _generator(model: Any, rng: Any, is_needed: bool) -> np.random.Generator:
+def _generator(model: Model, rng: Any, is_needed: bool) -> np.random.Generator:
     """Return a generator in the state in which the fit began to draw."""
     state = model.settings.get("rng")
     if state is None:

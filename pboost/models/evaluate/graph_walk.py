@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +30,11 @@ Here: TypeAlias = Any
 
 #: Returns whether rows take exit 1 of a node.
 Take: TypeAlias = Callable[[int, Here], NDArray[np.bool_]]
+#: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
+MOST_STEPS = 4096
+#: What the answer of a node costs, in cells: random numbers and exponentials.
+COST = 5
+NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty((0, 1))
 
 
 def goes_right(value: Any, threshold: Any) -> Any:
@@ -53,6 +59,19 @@ def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[n
             waiting.setdefault(above_to, []).append(rows[above])
         waiting.pop(OUT, None)
         yield here, above
+
+
+def so_far(model: Graph, n: int, take: Take) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield decision values and numbers of nodes evaluated of n rows, at first and after each node.
+
+    They are the same arrays each time.
+    """
+    score, count = at_start(model, n), np.zeros(n)
+    yield score, count
+    for node, (here, above) in enumerate(passages(model, n, take)):
+        score[here] += model.vote[node, above.astype(np.intp)]
+        count[here] += 1
+        yield score, count
 
 
 def hard_exits(model: Graph, X: TableLike) -> tuple[int, Take]:
@@ -119,12 +138,7 @@ def _drawn_exits(model: Graph, X: Rows, rng: np.random.Generator) -> Take:
 
 def walk_functions(model: Graph, X: TableLike) -> tuple[FloatArray, FloatArray]:
     """Return decision values and numbers of functions asked on the hard route."""
-    n, take = hard_exits(model, X)
-    score, count = at_start(model, n), np.zeros(n)
-    for node, (here, above) in enumerate(passages(model, n, take)):
-        score[here] += model.vote[node, above.astype(np.intp)]
-        count[here] += 1
-    return score, count
+    return deque(so_far(model, *hard_exits(model, X)), 1)[0]
 
 
 def sample_functions(
@@ -150,13 +164,18 @@ def scaled_votes(model: Graph, draws: int) -> tuple[float, FloatArray, float]:
     return scale, model.vote / scale, model.bias / scale
 
 
-#: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
-MOST_STEPS = 4096
+class Asked(NamedTuple):
+    """What nodes compare, tables of answers, standard deviations, and classes of rows."""
 
-#: What the answer of a node costs, in cells: random numbers and exponentials.
-COST = 5
+    values: FloatArray
+    answer: FloatArray
+    noise: FloatArray
+    label: NDArray[np.int32]
 
-NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty((0, 1))
+    def at(self, rows: slice) -> Asked:
+        """Return what is asked of some of the rows."""
+        noise = self.noise[rows] if len(self.noise) > 1 else self.noise
+        return Asked(self.values[rows], self.answer, noise, self.label[rows])
 
 
 def reach(
@@ -202,10 +221,10 @@ def reach(
     """
     model = as_graph(model, "reach")
     refuse_oracles(model, "reach")
-    values, answer, noise, label = _asked(model, X, sigma, y)
-    out = np.empty((len(values), model.n_nodes))
+    asked = _asked(model, X, sigma, y)
+    out = np.empty((len(asked.values), model.n_nodes))
     if out.size:
-        _propagate(model, values, answer, noise, label, out, NONE, NONE)
+        _propagate(model, asked, out, NONE, NONE)
     return out
 
 
@@ -224,7 +243,8 @@ def expectation(
     holds the numbers of the rows' labels; None where answers do not depend on it and the loss is
     not wanted.
     """
-    values, answer, noise, label = _asked(model, X, sigma, label=label)
+    asked = _asked(model, X, sigma, label=label)
+    values, label = asked.values, asked.label
     bias = _by_vote(model.bias)
     score, loss = np.empty((2, len(values), model.n_votes))
     if not model.n_nodes:
@@ -233,7 +253,7 @@ def expectation(
         with np.errstate(over="ignore"):  # an infinite one is right
             loss[:] = np.exp(np.where(positive.reshape(loss.shape), -score, score))
     elif len(values):
-        _propagate(model, values, answer, noise, label, None, score, loss)
+        _propagate(model, asked, None, score, loss)
     if model.n_votes == 1:
         return score[:, 0], loss[:, 0]
     return score, loss.mean(axis=1)
@@ -247,10 +267,7 @@ def _by_vote(votes: Any) -> FloatArray:
 
 def _propagate(
     model: Graph,
-    values: FloatArray,
-    answer: FloatArray,
-    noise: FloatArray,
-    label: NDArray[np.int32],
+    asked: Asked,
     reach: FloatArray | None,
     score: FloatArray,
     loss: FloatArray,
@@ -260,24 +277,13 @@ def _propagate(
 
     def work(start: int, stop: int) -> None:
         here = slice(start, stop)
-        uncertain.propagate(
-            values[here],
-            model.feature,
-            model.threshold,
-            model.next,
-            vote,
-            answer,
-            noise[here] if len(noise) > 1 else noise,
-            label[here],
-            bias,
-            np.empty((1, model.n_nodes)) if reach is None else reach[here],
-            np.empty((model.n_nodes, model.n_votes)),
-            score[here],
-            loss[here],
-            model.sides,
-        )
+        rows = asked.at(here)
+        into = np.empty((1, model.n_nodes)) if reach is None else reach[here]
+        out = into, np.empty((model.n_nodes, model.n_votes)), score[here], loss[here]
+        how = vote, rows.answer, rows.noise, rows.label, bias
+        uncertain.propagate(rows.values, *model.arrays, *how, *out, model.sides)
 
-    run_ranges(work, len(values), cells=COST * model.n_nodes * model.n_votes)
+    run_ranges(work, len(asked.values), cells=COST * model.n_nodes * model.n_votes)
 
 
 def sampled_score(model: Graph, X: TableLike, route: Route) -> FloatArray:
@@ -297,21 +303,9 @@ def sampled_score(model: Graph, X: TableLike, route: Route) -> FloatArray:
     def work(start: int, stop: int) -> None:
         for first in range(0, draws, at_once):
             check_stop()
+            turns = first, min(first + at_once, draws), start, stop
             uncertain.sample(
-                values,
-                model.feature,
-                model.threshold,
-                model.next,
-                vote,
-                answer,
-                noise,
-                key,
-                first,
-                min(first + at_once, draws),
-                start,
-                stop,
-                total,
-                model.sides,
+                values, *model.arrays, vote, answer, noise, key, *turns, total, model.sides
             )
 
     run_ranges(work, len(values), cells=cost * min(draws, at_once))
@@ -325,7 +319,7 @@ def _asked(
     sigma: Sigma,
     y: ArrayLike | None = None,
     label: Array | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int32]]:
+) -> Asked:
     """Return what nodes compare, tables of answers, standard deviations, and classes of rows.
 
     There are no tables where answers are gaussian, and neither where what nodes compare are
@@ -333,12 +327,12 @@ def _asked(
     """
     if asks_functions(model) and model.is_estimated:
         values = input_values(model, X)
-        return values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32)
+        return Asked(values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32))
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     if noise.size:
         _check_noise(model, values, noise)
     label = _classes(model, y, len(values)) if label is None else label
-    return values, _tables(model), noise, label.astype(np.int32)
+    return Asked(values, _tables(model), noise, label.astype(np.int32))
 
 
 def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:

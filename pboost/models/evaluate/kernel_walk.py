@@ -55,6 +55,8 @@ Holes: TypeAlias = tuple[NDArray[np.uint8], IntArray]
 Sets: TypeAlias = tuple[NDArray[np.uint64], IntArray]
 #: What a chain makes of columns with missing values, see `pboost._core.walk.walk_sides`.
 Made: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
+#: Sums and values of a tile, in which trees are added up.
+LANES = 128
 
 
 class OnColumns(Keeps, Protocol):
@@ -137,7 +139,7 @@ def _tree_for(model: Graph, n: int) -> LaidOut | None:
 
 def _kernel(model: Graph, n: int, score: FloatArray) -> tuple[Any, ...]:
     """Return nodes, scores, and what nodes compare and add, as the kernel takes them."""
-    nodes, vote = (model.feature, model.threshold, model.next), model.vote
+    nodes, vote = model.arrays, model.vote
     if model.inputs is None and vote.ndim == 2:
         return (*nodes, vote, model.is_chain, model.bias), score, ()
     made = tables_of(model, Projections), tables_of(model, Separators)
@@ -228,9 +230,7 @@ def walk_on(
         vote, bias = vote.reshape(len(vote), -1), 0.0
     return walk.walk_sides(
         values,
-        model.feature,
-        model.threshold,
-        model.next,
+        *model.arrays,
         vote,
         bias,
         model.sides,
@@ -325,13 +325,6 @@ def laid_out(model: Graph) -> LaidOut | None:
     return steps, root, np.array([depth], dtype=np.int32), value
 
 
-def with_room(
-    sets: Sets, tile: FloatArray
-) -> tuple[NDArray[np.uint64], IntArray, NDArray[np.uint8]]:
-    """Return the sets of trees with room for the levels of a tile, as kernels take them."""
-    return (*sets, np.zeros(tile.size, dtype=np.uint8))
-
-
 def past_missing(
     trees: Any,
     start: int,
@@ -344,7 +337,8 @@ def past_missing(
 
     ``walk(start, holes, sets)`` calls the kernel and returns where it has stopped.
     """
-    sets = None if trees.sets is None else with_room(trees.sets, tile)
+    # Sets with room for the levels of a tile.
+    sets = None if trees.sets is None else (*trees.sets, np.zeros(tile.size, dtype=np.uint8))
     at = walk(start, None, sets)
     if at == stop or trees.missing is None or not goes_on:
         return at
@@ -402,10 +396,6 @@ def plain_rows(model: Graph, X: TableLike) -> Array:
     return in_sums(values, model.table) if model.adds_up else values
 
 
-#: Sums and values of a tile, in which trees are added up.
-LANES = 128
-
-
 def of_nodes(model: Graph, exits: Exits) -> NodeExits:
     """Return when rows leave at the nodes of a graph, given when they do at its joints."""
     joints, n = joints_of(model.next), model.n_nodes
@@ -443,9 +433,7 @@ def leave_graph(model: Graph, X: TableLike, exits: NodeExits) -> Left:
     sets = model.inputs.arrays() if isinstance(model.inputs, Subsets) else None
     projections, separators = tables_of(model, Projections), tables_of(model, Separators)
     nodes = (
-        model.feature,
-        model.threshold,
-        model.next,
+        *model.arrays,
         model.vote.reshape(len(model.vote), -1),
         np.atleast_1d(np.asarray(model.bias, dtype=np.float64)),
         *exits,
@@ -496,14 +484,14 @@ def leave_trees(
     (n, d), n_values = values.shape, exits.high.shape[1]
     score, joint, cost = np.empty((n, n_values)), np.empty(n, dtype=np.int32), np.empty(n)
     value, depth = trees.value.reshape(trees.n_nodes, -1), _depth_of_nodes(trees)
-    nodes = *trees.arrays, value, depth if counting else None
+    nodes = trees.steps, trees.root, trees.depths, value, depth if counting else None
     how = bias, is_mean, exits.high, exits.low, exits.checked
 
     def work(start: int, stop: int, tile: FloatArray) -> bool:
         out = tile, np.empty(LANES * len(bias)), score, joint, cost
 
-        def walk(at: int, *special: Any) -> int:
-            return tree_walk.leave_trees(values, *nodes, *how, at, stop, *out, *special)
+        def walk(at: int, holes: Holes | None, sets: Any) -> int:
+            return tree_walk.leave_trees(values, *nodes, *how, at, stop, *out, holes, sets)
 
         return past_missing(trees, start, stop, tile, walk) < stop
 

@@ -31,6 +31,8 @@ Wants: TypeAlias = tuple[tuple[int, ...], ...]
 
 #: Gives of each of several values k the least (K,) by which it leads the others.
 Leads: TypeAlias = Callable[[int], FloatArray]
+#: What bounds are at most.
+MOST = np.finfo(np.float64).max
 
 
 class Known(NamedTuple):
@@ -365,9 +367,6 @@ class Said(NamedTuple):
     leads: Leads
     is_label: bool = False
 
-
-#: What bounds are at most.
-MOST = np.finfo(np.float64).max
 
 #: What a member says, given what is sure of its values.
 Says: TypeAlias = Callable[[Inquiry, Known], Said]

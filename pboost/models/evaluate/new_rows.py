@@ -41,20 +41,16 @@ from pboost.models.nodes import Graph
 from pboost.values import Array, FloatArray
 
 
-def as_graph(model: Model, function: str = "") -> Graph:
+def as_graph(model: object, function: str = "") -> Graph:
     """Return `model` if it is a decision graph, of which `function` of the package speaks."""
-    check_model(model)
     if not isinstance(model, Graph):
-        raise model.is_no_graph(function)
+        raise check_model(model).is_no_graph(function)
     return model
 
 
-def as_two_class(model: Model) -> TwoClassModel:
+def as_two_class(model: object) -> TwoClassModel:
     """Return `model` if it is of two classes and has a certificate."""
-    check_model(model)
-    if not isinstance(model, TwoClassModel):
-        return as_graph(model)
-    return model
+    return model if isinstance(model, TwoClassModel) else as_graph(model)
 
 
 def table_for(model: object, X: TableLike) -> Any:
@@ -212,15 +208,10 @@ def ordered_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
     return given if order is None or not given.ndim else given[..., order]
 
 
-def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """Return whether each label is the model's second one."""
-    return is_second(model.labels, y, n)
-
-
 def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> Array:
     """Return whether labels are the second, or their numbers where there are several votes."""
     one_vote = np.ndim(model.bias) == 0
-    return is_second_label(model, y, n) if one_vote else class_codes(model.labels, y, n)
+    return is_second(model.labels, y, n) if one_vote else class_codes(model.labels, y, n)
 
 
 def leads_of(score: FloatArray, truth: Array) -> FloatArray:
