@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
@@ -15,7 +13,6 @@ from pboost._core import tree_walk
 from pboost.data.convert import TableLike
 from pboost.data.node_inputs import ColumnNames
 from pboost.data.row_digest import Digest
-from pboost.data.shared_reads import held
 from pboost.data.subsets import LEVELS, WORDS
 from pboost.models import stored
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, of_means, proven_exits, rest_of
@@ -28,7 +25,7 @@ from pboost.models.evaluate.kernel_walk import (
     over_tiles,
     past_missing,
 )
-from pboost.models.evaluate.new_rows import match_columns, table_for
+from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.shares import costs_by_then, mean_of_shares, means_by_then
 from pboost.models.stored import OutOfBag, Settings, check_offsets, check_sum
 from pboost.models.text import counted, headline, of_bags
@@ -38,7 +35,6 @@ from pboost.models.trees import (
     TREE_COLUMNS,
     Tree,
     Trees,
-    columns_on_way,
     columns_with_holes,
     in_sets,
     own_sets,
@@ -249,21 +245,6 @@ class Forest(Trees):
     def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the trees."""
         return mean_of_shares(self.n_features, ((1.0, tree.importances(X)) for tree in self))
-
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
-        """Return the number of comparisons, or of columns read tree by tree, for each row."""
-        X = table_for(self, X)
-        with held(X):
-            return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in self))
-
-    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are compared of each row by the first 1, 2, ... trees."""
-        node, column, d = self.nodes_of(X), self.column, self.n_features
-        read = np.zeros((len(node), d), dtype=np.bool_)
-        for tree, (start, stop) in enumerate(pairwise(self.root.tolist())):
-            on_way = columns_on_way(column[start:stop], self.children[start:stop], d)
-            read |= on_way[node[:, tree]]
-            yield read
 
     def nodes_of(self, X: TableLike) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, as a node of each tree."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -417,6 +418,41 @@ class Trees(SetNodes, Averaged):
         over_tiles(self, X, n, work, self.tile_width, d + self.n_steps, n * d)
         return leaf
 
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+        """Return the number of comparisons, or of different columns read tree by tree, of rows."""
+        node = self.places(X) + self.root[:-1]
+        if unit != "features":
+            return self.node_depth()[node].sum(axis=1).astype(np.float64)
+        count = np.array([len(columns) for columns in self.columns_read()], dtype=np.float64)
+        return count[node].sum(axis=1)
+
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are compared of each row by the first 1, 2, ... trees, (n, d)."""
+        node, column, d = self.places(X), self.column, self.n_features
+        read = np.zeros((len(node), d), dtype=np.bool_)
+        for tree, (start, stop) in enumerate(pairwise(self.root.tolist())):
+            on_way = columns_on_way(column[start:stop], self.children[start:stop], d)
+            read |= on_way[node[:, tree]]
+            yield read
+
+    def columns_read(self) -> Iterator[Counter[int]]:
+        """Yield for each node how often each column is compared on the way there.
+
+        It is the same table each time, to be read and not kept: of deep trees there would be many.
+        """
+        read: Counter[int] = Counter()
+        path: list[int] = []
+        # Nodes stand in preorder: of the way to the last node the first part is that to the next.
+        for feature, depth in zip(self.column.tolist(), self.node_depth().tolist(), strict=True):
+            while len(path) > depth:
+                last = path.pop()
+                read[last] -= 1
+                if not read[last]:
+                    del read[last]
+            yield read
+            path.append(feature)
+            read[feature] += 1
+
     def walk_leaves(
         self, values: Array, start: int, stop: int, tile: FloatArray, leaf: IntArray
     ) -> int:
@@ -566,35 +602,6 @@ class Tree(Trees):
         inner = np.flatnonzero(self.feature != LEAF)
         gain = np.maximum(risk[inner] - risk[self.children[inner]].sum(axis=1), 0.0)
         return np.bincount(self.column[inner], gain, self.n_features).astype(np.float64)
-
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
-        """Return the number of comparisons, or of different columns read, for each row."""
-        at = self.nodes_of(X)
-        if unit != "features":
-            return self.node_depth()[at].astype(np.float64)
-        return np.array([len(columns) for columns in self.columns_read()], dtype=np.float64)[at]
-
-    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are compared of each row, (n, d)."""
-        yield columns_on_way(self.column, self.children, self.n_features)[self.nodes_of(X)]
-
-    def columns_read(self) -> Iterator[Counter[int]]:
-        """Yield for each node how often each column is compared on the way there.
-
-        It is the same table each time, to be read and not kept: of deep trees there would be many.
-        """
-        read: Counter[int] = Counter()
-        path: list[int] = []
-        # Nodes stand in preorder: of the way to the last node the first part is that to the next.
-        for feature, depth in zip(self.column.tolist(), self.node_depth().tolist(), strict=True):
-            while len(path) > depth:
-                last = path.pop()
-                read[last] -= 1
-                if not read[last]:
-                    del read[last]
-            yield read
-            path.append(feature)
-            read[feature] += 1
 
     def nodes_of(self, X: TableLike) -> IntArray:
         """Return the leaf that each row reaches, as the number of its node."""
