@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from pboost.values import Array, FloatArray, IntArray
 
 #: Values of trajectories that are held at a time.
 BLOCK_VALUES = 1 << 22
-
 #: Gives of rows at which joints they may leave, (T, n); None: at all.
 May: TypeAlias = Callable[[TableLike], NDArray[np.bool_] | None]
 #: How many joints a text shows.
@@ -117,8 +116,8 @@ def leave(
 
     `may` tells at which joints rows may leave, if not at all.
     """
-    if compiled is not None and isinstance(model, Walks):
-        return model.leave(X, compiled)
+    if compiled is not None:  # only models that walk have these
+        return cast(Walks, model).leave(X, compiled)
     if not reads_columns(model):
         return _left(model, X, exits, may)
     features = match_columns(model, X)

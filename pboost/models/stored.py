@@ -20,7 +20,6 @@ from pboost.values import Array, FloatArray, IntArray, freeze, shown
 
 #: The largest sum of absolute values: the largest number, less what rounding can add to it.
 MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
-
 #: The largest share, with what rounding can add to a sum of them.
 MOST_SHARE = 1 + 1e-6
 #: The most columns of a model, of which a tile of 64 rows is read at a time. Two rows of so many
@@ -68,11 +67,8 @@ def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> 
 Settings: TypeAlias = Mapping[str, Any]
 #: The fields of a file's header, and its arrays by their names.
 Header: TypeAlias = Mapping[str, Any]
-
 Arrays: TypeAlias = Mapping[str, Array]
-
 Parts: TypeAlias = tuple[dict[str, Any], dict[str, Array]]
-
 #: Dtypes of the arrays of files, None: any of labels; and whether a file need not have them.
 Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | None, bool]]
 

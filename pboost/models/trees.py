@@ -45,10 +45,8 @@ from pboost.models.tree_record import LEAF, TreeNodes
 from pboost.values import Array, FloatArray, IntArray, freeze, shown
 
 SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
-
 #: Columns of a tile that kernels can tell apart.
 MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
-
 #: The bit of the last word that no level has.
 MISSING = np.uint64(1 << 63)
 #: Halves the exponents of products that would overflow.

@@ -26,8 +26,7 @@ from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
 from pboost.values import Array, FloatArray, as_generator, check_integer
 
 #: Rows, as positions or as a slice.
-Here: TypeAlias = Any
-
+Here: TypeAlias = slice | NDArray[np.intp]
 #: Returns whether rows take exit 1 of a node.
 Take: TypeAlias = Callable[[int, Here], NDArray[np.bool_]]
 #: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
@@ -45,7 +44,7 @@ def goes_right(value: Any, threshold: Any) -> Any:
 def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[np.bool_]]]:
     """Send n rows through a graph; yield, for each node, the rows that arrive and their answers."""
     # Rows that have arrived at nodes to come; a slice where it is all of them, which is faster.
-    waiting: dict[int, list[Here]] = {0: [slice(None)]}
+    waiting: dict[int, list[Any]] = {0: [slice(None)]}
     for node in range(model.n_nodes):
         parts = waiting.pop(node)
         here = parts[0] if len(parts) == 1 else np.concatenate(parts)

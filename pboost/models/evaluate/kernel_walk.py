@@ -27,28 +27,20 @@ from pboost.values import INT32_MAX, Array, FloatArray, IntArray
 
 #: What kernels read of a node of a tree, see `pboost._core.tree_walk`; and where some test sets.
 STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
-
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-
 #: A graph is laid out as a tree for rows at which this many nodes each can be laid out in the time.
 NODES_PER_ROW = 4
-
 #: Of so many columns, and so many times those that are read, no others are looked at.
 WIDE, WIDER = 256, 8
-
 #: Fewer rows go through a graph as it is.
 MANY_IN_TREES = 256
-
 #: Numbers in a cache line, and for how many rows looking for its begin pays.
 LINE, MANY_ALIGNED = 8, 1024
-
 #: What costs less is done at once, without asking for threads.
 FEW_CELLS = 4096
-
 M = TypeVar("M", bound="OnColumns")
 #: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
 LaidOut: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
-
 #: Other nodes, that compare copies of columns, and the columns that stand twice.
 Holes: TypeAlias = tuple[NDArray[np.uint8], IntArray]
 #: Sets of levels as kernels read them, and their columns; see `trees.words_of`.

@@ -19,16 +19,12 @@ from pboost.values import Array, FloatArray, IntArray
 
 #: Relative rounding of one operation, twice.
 UNIT = 2.0**-52
-
 #: Relative difference beyond which rounding does not change which probability is largest.
 CLOSE = 1e-14
-
 #: `feature` of a leaf, and the exit that a row takes where that is not known.
 LEAF = UNKNOWN = -1
-
 #: Columns that are wanted, by what compares them together.
 Wants: TypeAlias = tuple[tuple[int, ...], ...]
-
 #: Gives of each of several values k the least (K,) by which it leads the others.
 Leads: TypeAlias = Callable[[int], FloatArray]
 #: What bounds are at most.
