@@ -20,7 +20,8 @@ from pboost.data.prices import Prices
 from pboost.data.targets import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import STOPPED, CartStep
-from pboost.models.trees import LEAF, Tree, heavier_child, own_sets
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import Tree, heavier_child, own_sets
 from pboost.values import FloatArray, IntArray
 
 #: The types of what the kernel knows of a node, and of a node of a boosted tree; and of its state.
