@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices
 from pboost.data.row_digest import digest
 from pboost.inspection.guarantees import hashes_of_unseen
-from pboost.models.base import Model, check_model, prices_for
+from pboost.models.base import Model, Walks, check_model, prices_for
 from pboost.models.early_exit import (
     EarlyExitModel,
     Trajectory,
@@ -246,6 +246,10 @@ def _check_least(states: Trajectory, budget: float, unit: str) -> None:
 
 def end_of(model: Model, worst: float) -> int:
     """Return the last joint to which no path is longer."""
+    if not isinstance(model, Walks):
+        raise NotImplementedError(
+            f"model: how many comparisons a {type(model).__name__} makes at most is not known"
+        )
     longest = model.longest_costs()
     if longest[1] > worst:
         raise ValueError(

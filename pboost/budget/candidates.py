@@ -21,8 +21,8 @@ from pboost.export.c_file import c_size
 from pboost.models.early_exit import Trajectory, priced_trajectory, trajectory
 from pboost.models.forest import Forest, join_trees
 from pboost.models.graph import DecisionGraph
+from pboost.models.tree_record import LEAF
 from pboost.models.tree_sum import StagewiseModel
-from pboost.models.trees import LEAF
 from pboost.trees.forest import fit_forest
 from pboost.trees.stagewise import fit_stagewise
 from pboost.values import FloatArray, IntArray

@@ -12,6 +12,7 @@ from typing import Any
 
 import pboost as pb
 from pboost.cli.errors import CommandError, UsageError
+from pboost.models.base import Model
 
 #: What stands for standard input or output, and what they are called.
 STREAM, INPUT = "-", "standard input"
@@ -53,7 +54,7 @@ def load_model(path: str) -> Any:
             raise CommandError(str(error).replace(copy, INPUT)) from error
 
 
-def save_model(model: Any, path: str) -> None:
+def save_model(model: Model, path: str) -> None:
     """Write a model."""
     if path != STREAM:
         pb.save(model, path)

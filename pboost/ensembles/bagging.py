@@ -24,6 +24,7 @@ from pboost.data.targets import REGRESSION, Classes, needs_of, task_of_fit, trut
 from pboost.data.training import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.growth.step import Callback
+from pboost.models.base import Model
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.evaluate.new_rows import reads_columns
 from pboost.models.stored import VOTES
@@ -219,7 +220,7 @@ def _tally(truth: Classes, bags: Bags) -> Tally:
     )
 
 
-def _taken(model: object, rows: Rows, positions: NDArray[np.intp]) -> Any:
+def _taken(model: Model, rows: Rows, positions: NDArray[np.intp]) -> Any:
     """Return rows for a member to predict: those of a frame as numbers, where it reads such."""
     if rows.names is None or not is_frame(rows.source) or not reads_columns(model):
         return rows.take(positions)

@@ -417,11 +417,11 @@ def _(model: EarlyExitModel) -> tuple[Part, str]:
             f"model: early exits of shares of more than {MOST_SHARES} labels are not exported to "
             "C; model.model can be exported as a whole"
         )
-    if not walk.is_graph:
+    if isinstance(model.model, DecisionGraph):
+        each, joints = 0, np.append(0, joints_of(model.model.next))
+    else:
         each = len(walk.root) // model.model.n_joints
         joints = each * np.arange(model.model.n_joints)
-    else:
-        each, joints = 0, np.append(0, joints_of(model.model.next))
     at = joints[can].astype(np.int32)
     exits = Exits(each, at, model.threshold[can], model.slope[can], is_share)
     return replace(walk, exits=exits), "none"

@@ -290,7 +290,7 @@ def values_of_sum(trees: TreeSum) -> FloatArray:
     """Return what each node adds to each of J values, (n_nodes, J), where they are summed up."""
     value = trees.value
     if trees.target is not None:
-        of = np.repeat(trees.target, np.diff(trees.root))
+        of = trees.by_node(trees.target)
         value = np.where(of[:, None] == np.arange(trees.n_values), value, 0.0)
     return value / trees.n_trees if trees.aggregation == "mean" else value
 

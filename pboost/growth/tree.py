@@ -32,7 +32,8 @@ from pboost.growth.step import (
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT
 from pboost.models.stored import TrainingRecord
-from pboost.models.trees import LEAF, Tree, heavier_child, own_sets
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import Tree, heavier_child, own_sets
 from pboost.values import MOST_NODES, Array, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner
 

@@ -200,7 +200,7 @@ def _out_of_fold(
     return _mapped(whole, method, values, np.asarray(code), weight, {"folds": folds})
 
 
-def _check_labels(model: Any, labels: NDArray[Any]) -> None:
+def _check_labels(model: Model, labels: NDArray[Any]) -> None:
     """Raise unless a function has returned a classifier of all labels."""
     check_model(model)
     if model.labels is None:

@@ -11,7 +11,7 @@ from pboost.data.node_inputs.fill import column_spread
 from pboost.data.node_inputs.inputs import in_sums, names_in_sums
 from pboost.data.read.check_xy import check_finite, check_has_rows
 from pboost.inspection.plots import axes_or_new
-from pboost.models.base import check_model
+from pboost.models.base import HasEquations, Model, check_model
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.values import FloatArray, IntArray, check_integer
 
@@ -76,7 +76,7 @@ class Coefficients:
         return "\n".join(lines)
 
 
-def coefficients(model: Any, X: Any = None) -> Coefficients:
+def coefficients(model: Model, X: Any = None) -> Coefficients:
     """Return the slopes of a model that is linear, or linear in each leaf.
 
     Parameters
@@ -112,6 +112,8 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     (2, 1, 2)
     """
     check_model(model)
+    if not isinstance(model, HasEquations):
+        raise TypeError(f"model: a {type(model).__name__} {model.no_functions}")
     coefficient, share, leaf_class = model.equations()
     slopes = coefficient[:, :, 1:]
     if X is not None:
@@ -146,7 +148,7 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     return replace(found, mean=mean, size=size)
 
 
-def plot_coefficients(model: Any, X: Any = None, *, most: int = 20, ax: Any = None) -> Any:
+def plot_coefficients(model: Model, X: Any = None, *, most: int = 20, ax: Any = None) -> Any:
     """Draw the slopes of a model, with matplotlib: a bar for the mean, a disc for each leaf.
 
     Parameters

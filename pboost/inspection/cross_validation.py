@@ -23,6 +23,7 @@ from pboost.data.training import check_values, rows_to_predict
 from pboost.models.base import (
     Model,
     TwoClassModel,
+    Walks,
     check_model,
     decision_function,
     evaluation_cost,
@@ -405,7 +406,8 @@ def _costs(model: Model, rows: Any, weight: FloatArray | None) -> dict[str, floa
     whole, proven = cost, np.nan
     if isinstance(model, EarlyExitModel):
         whole = weighted_mean(evaluation_cost(model, rows, exit="none"), weight)
-    if model.labels is not None and model.proven_nodes() is not None:
+    walked = model.whole
+    if model.labels is not None and isinstance(walked, Walks) and walked.proven_nodes() is not None:
         proven = weighted_mean(evaluation_cost(model, rows, exit="proven"), weight)
     return {"cost": cost, "proven_cost": proven, "whole_cost": whole}
 

@@ -30,8 +30,9 @@ from pboost.models.nodes import BELOW
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.text import answer as answer_in_words
 from pboost.models.text import input_names, signed
+from pboost.models.tree_record import LEAF
 from pboost.models.tree_sum import StagewiseModel
-from pboost.models.trees import LEAF, Tree, tree_only
+from pboost.models.trees import Tree, tree_only
 from pboost.values import FloatArray, IntArray, freeze
 
 

@@ -212,7 +212,7 @@ def permutation_importance(
     return rise
 
 
-def _shuffled(model: Any, X: Any) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
+def _shuffled(model: Model, X: Any) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
     """Return the number of rows and columns, and what gives the rows with one column in an order.
 
     Functions get rows as they are given, other models the numbers of their columns.
@@ -235,7 +235,7 @@ def _shuffled(model: Any, X: Any) -> tuple[int, int, Callable[[int, NDArray[np.i
     return *values.shape, shuffled
 
 
-def _reader(model: Any) -> Any:
+def _reader(model: Model) -> Any:
     """Return the model, or of several members one, that knows the columns of training."""
     if not isinstance(model, Ensemble):
         return model

@@ -9,8 +9,9 @@ import numpy as np
 from pboost.data.read.table import column_label, positions
 from pboost.models.base import Model, check_model
 from pboost.models.forest import Forest
+from pboost.models.tree_record import LEAF
 from pboost.models.tree_sum import StagewiseModel
-from pboost.models.trees import LEAF, Tree
+from pboost.models.trees import Tree
 from pboost.values import FloatArray, shown
 
 #: The greatest value that a row can have.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.inputs import Inputs, indicators_of
 from pboost.data.prices import PRICE_OPTIONS, GroupOption, PriceOption, Prices, read_prices
+from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.data.row_digest import Digest
 from pboost.models import stored
@@ -25,8 +26,9 @@ from pboost.models.shares import (
     shares_of_leads,
     two_probabilities,
 )
-from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
+from pboost.models.stored import Arrays, Header, Parts, Settings, Stored, TrainingRecord
 from pboost.values import (
+    Array,
     FloatArray,
     IntArray,
     Seed,
@@ -45,6 +47,40 @@ ROUTES = ("hard", "expected", "sample")
 
 #: The models that can be stored, by their kinds in files.
 KINDS: dict[str, type[Model]] = {}
+
+
+#: Standard deviations of the errors of rows: one, or those of columns or cells; None: the model's.
+Sigma: TypeAlias = float | ArrayLike | None
+#: Besides fields, of the kinds that have them; a class adds its own in `_public`.
+PUBLIC = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "staged_decision_function",
+    "evaluation_cost",
+    "prefix",
+    "describe",
+    "labels",
+    "n_features",
+    "feature_names",
+    "table",
+    "n_nodes",
+    "mean_cost",
+    "n_joints",
+    "n_leaves",
+    "leaf",
+    "depth",
+    "column",
+)
+
+
+class Route(NamedTuple):
+    """Which exits rows take, one of `ROUTES`, and its options; see `decision_function`."""
+
+    name: str
+    rng: Seed = None
+    draws: int = 1
+    sigma: Sigma = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -80,11 +116,13 @@ class Model(Fitted):
         "has no linear functions, as a ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel "
         "has"
     )
+    #: Why it is no sum of trees, and what can be used instead; see `trees_of`.
+    no_trees: ClassVar[str] = "which does not say what trees it is made of"
     #: It reads the columns of X as they are.
     inputs: Inputs | None = None
     sigma: FloatArray | None = None
     #: Where its nodes send missing values, see `DecisionGraph`.
-    missing: NDArray[Any] | None = None
+    missing: Array | None = None
     #: Whether rows may have missing values; else they are refused.
     takes_missing: bool = False
     #: Whether it adds up columns: each level of a category is then a column of its own.
@@ -93,9 +131,10 @@ class Model(Fitted):
     table: Table | None = None
     #: A certificate, if there is one, is that of the predictions.
     certificate_note = ""
-    labels: NDArray[Any] | None
+    labels: Array | None
     n_features: int
     feature_names: tuple[str, ...] | None
+    settings: Settings
 
     def __init_subclass__(cls) -> None:
         if "file_kind" in vars(cls):
@@ -135,17 +174,13 @@ class Model(Fitted):
         """Number of nodes."""
         raise NotImplementedError
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the prediction for each row."""
         return self.labels_of(self.decision_function(X))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probability of each label for each row."""
         return self.probabilities(self.decision_function(X))
-
-    def proba_by_route(self, route: str, X: Any) -> FloatArray:
-        """Return the probabilities by a route that is not the hard one."""
-        return self.probabilities(self.score_by_route(route, X, None, 1, None))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities that go with decision values: their half log odds, if no other.
@@ -154,26 +189,21 @@ class Model(Fitted):
         """
         return two_probabilities(score) if score.ndim == 1 else many_probabilities(score)
 
-    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+    def labels_of(self, score: FloatArray) -> Array:
         """Return the predictions that go with decision values: by their signs, or the largest."""
         if self.labels is None:
             return score
         if score.ndim == 1:
             return one_of_two(self.labels, score)
-        found: NDArray[Any] = self.labels[np.argmax(score, axis=1)]
-        return found
+        return self.labels[np.argmax(score, axis=1)]
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the decision value of each row."""
         raise NotImplementedError
 
-    def values_at_end(self, X: Any) -> FloatArray:
+    def values_at_end(self, X: TableLike) -> FloatArray:
         """Return the decision values of each row, or shares where it has no others."""
         return self.decision_function(X)
-
-    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
-        """Return the decision value of each row by a route that is not the hard one."""
-        raise self.is_no_graph(f"route={route!r}")
 
     def prefix(self, n_nodes: int) -> Any:
         """Return the model with its first nodes only."""
@@ -206,42 +236,17 @@ class Model(Fitted):
         """Number of places where all paths meet, with the end; see `trajectory`."""
         return 1
 
-    def longest_costs(self) -> FloatArray:
-        """Return the comparisons (T + 1,) that a row has made at most at each joint."""
-        raise NotImplementedError(
-            f"model: how many comparisons a {type(self).__name__} makes at most is not known"
-        )
-
-    def first(self, n_joints: int) -> Any:
-        """Return the model that ends after so many joints."""
-        raise NotImplementedError(f"model: a {type(self).__name__} has no joints")
-
-    def node_exits(self, exits: Exits) -> NodeExits | None:
-        """Return when rows leave, as its compiled walk takes it; None where there is none."""
-        return None
-
-    def leave(self, X: Any, exits: NodeExits) -> Left:
-        """Return what rows have when they leave, see `node_exits`."""
-        raise NotImplementedError
-
-    def proven(self) -> Exits | None:
-        """Return when the labels of rows cannot change any more; None where there are no joints."""
-        return None
-
-    def proven_nodes(self) -> NodeExits | None:
-        """Return the same as the compiled walk takes it; None where there is none."""
-        return None
-
-    def leave_proven(self, X: Any) -> Left:
+    def leave_proven(self, X: TableLike) -> Left:
         """Return what rows have when their labels cannot change any more."""
         if self.labels is None:
             raise NotImplementedError(
                 'exit: expected "none" for a regression: no number is settled before the end'
             )
-        nodes = self.proven_nodes()
-        if nodes is not None:
+        if isinstance(self, Walks) and (nodes := self.proven_nodes()) is not None:
             return self.leave(X, nodes)
-        (score, cost), exits = self.trajectory(X), self.proven()
+        (score, cost), exits = self.trajectory(X), None
+        if isinstance(self, HasJoints):
+            exits = self.proven()
         end = np.full(cost.shape[1], len(cost) - 1)
         joint = end if exits is None else joints_left(score, exits)
         rows = np.arange(len(joint))
@@ -256,22 +261,22 @@ class Model(Fitted):
         """Return decision values times factors."""
         return score * slope
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the decision values (T + 1, n, ...) and the comparisons (T + 1, n) at the joints.
 
         Before the first node and after the last, where there are no joints.
         """
         return at_ends(self.decision_function(X), self.evaluation_cost(X, "nodes"))
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values at the stages of growth."""
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, in "nodes" or "features"."""
         raise NotImplementedError
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by then, (n, d), at joint 1, 2, ... of a model.
 
         The last is that of the whole model. It may be the same array each time.
@@ -280,13 +285,6 @@ class Model(Fitted):
             f'unit: expected another than "price": which columns a {type(self).__name__} reads of '
             "a row is not known"
         )
-
-    def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
-        """Return coefficients (leaves, K, 1 + d) and the share of the weight in each leaf.
-
-        Then the class of each leaf, where leaves are of one class, or None.
-        """
-        raise TypeError(f"model: a {type(self).__name__} {self.no_functions}")
 
     def inquiry(self, settles: bool) -> Any:
         """Return what the model asks of a row of which not all is known, see `known_values`.
@@ -303,7 +301,7 @@ class Model(Fitted):
         """What the contributions of columns add up to."""
         return "prediction" if self.labels is None else "decision value"
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts (1 + d,) or (1 + d, J) of what is explained of one row.
 
         First the part that no column has, then that of each column.
@@ -312,21 +310,21 @@ class Model(Fitted):
             f"model: the parts of columns in the values of a {type(self).__name__} are not known"
         )
 
-    def goes_with(self, X: Any) -> Mapping[int, str]:
+    def goes_with(self, X: TableLike) -> Mapping[int, str]:
         """Return with which values a row goes, in words, by the columns where its own is missing.
 
         Of those columns only of which it is one place of the model that says so.
         """
         return {}
 
-    def vote_parts(self, X: Any) -> FloatArray:
+    def vote_parts(self, X: TableLike) -> FloatArray:
         """Return parts like those of `contributions`, by which its vote for a row is divided.
 
         Others where those would depend on where the zero of a column lies.
         """
         return self.contributions(X)
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares (d,) of the columns in what was learnt, all 0 where that is nothing.
 
         `X`: rows whose standard deviations are the spreads of the columns, None for spreads that
@@ -347,14 +345,70 @@ class Model(Fitted):
         return {"stop_reason": self.file_stop, **header}, {**first, **arrays}
 
     @classmethod
-    def from_members(cls, header: Header, arrays: Arrays) -> Any:
-        """Return the model of a file; ValueError or TypeError where it is none."""
-        return cls.from_parts(header, arrays)
-
-    @classmethod
     def from_models(cls, header: Header, arrays: Arrays, models: tuple[Model, ...]) -> Any:
         """Return the model of a file and of the files in it; ValueError where it is none."""
-        return cls.from_members({**header, "models": models}, arrays)
+        return cls.from_parts({**header, "models": models}, arrays)
+
+
+@runtime_checkable
+class HasRoutes(Protocol):
+    """A model through which rows can take other routes than the hard one."""
+
+    def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
+        """Return the decision value of each row by a route that is not the hard one."""
+
+
+@runtime_checkable
+class HasEquations(Protocol):
+    """A model that has linear functions."""
+
+    def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
+        """Return coefficients (leaves, K, 1 + d) and the share of the weight in each leaf.
+
+        Then the class of each leaf, where leaves are of one class, or None.
+        """
+
+
+@runtime_checkable
+class HasJoints(Protocol):
+    """A model that can end at joints, places where all paths of a row meet; see `trajectory`."""
+
+    def first(self, n_joints: int) -> Model:
+        """Return the model that ends after so many joints."""
+
+    def proven(self) -> Exits | None:
+        """Return when the labels of rows cannot change any more; None if there are no joints."""
+
+
+@runtime_checkable
+class Walks(HasJoints, Protocol):
+    """A model with joints that a kernel walks, whose rows may leave at nodes or trees."""
+
+    def longest_costs(self) -> FloatArray:
+        """Return the comparisons (T + 1,) that a row has made at most at each joint."""
+
+    def node_exits(self, exits: Exits) -> NodeExits | None:
+        """Return when rows leave, as the kernel takes it; None if no kernel walks this model."""
+
+    def proven_nodes(self) -> NodeExits | None:
+        """Return when labels cannot change any more, likewise."""
+
+    def leave(self, X: TableLike, exits: NodeExits) -> Left:
+        """Return what rows have when they leave."""
+
+
+def score_by_route(model: Model, X: TableLike, route: Route) -> FloatArray:
+    """Return the decision values of a model by a route that is not the hard one, if it has any."""
+    if not isinstance(model, HasRoutes):
+        raise model.is_no_graph(f"route={route.name!r}")
+    return model.score_by_route(X, route)
+
+
+def with_joints(model: Model) -> HasJoints:
+    """Return a model that has joints."""
+    if not isinstance(model, HasJoints):
+        raise NotImplementedError(f"model: a {type(model).__name__} has no joints")
+    return model
 
 
 class TwoClassModel(Model):
@@ -365,9 +419,8 @@ class TwoClassModel(Model):
 
     __slots__ = ()
 
-    labels: NDArray[Any]
+    labels: Array
     bias: float
-    settings: Mapping[str, Any]
     record: TrainingRecord
     is_exact, is_estimated = True, False
 
@@ -396,11 +449,11 @@ class Averaged(Model):
     of_classes: ClassVar[str] = ""
     of_numbers: ClassVar[str] = ""
 
-    def mean(self, X: Any) -> FloatArray:
+    def mean(self, X: TableLike) -> FloatArray:
         """Return the shares (n, J) of the classes, or the numbers (n,)."""
         raise NotImplementedError
 
-    def mean_parts(self, X: Any) -> FloatArray:
+    def mean_parts(self, X: TableLike) -> FloatArray:
         """Return the parts (1 + d, J) or (1 + d,) of the mean of one row, see `contributions`."""
         raise NotImplementedError
 
@@ -410,33 +463,33 @@ class Averaged(Model):
         many = self.labels is not None and len(self.labels) > 2
         return "probability" if many else super().explained
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts of the number, of the lead of the second label, or of the shares."""
         parts = self.mean_parts(X)
         return parts if self.labels is None or len(self.labels) > 2 else lead_of_second(parts)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the label of largest share, the first among equals, or the number."""
         return self.labels_of(self.mean(X))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the share of each label."""
         if self.labels is None:
             raise TypeError(f"model: {self.of_numbers} no probabilities")
         return self.mean(X)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the number, or by how much the second label has the larger share."""
         if self.labels is None:
             return self.predict(X)
         self._check_two()
         return lead_of_second(self.mean(X))
 
-    def values_at_end(self, X: Any) -> FloatArray:
+    def values_at_end(self, X: TableLike) -> FloatArray:
         """Return the decision value of each row; of J > 2 labels shares."""
         return self.values_of_mean(self.mean(X))
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return what is said before the first node and after the last; of J > 2 labels shares."""
         return at_ends(self.values_at_end(X), self.evaluation_cost(X, "nodes"))
 
@@ -462,23 +515,24 @@ class Averaged(Model):
             )
 
 
-def check_model(model: Any) -> None:
-    """Raise TypeError if this is no model."""
+def check_model(model: object) -> Model:
+    """Return this if it is a model."""
     if not isinstance(model, Model):
         hint = "; its model is .model_" if hasattr(model, "model_") else ""
         raise TypeError(
             f"model: expected a model such as fit_adaboost returns, got {shown(model)}{hint}"
         )
+    return model
 
 
 def decision_function(
     model: Model,
-    X: Any,
+    X: TableLike,
     route: str = "hard",
     *,
     rng: Seed = None,
     draws: int = 1,
-    sigma: float | ArrayLike | None = None,
+    sigma: Sigma = None,
 ) -> FloatArray:
     """Return the decision value of each row: the sum of the votes of the exits it takes.
 
@@ -541,10 +595,10 @@ def decision_function(
         raise ValueError(f'draws: expected 1 with route={route!r}; random walks are route="sample"')
     if route == "hard":
         return model.decision_function(X)
-    return model.score_by_route(route, X, rng, draws, sigma)
+    return score_by_route(model, X, Route(route, rng, draws, sigma))
 
 
-def predict(model: Model, X: Any, *, threshold: float | None = None) -> NDArray[Any]:
+def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Array:
     """Return the predicted label of each row.
 
     Parameters
@@ -591,7 +645,7 @@ def predict(model: Model, X: Any, *, threshold: float | None = None) -> NDArray[
     return one_of_two(labels, model.predict_proba(X)[:, 1] - least)
 
 
-def predict_proba(model: Model, X: Any, *, route: str = "hard") -> FloatArray:
+def predict_proba(model: Model, X: TableLike, *, route: str = "hard") -> FloatArray:
     """Return the probability of each label for each row.
 
     Parameters
@@ -626,10 +680,10 @@ def predict_proba(model: Model, X: Any, *, route: str = "hard") -> FloatArray:
         return model.predict_proba(X)
     check_model(model)
     check_choice("route", route, ROUTES[:2])
-    return model.proba_by_route(route, X)
+    return model.probabilities(score_by_route(model, X, Route(route)))
 
 
-def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
+def staged_decision_function(model: Model, X: TableLike) -> Iterator[FloatArray]:
     """Yield the decision values of the model at the stages of its growth.
 
     Parameters
@@ -660,7 +714,7 @@ def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
     return model.staged_decision_function(X)
 
 
-def staged_predict(model: Model, X: Any) -> Iterator[NDArray[Any]]:
+def staged_predict(model: Model, X: TableLike) -> Iterator[Array]:
     """Yield the labels that the model predicts at the stages of its growth.
 
     Parameters
@@ -688,7 +742,7 @@ def staged_predict(model: Model, X: Any) -> Iterator[NDArray[Any]]:
         yield model.labels_of(score)
 
 
-def staged_predict_proba(model: Model, X: Any) -> Iterator[FloatArray]:
+def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     """Yield the probabilities that the model gives the labels at the stages of its growth.
 
     Parameters
@@ -755,7 +809,7 @@ def prefix(model: Any, n_nodes: int) -> Any:
 
 def evaluation_cost(
     model: Model,
-    X: Any,
+    X: TableLike,
     unit: str = "nodes",
     *,
     exit: str | None = None,
@@ -846,29 +900,6 @@ def describe(model: Model) -> str:
     return model.describe()
 
 
-#: Besides fields, of the kinds that have them; a class adds its own in `_public`.
-PUBLIC = (
-    "predict",
-    "predict_proba",
-    "decision_function",
-    "staged_decision_function",
-    "evaluation_cost",
-    "prefix",
-    "describe",
-    "labels",
-    "n_features",
-    "feature_names",
-    "table",
-    "n_nodes",
-    "mean_cost",
-    "n_joints",
-    "n_leaves",
-    "leaf",
-    "depth",
-    "column",
-)
-
-
 def public_names(cls: type[Any]) -> list[str]:
     """Return the names of a kind of model that users can rely on, which `dir` lists.
 
@@ -879,7 +910,7 @@ def public_names(cls: type[Any]) -> list[str]:
     return sorted(name for name in listed if hasattr(cls, name))
 
 
-def prices_for(model: Any, prices: Any, groups: Any) -> Prices:
+def prices_for(model: Model, prices: PriceOption, groups: GroupOption) -> Prices:
     """Return the prices that are given, or those that a model or one of its members knows."""
     if prices is None and groups is None:
         options = known_options(model)
@@ -895,7 +926,7 @@ def prices_for(model: Any, prices: Any, groups: Any) -> Prices:
     return found
 
 
-def known_options(model: Any) -> Mapping[str, Any] | None:
+def known_options(model: object) -> Settings | None:
     """Return the settings of a model, or of one of its members, that has prices."""
     settings = getattr(model, "settings", {})
     if settings.get("prices") is not None:

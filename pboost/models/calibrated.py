@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.read.table import Table
-from pboost.data.row_digest import Digest
+from pboost.data.read.convert import TableLike
 from pboost.models import stored
-from pboost.models.base import Model
-from pboost.models.early_exit import Inner
+from pboost.models.base import Model, Route, score_by_route
+from pboost.models.early_exit import Around
 from pboost.models.evaluate.exits import Left
 from pboost.models.evaluate.known_values import CalibratedInquiry
 from pboost.models.shares import two_probabilities
-from pboost.models.stored import check_offsets
+from pboost.models.stored import Settings, check_offsets
 from pboost.models.text import counted
 from pboost.values import FloatArray
 
@@ -29,7 +28,7 @@ MOST_LINE = 1e300
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CalibratedModel(Model):
+class CalibratedModel(Around):
     """A model whose probabilities are those of other rows, made by `calibrate`.
 
     ``model.model`` is the model as it was fitted. Of two labels the decision value is half the log
@@ -58,22 +57,16 @@ class CalibratedModel(Model):
         model's.
     """
 
-    model: Any = stored.kept_as(Inner())
-    settings: Mapping[str, Any] = stored.settings("builder")
+    settings: Settings = stored.settings("builder")
     slope: Any = stored.column(np.float64, ndim=1, optional=True)
     intercept: Any = stored.column(np.float64, ndim=1, optional=True)
     knot: Any = stored.column(np.float64, ndim=1, optional=True)
     share: Any = stored.column(np.float64, ndim=1, positive=True, optional=True)
     start: Any = stored.column(np.int32, ndim=1, optional=True)
-    labels: NDArray[Any] = stored.of_part("model", "labels")
-    n_features: int = stored.of_part("model", "n_features")
-    feature_names: tuple[str, ...] | None = stored.of_part("model", "feature_names")
-    table: Table | None = stored.of_part("model", "table")
-    takes_missing: bool = stored.of_part("model", "takes_missing")
 
     most_half = MOST_HALF
-    _public: ClassVar = ("models",)
     no_graph = "which gives the values of one probabilities; model.model is the model itself"
+    no_trees = "whose values are calibrated: model.model, the model itself, may be one"
     file_kind, file_stop = "calibrated", "probabilities are calibrated"
 
     def check_whole(self) -> None:
@@ -106,33 +99,6 @@ class CalibratedModel(Model):
     def __repr__(self) -> str:
         return f"<calibrate: {self.settings.get('method')}, of {self.model!r}>"
 
-    @property
-    def row_table(self) -> Table | None:
-        """The table of the model."""
-        found: Table | None = self.model.row_table
-        return found
-
-    @property
-    def models(self) -> tuple[Model]:
-        """The model, as the only one that is stored with it."""
-        return (self.model,)
-
-    def digests(self) -> list[Digest]:
-        """Return the digests of the rows of the model, and of those of the calibration."""
-        return [*self.model.digests(), *Model.digests(self)]
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes of the model."""
-        nodes: int = self.model.n_nodes
-        return nodes
-
-    @property
-    def mean_cost(self) -> float:
-        """Mean number of comparisons of the model's training rows."""
-        cost: float = self.model.mean_cost
-        return cost
-
     def chances(self, values: FloatArray) -> FloatArray:
         """Return what the maps say of values (n, K), before they are divided by their sum."""
         if self.slope is not None:
@@ -164,27 +130,25 @@ class CalibratedModel(Model):
             share = np.divide(chance, total, out=equal, where=total > 0)
             return np.maximum(np.log(share), -2 * MOST_HALF)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return half the log odds of the second of two labels, or the logarithms of all."""
         return self.calibrated(self.model.values_at_end(X))
 
-    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+    def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
         """Return the decision values that go with those of the model by the route."""
-        return self.calibrated(self.model.score_by_route(route, X, rng, draws, sigma))
+        return self.calibrated(score_by_route(self.model, X, route))
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield what the maps, which are those of the whole model, say of its stages."""
         return map(self.calibrated, self.model.staged_decision_function(X))
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what each row costs in the model; the map compares no columns."""
-        cost: FloatArray = self.model.evaluation_cost(X, unit)
-        return cost
+        return self.model.evaluation_cost(X, unit)
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns the model reads of each row."""
-        found: Iterator[NDArray[np.bool_]] = self.model.reads(X)
-        return found
+        return self.model.reads(X)
 
     @property
     def whole(self) -> Model:
@@ -192,7 +156,7 @@ class CalibratedModel(Model):
         whole = self.model.whole
         return self if whole is self.model else replace(self, model=whole)
 
-    def leave_proven(self, X: Any) -> Left:
+    def leave_proven(self, X: TableLike) -> Left:
         """Return what rows have at the end: labels are settled by the map, not by votes."""
         whole = self.whole
         score, cost = whole.decision_function(X), whole.evaluation_cost(X, "nodes")
@@ -201,11 +165,6 @@ class CalibratedModel(Model):
     def inquiry(self, settles: bool) -> CalibratedInquiry:
         """Return what the model asks of a row, whose values are then calibrated."""
         return CalibratedInquiry(self, self.model.inquiry(settles))
-
-    def importances(self, X: Any) -> FloatArray:
-        """Return those of the model."""
-        found: FloatArray = self.model.importances(X)
-        return found
 
     def in_words(self, score: FloatArray) -> str:
         """Return what the calibrated probabilities of one row are, given its decision values."""
@@ -220,7 +179,7 @@ class CalibratedModel(Model):
         of = "on" if folds is None else f"out of {folds} folds of"
         on = "" if rows is None else f", {of} {counted(rows, 'row')}"
         lines = [f"calibrate: {method}{on}", *self._map_lines()]
-        return "\n".join([*lines, *(f"  {line}" for line in self.model.describe().splitlines())])
+        return self.around(lines)
 
     def _map_lines(self) -> list[str]:
         """Return what is said of the map of each label."""

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.prices import Prices, items_of
-from pboost.data.read.convert import as_rows
+from pboost.data.read.convert import TableLike, as_rows
 from pboost.data.read.table import Table, column_label
 from pboost.data.row_digest import Digest
 from pboost.data.shared_reads import held, steps_held
 from pboost.models import stored
-from pboost.models.base import Model, check_model
+from pboost.models.base import Model, Walks, check_model, with_joints
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
 from pboost.models.evaluate.known_values import LeavingInquiry
 from pboost.models.evaluate.new_rows import match_columns, reads_columns, table_for
-from pboost.models.stored import Arrays, Header, ModelFileError, Models
+from pboost.models.stored import Arrays, Header, ModelFileError, Models, Settings
 from pboost.models.text import counted
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 #: Values of trajectories that are held at a time.
 BLOCK_VALUES = 1 << 22
-
 #: Gives of rows at which joints they may leave, (T, n); None: at all.
-May: TypeAlias = Callable[[Any], NDArray[np.bool_] | None]
+May: TypeAlias = Callable[[TableLike], NDArray[np.bool_] | None]
+#: How many joints a text shows.
+MOST_LINES = 12
 
 
 class Trajectory(NamedTuple):
@@ -45,7 +46,7 @@ class Trajectory(NamedTuple):
     cost: FloatArray
 
 
-def trajectory(model: Model, X: Any) -> Trajectory:
+def trajectory(model: Model, X: TableLike) -> Trajectory:
     """Return the decision values of rows, and what they have cost, at each joint of a model.
 
     A joint is where all paths of a row meet: every node of a chain, the root of every tree whose
@@ -85,7 +86,7 @@ def trajectory(model: Model, X: Any) -> Trajectory:
         return Trajectory(*model.trajectory(X))
 
 
-def priced_trajectory(model: Model, X: Any, prices: Prices) -> Trajectory:
+def priced_trajectory(model: Model, X: TableLike, prices: Prices) -> Trajectory:
     """Return `trajectory` with what rows have paid by then for its costs."""
     X = table_for(model, X)
     with held(X):
@@ -106,7 +107,7 @@ def where_left(states: Trajectory, threshold: FloatArray, is_priced: bool) -> ND
 
 def leave(
     model: Model,
-    X: Any,
+    X: TableLike,
     exits: Exits,
     compiled: NodeExits | None = None,
     may: May | None = None,
@@ -115,8 +116,8 @@ def leave(
 
     `may` tells at which joints rows may leave, if not at all.
     """
-    if compiled is not None:
-        return model.leave(X, compiled)
+    if compiled is not None:  # only models that walk have these
+        return cast(Walks, model).leave(X, compiled)
     if not reads_columns(model):
         return _left(model, X, exits, may)
     features = match_columns(model, X)
@@ -128,16 +129,12 @@ def leave(
     return Left(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _left(model: Model, X: Any, exits: Exits, may: May | None) -> Left:
+def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
     """Return what rows have when they leave, of all of whose states one is taken."""
     states = trajectory(model, X)
     at = joints_left(states.score, exits, None if may is None else may(X))
     rows = np.arange(len(at))
     return Left(states.score[at, rows], at, states.cost[at, rows])
-
-
-#: How many joints a text shows.
-MOST_LINES = 12
 
 
 class Inner(Models):
@@ -156,7 +153,54 @@ class Inner(Models):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class EarlyExitModel(Model):
+class Around(Model):
+    """Base of models around one other, `model`, whose labels, columns and nodes they have."""
+
+    model: Model = stored.kept_as(Inner())
+    _: KW_ONLY
+    labels: Array = stored.of_part("model", "labels")
+    n_features: int = stored.of_part("model", "n_features")
+    feature_names: tuple[str, ...] | None = stored.of_part("model", "feature_names")
+    table: Table | None = stored.of_part("model", "table")
+    takes_missing: bool = stored.of_part("model", "takes_missing")
+
+    _public: ClassVar = ("models",)
+
+    @property
+    def row_table(self) -> Table | None:
+        """The table of the model."""
+        return self.model.row_table
+
+    @property
+    def models(self) -> tuple[Model]:
+        """The model, as the only one that is stored with it."""
+        return (self.model,)
+
+    def digests(self) -> list[Digest]:
+        """Return the digests of the rows of the model, and of those of the calibration."""
+        return [*self.model.digests(), *Model.digests(self)]
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of the model."""
+        return self.model.n_nodes
+
+    @property
+    def mean_cost(self) -> float:
+        """Mean number of comparisons of the model's training rows."""
+        return self.model.mean_cost
+
+    def importances(self, X: TableLike | None) -> FloatArray:
+        """Return those of the model."""
+        return self.model.importances(X)
+
+    def around(self, lines: list[str]) -> str:
+        """Return lines of text, and below them the model in words."""
+        return "\n".join([*lines, *(f"  {line}" for line in self.model.describe().splitlines())])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EarlyExitModel(Around):
     """A model that rows leave as soon as their values are sure enough, made by `early_exit`.
 
     ``model.model`` is the whole model. Its functions are those of the values with which rows leave;
@@ -196,34 +240,32 @@ class EarlyExitModel(Model):
         model's.
     """
 
-    model: Any = stored.kept_as(Inner())
     threshold: FloatArray = stored.column(
         np.float64, lambda own: (own.model.n_joints,), finite=False, positive=True
     )
     slope: FloatArray = stored.column(np.float64, lambda own: (own.model.n_joints,))
     comparisons: float = stored.number()
     cost: float = stored.number()
-    settings: Mapping[str, Any] = stored.settings("builder")
+    settings: Settings = stored.settings("builder")
     curve: FloatArray | None = stored.column(np.float64, ndim=2, finite=False, optional=True)
     leaving: FloatArray | None = stored.column(
         np.float64, lambda own: (own.model.n_joints + 1,), positive=True, optional=True
     )
     item: IntArray | None = stored.column(np.int32, "n_features", 2, optional=True)
-    labels: NDArray[Any] = stored.of_part("model", "labels")
-    n_features: int = stored.of_part("model", "n_features")
-    feature_names: tuple[str, ...] | None = stored.of_part("model", "feature_names")
-    table: Table | None = stored.of_part("model", "table")
-    takes_missing: bool = stored.of_part("model", "takes_missing")
     #: The slopes, with that of the end.
     slopes: FloatArray = stored.made(lambda own: np.append(own.slope, 1.0))
     #: When rows leave; and as the compiled walk of the model takes it.
     exits: Exits = stored.made(lambda own: exits_of(own.threshold, own.model.n_votes))
     compiled: NodeExits | None = stored.made(
-        lambda own: own.model.node_exits(own.exits) if own.item is None else None
+        lambda own: (
+            own.model.node_exits(own.exits)
+            if own.item is None and isinstance(own.model, Walks)
+            else None
+        )
     )
 
-    _public: ClassVar = ("models",)
     no_graph = "whose rows leave early; model.model is the whole model"
+    no_trees = "whose rows leave early: model.model is the whole model, which may be one"
     file_kind, file_stop = "early-exit", "thresholds are set"
 
     def check_whole(self) -> None:
@@ -249,27 +291,6 @@ class EarlyExitModel(Model):
         return f"a price of {self.cost:.4g} per {row}"
 
     @property
-    def row_table(self) -> Table | None:
-        """The table of the model."""
-        found: Table | None = self.model.row_table
-        return found
-
-    @property
-    def models(self) -> tuple[Model]:
-        """The model, as the only one that is stored with it."""
-        return (self.model,)
-
-    def digests(self) -> list[Digest]:
-        """Return the digests of the rows of the model, and of those of the calibration."""
-        return [*self.model.digests(), *Model.digests(self)]
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes of the whole model."""
-        nodes: int = self.model.n_nodes
-        return nodes
-
-    @property
     def mean_cost(self) -> float:
         """Mean number of comparisons of the rows on which exits were set."""
         return self.cost
@@ -277,10 +298,9 @@ class EarlyExitModel(Model):
     @property
     def n_votes(self) -> int:
         """Number of decision values of a row."""
-        votes: int = self.model.n_votes
-        return votes
+        return self.model.n_votes
 
-    def left(self, X: Any) -> Left:
+    def left(self, X: TableLike) -> Left:
         """Return the values with which rows leave, after how many joints, and the comparisons."""
         if self.item is None:
             return leave(self.model, X, self.exits, self.compiled)
@@ -288,7 +308,7 @@ class EarlyExitModel(Model):
         with held(X):
             return leave(self.model, X, self.exits, None, self.may_leave)
 
-    def may_leave(self, X: Any) -> NDArray[np.bool_] | None:
+    def may_leave(self, X: TableLike) -> NDArray[np.bool_] | None:
         """Return at which joints rows may leave that are sure, (T, n); None: at all.
 
         Where they would pay to go on, and where all leave.
@@ -300,10 +320,9 @@ class EarlyExitModel(Model):
             paid = items_of(self.item, read, self.item.size)
             may.append((paid if before is None else paid > before).any(axis=1))
             before = paid
-        found: NDArray[np.bool_] = np.array(may) | (self.threshold == 0)[:, None]
-        return found
+        return np.array(may) | (self.threshold == 0)[:, None]
 
-    def unpaid(self, X: Any, joint: int, columns: Sequence[int]) -> list[int]:
+    def unpaid(self, X: TableLike, joint: int, columns: Sequence[int]) -> list[int]:
         """Return which of some columns the one row X still pays for after so many joints."""
         assert self.item is not None
         read = np.zeros((1, self.n_features), dtype=np.bool_)
@@ -311,18 +330,18 @@ class EarlyExitModel(Model):
         paid = items_of(self.item, read, self.item.size)[0]
         return [c for c in columns if any(k >= 0 and not paid[k] for k in self.item[c].tolist())]
 
-    def _read_by(self, X: Any, joint: int) -> Sequence[int]:
+    def _read_by(self, X: TableLike, joint: int) -> Sequence[int]:
         """Return the columns that the one row X has read after so many joints."""
         for t, read in enumerate(self.model.reads(X) if joint else (), start=1):
             if t == joint:
                 return np.flatnonzero(read[0]).tolist()
         return []
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the label of the value with which each row leaves."""
         return self.labels_of(self.left(X)[0])
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the values with which rows leave, times the slopes there."""
         score, joint, _ = self.left(X)
         return self.scaled_at(score, joint)
@@ -330,20 +349,17 @@ class EarlyExitModel(Model):
     def scaled_at(self, score: FloatArray, joint: NDArray[np.integer]) -> FloatArray:
         """Return decision values times the slopes of the joints at which rows leave."""
         slope = self.slopes[joint]
-        found: FloatArray = self.model.scaled(score, slope if score.ndim == 1 else slope[:, None])
-        return found
+        return self.model.scaled(score, slope if score.ndim == 1 else slope[:, None])
 
-    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+    def labels_of(self, score: FloatArray) -> Array:
         """Return the labels that go with decision values."""
-        found: NDArray[Any] = self.model.labels_of(score)
-        return found
+        return self.model.labels_of(score)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities that go with decision values."""
-        found: FloatArray = self.model.probabilities(score)
-        return found
+        return self.model.probabilities(score)
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values after each joint; rows that have left keep theirs."""
         X = table_for(self, X)
         with held(X):
@@ -354,7 +370,7 @@ class EarlyExitModel(Model):
             at = np.minimum(left, t)
             yield self.scaled_at(score[at, rows], at)
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return decision values and comparisons at the joints; rows that have left keep theirs."""
         score, cost = self.model.trajectory(X)
         left = joints_left(score, self.exits, self.may_leave(X))
@@ -362,7 +378,7 @@ class EarlyExitModel(Model):
         rows = np.arange(len(left))
         return np.stack([self.scaled_at(score[t, rows], t) for t in at]), cost[at, rows]
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what each row costs until it leaves."""
         X = table_for(self, X)
         with held(X):
@@ -373,10 +389,10 @@ class EarlyExitModel(Model):
             cost = np.zeros(rows.n_rows)
             for t in np.unique(joint[joint > 0]).tolist():
                 here = np.flatnonzero(joint == t)
-                cost[here] = self.model.first(t).evaluation_cost(rows.take(here), unit)
+                cost[here] = with_joints(self.model).first(t).evaluation_cost(rows.take(here), unit)
         return cost
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by joint 1, 2, ...; no more once it has left."""
         X = table_for(self, X)
         holding = held(X)
@@ -390,20 +406,13 @@ class EarlyExitModel(Model):
     @property
     def whole(self) -> Model:
         """The whole model."""
-        found: Model = self.model
-        return found
+        return self.model
 
-    def proven_nodes(self) -> NodeExits | None:
-        """Return when labels of the whole model cannot change any more."""
-        found: NodeExits | None = self.model.proven_nodes()
-        return found
-
-    def leave_proven(self, X: Any) -> Left:
+    def leave_proven(self, X: TableLike) -> Left:
         """Return what rows have in the whole model when their labels cannot change any more."""
-        found: Left = self.model.leave_proven(X)
-        return found
+        return self.model.leave_proven(X)
 
-    def left_after(self, X: Any) -> tuple[Any, str]:
+    def left_after(self, X: TableLike) -> tuple[Model, str]:
         """Return the model of the joints that one row passes, and in words why it leaves there."""
         X = table_for(self, X)
         score, (joint,), (cost,) = self.left(X)
@@ -421,16 +430,11 @@ class EarlyExitModel(Model):
             why += f", and to go on it would pay for {names}"
         slope = f"; the decision value is {self.slope[joint]:.4g} times this one"
         said = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
-        return self.model.first(int(joint)), said
+        return with_joints(self.model).first(int(joint)), said
 
     def inquiry(self, settles: bool) -> LeavingInquiry:
         """Return what the model asks of a row until it leaves."""
         return LeavingInquiry(self, self.model.inquiry(settles))
-
-    def importances(self, X: Any) -> FloatArray:
-        """Return those of the whole model."""
-        found: FloatArray = self.model.importances(X)
-        return found
 
     def describe(self) -> str:
         """Return what is set at the joints, the curve if there is one, and the whole model."""
@@ -446,8 +450,7 @@ class EarlyExitModel(Model):
             unit = "comparisons" if self.item is None else "price"
             lines.append(f"budget, {unit}, error and its standard error:")
             lines += [f"  {b:.4g}  {c:.4g}  {e:.4g} +- {s:.2g}" for b, c, e, s in self.curve]
-        text = self.model.describe().splitlines()
-        return "\n".join([*lines, *(f"  {line}" for line in text)])
+        return self.around(lines)
 
     def _joint_lines(self) -> list[str]:
         """Return where rows leave: some of the joints, if there are many."""

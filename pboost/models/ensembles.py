@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, zip_longest
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.read.check_xy import plain_values
-from pboost.data.read.convert import as_rows
+from pboost.data.read.convert import TableLike, as_rows
 from pboost.data.read.table import Table, united
 from pboost.data.row_digest import Digest, merged
 from pboost.data.shared_reads import held, steps_held
@@ -21,11 +21,13 @@ from pboost.models import stored
 from pboost.models.base import (
     Averaged,
     Model,
+    Route,
     decision_function,
     describe,
     evaluation_cost,
     predict,
     predict_proba,
+    score_by_route,
     staged_decision_function,
 )
 from pboost.models.evaluate.exits import Exits, proven_exits, rest_of, voting_exits
@@ -52,32 +54,34 @@ from pboost.models.stored import (
     Models,
     OutOfBag,
     Parts,
+    Settings,
     Vote,
     check_shares,
     check_sum,
     table_field,
 )
 from pboost.models.text import counted, headline, named_labels, of_bags
-from pboost.values import FloatArray, IntArray, as_generator, check_position
+from pboost.values import Array, FloatArray, as_generator, check_position
 
 #: What is not known of members that are no models of this package.
 READING = "which columns a {} reads"
+#: Labels of the members of a one-versus-rest model.
+REST_OR_CLASS = np.array([False, True])
 
 
-def is_foreign(member: Any) -> bool:
+def is_foreign(member: object) -> bool:
     """Return whether a member is no model of this package but an object with ``predict``."""
     return not isinstance(member, Model)
 
 
-def check_known(member: Any, what: str = "what evaluating a {} costs") -> Model:
+def check_known(member: object, what: str = "what evaluating a {} costs") -> Model:
     """Return a member that is a model of this package; of others this is not known."""
-    if is_foreign(member):
+    if not isinstance(member, Model):
         raise NotImplementedError(f"model: {what.format(type(member).__name__)} is not known")
-    known: Model = member
-    return known
+    return member
 
 
-def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.intp]:
+def answers(member: Any, X: TableLike, n: int, labels: Array) -> NDArray[np.intp]:
     """Return the positions among `labels` of what a classifier answers to the n rows X."""
     found = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
     if found.shape != (n,):
@@ -94,7 +98,7 @@ def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.int
     return codes
 
 
-def said_by(model: Any, X: Any, labels: NDArray[Any] | None, vote: str) -> FloatArray:
+def said_by(model: Any, X: TableLike, labels: Array | None, vote: str) -> FloatArray:
     """Return what a member says (n, J) of each row, or its number.
 
     Its probabilities, where these are asked for and it has any; else 1 for its answer.
@@ -113,7 +117,7 @@ def said_by(model: Any, X: Any, labels: NDArray[Any] | None, vote: str) -> Float
     return (code[:, None] == np.arange(len(labels))).astype(np.float64)
 
 
-def _codes(labels: NDArray[Any], said: NDArray[Any]) -> NDArray[np.intp]:
+def _codes(labels: Array, said: Array) -> NDArray[np.intp]:
     """Return the positions of labels among all."""
     code = np.minimum(np.searchsorted(labels, said), len(labels) - 1)
     if not (labels[code] == said).all():
@@ -123,9 +127,6 @@ def _codes(labels: NDArray[Any], said: NDArray[Any]) -> NDArray[np.intp]:
 
 #: The number of columns, and their names, if they have any.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
-
-#: Labels of the members of a one-versus-rest model.
-REST_OR_CLASS = np.array([False, True])
 
 
 class Composite(Model):
@@ -139,8 +140,6 @@ class Composite(Model):
     no_graph = "whose members, model.models, are models by themselves"
     #: The members.
     models: tuple[Any, ...]
-    #: The options it was fitted with.
-    settings: Mapping[str, Any]
 
     def __getitem__(self, member: int | slice) -> Any:
         if isinstance(member, slice):
@@ -150,14 +149,9 @@ class Composite(Model):
             )
         return self.models[check_position("member", member, len(self.models))]
 
-    def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
-        """Raise TypeError: those of the members, if any, are of different models."""
-        raise TypeError(
-            f"model: a {type(self).__name__} is no linear function; see coefficients(model[i]) of "
-            "its members"
-        )
+    no_functions = "is no linear function; see coefficients(model[i]) of its members"
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
         X = table_for(self, X)
         cost = np.zeros(as_rows(X).n_rows)
@@ -183,19 +177,21 @@ class Composite(Model):
         found = merged(self.seen, *known)
         return [] if found is None else [found]
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
-        return read_by_members(map(check_known, self.models), table_for(self, X))
+        X = table_for(self, X)
+        each = (deque(check_known(member).reads(X), 1)[0] for member in self.models)
+        return steps_held(held(X), accumulate(each, np.logical_or))
 
-    def costs_by_then(self, X: Any) -> FloatArray:
+    def costs_by_then(self, X: TableLike) -> FloatArray:
         """Return what the first 0, 1, ... members cost, (T + 1, n)."""
         return costs_by_then(np.array([evaluation_cost(check_known(m), X) for m in self.models]))
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the members."""
         return self.mean_importances(np.ones(len(self.models)), X)
 
-    def mean_importances(self, weight: FloatArray, X: Any) -> FloatArray:
+    def mean_importances(self, weight: FloatArray, X: TableLike | None) -> FloatArray:
         """Return the weighted mean of those of the members."""
         each = (check_known(member, READING).importances(X) for member in self.models)
         return mean_of_shares(self.n_features, zip(weight.tolist(), each, strict=True))
@@ -224,7 +220,7 @@ class Ensemble(Composite):
     __slots__ = ()
 
     #: Label values, sorted, (J,).
-    labels: NDArray[Any]
+    labels: Array
 
     @property
     def n_votes(self) -> int:
@@ -253,27 +249,22 @@ class Ensemble(Composite):
     def _known(self) -> Iterator[Model]:
         return (member for member in self.models if not is_foreign(member))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the label of largest probability of each row."""
         return self.most_probable(self.predict_proba(X))
 
-    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+    def labels_of(self, score: FloatArray) -> Array:
         """Return the label of largest probability of each row, given its decision values."""
         return self.most_probable(self.probabilities(score))
 
-    def most_probable(self, probabilities: FloatArray) -> NDArray[Any]:
+    def most_probable(self, probabilities: FloatArray) -> Array:
         """Return the label of largest probability, the first of several."""
-        found: NDArray[Any] = self.labels[np.argmax(probabilities, axis=1)]
-        return found
+        return self.labels[np.argmax(probabilities, axis=1)]
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, in "nodes"."""
         if unit != "nodes":
             raise NotImplementedError('unit: expected "nodes" for a model of several members')
-        return self.count_nodes(X)
-
-    def count_nodes(self, X: Any) -> FloatArray:
-        """Return the number of weak classifiers that are evaluated for each row, (n,)."""
         return Composite.evaluation_cost(self, X, "nodes")
 
     def titles(self) -> list[str]:
@@ -291,7 +282,7 @@ class Ensemble(Composite):
 
 
 def check_members(
-    models: tuple[Any, ...], labels: NDArray[Any] | None, columns: Columns | None = None
+    models: tuple[Any, ...], labels: Array | None, columns: Columns | None = None
 ) -> None:
     """Raise ValueError unless the members of a model agree on columns and labels.
 
@@ -348,8 +339,8 @@ class OneVsRest(Ensemble):
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
-    labels: NDArray[Any] = stored.labels()
-    settings: Mapping[str, Any] = stored.settings("builder")
+    labels: Array = stored.labels()
+    settings: Settings = stored.settings("builder")
 
     file_kind, file_stop = "one-vs-rest", "all models are there"
 
@@ -368,21 +359,21 @@ class OneVsRest(Ensemble):
                 )
         check_members(self.models, REST_OR_CLASS)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the decision values of the models, (n, J)."""
         X = table_for(self, X)
         with held(X):
             return leads(decision_function(model, X) for model in self.models)
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts (1 + d, J) of the decision values of the models."""
         return leads(check_known(model, READING).contributions(X) for model in self.models)
 
-    def vote_parts(self, X: Any) -> FloatArray:
+    def vote_parts(self, X: TableLike) -> FloatArray:
         """Return those of the models."""
         return leads(check_known(model, READING).vote_parts(X) for model in self.models)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the probabilities of the models, divided by their sum, (n, J)."""
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
             # Probabilities of 1 are soon equal where the functions are not.
@@ -409,16 +400,16 @@ class OneVsRest(Ensemble):
         found /= found.sum(axis=1, keepdims=True)
         return found
 
-    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+    def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
         """Return the decision values of the models by a route that is not the hard one, (n, J)."""
-        rng = as_generator(rng)
-        return leads(model.score_by_route(route, X, rng, draws, sigma) for model in self.models)
+        route = route._replace(rng=as_generator(route.rng))
+        return leads(score_by_route(model, X, route) for model in self.models)
 
     def inquiry(self, settles: bool) -> RestInquiry:
         """Return what the models ask of a row, one after the other."""
         return RestInquiry(self, self.inquiries(settles), self.labels)
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values (n, J) at the stages of the models; those done keep theirs."""
         stages = [staged_decision_function(model, X) for model in self.models]
         latest = list(self.decision_function(X).T)  # of a model that has no stage, either
@@ -470,9 +461,9 @@ class WeightedVote(Ensemble):
 
     models: tuple[Any, ...] = stored.kept_as(Models())
     alpha: FloatArray = stored.column(np.float64, lambda model: (len(model.models),))
-    labels: NDArray[Any] = stored.labels()
+    labels: Array = stored.labels()
     bias: FloatArray = stored.column(np.float64, lambda model: (len(model.labels),))
-    settings: Mapping[str, Any] = stored.settings("builder")
+    settings: Settings = stored.settings("builder")
     error: FloatArray = stored.column(np.float64, ndim=1, positive=True)
     stop_reason: str = stored.text()
 
@@ -485,14 +476,14 @@ class WeightedVote(Ensemble):
         check_shares("error", self.error)
         check_members(self.models, self.labels)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the sum of the votes for each class, (n, J)."""
         score = np.tile(self.bias, (as_rows(table_for(self, X)).n_rows, 1))
         for later in self._votes(X):
             score = later
         return score
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts (1 + d, J) of the sums of the votes, see `parts_of_vote`."""
         total = np.zeros((1 + as_rows(X).n_features, len(self.labels)))
         total[0] = self.bias
@@ -500,7 +491,7 @@ class WeightedVote(Ensemble):
             total += alpha * parts_of_vote(member, X, self.labels)
         return total
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the members, by the sizes of their votes."""
         return self.mean_importances(np.abs(self.alpha), X)
 
@@ -508,10 +499,9 @@ class WeightedVote(Ensemble):
         """Return the probabilities (n, J) that go with sums of votes: their softmax."""
         with np.errstate(over="ignore"):  # minus infinity is right
             odds = np.exp(score - score.max(axis=1, keepdims=True))
-        found: FloatArray = odds / odds.sum(axis=1, keepdims=True)
-        return found
+        return odds / odds.sum(axis=1, keepdims=True)
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the sums of the votes (n, J) of the first 1, 2, ... members."""
         return (score.copy() for score in self._votes(X))
 
@@ -533,7 +523,7 @@ class WeightedVote(Ensemble):
         """Return the vote of the first members."""
         return replace(self, models=self.models[:n_joints], alpha=self.alpha[:n_joints])
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the sums of the votes of the first 0, 1, ... members, and what they cost."""
         if not self.models:
             return Model.trajectory(self, X)
@@ -555,7 +545,7 @@ class WeightedVote(Ensemble):
             *(f"member {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
         ]
 
-    def _votes(self, X: Any) -> Iterator[FloatArray]:
+    def _votes(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield one array of sums of votes after each member, the same each time."""
         X = table_for(self, X)
         n, read_once = as_rows(X).n_rows, held(X)
@@ -567,7 +557,7 @@ class WeightedVote(Ensemble):
             yield score
 
 
-def parts_of_vote(member: Any, X: Any, labels: NDArray[Any], vote: str = VOTES[0]) -> FloatArray:
+def parts_of_vote(member: object, X: TableLike, labels: Array, vote: str = VOTES[0]) -> FloatArray:
     """Return the parts (1 + d, J) of what a member says of one row, see `said_by`.
 
     Those of means of shares; else as `shared_out` says, by the parts of its values.
@@ -615,10 +605,10 @@ class Bagging(Composite, Averaged):
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
-    labels: NDArray[Any] | None = stored.labels(optional=True)
+    labels: Array | None = stored.labels(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
-    settings: Mapping[str, Any] = stored.settings("builder")
+    settings: Settings = stored.settings("builder")
     oob: OutOfBag = stored.part(OutOfBag)
     vote: str = stored.kept_as(Vote(), default=VOTES[0])
     table: Table | None = table_field()
@@ -651,11 +641,11 @@ class Bagging(Composite, Averaged):
         ]
         return "\n".join(lines)
 
-    def mean_parts(self, X: Any) -> FloatArray:
+    def mean_parts(self, X: TableLike) -> FloatArray:
         """Return the parts of the mean of what the members say, see `parts_of_vote`."""
         return reduce(np.add, (self._said_parts(model, X) / len(self) for model in self.models))
 
-    def _said_parts(self, model: Any, X: Any) -> FloatArray:
+    def _said_parts(self, model: object, X: TableLike) -> FloatArray:
         """Return the parts of what a member says of one row."""
         if self.labels is not None:
             return parts_of_vote(model, X, self.labels, self.vote)
@@ -665,7 +655,7 @@ class Bagging(Composite, Averaged):
         # Its labels are numbers.
         return parts_of_vote(known, X, known.labels) @ known.labels.astype(np.float64)
 
-    def mean(self, X: Any) -> FloatArray:
+    def mean(self, X: TableLike) -> FloatArray:
         """Return the means (n, J) of what the members say of the labels, or of their numbers."""
         X, n = table_for(self, X), len(self.models)
         with held(X):
@@ -693,7 +683,7 @@ class Bagging(Composite, Averaged):
         """Return the mean of the first members."""
         return replace(self, models=self.models[:n_joints])
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the means of what the first 0, 1, ... members say, and what they cost."""
         said = np.array([said_by(model, X, self.labels, self.vote) for model in self.models])
         return self.values_of_mean(means_by_then(said)), self.costs_by_then(X)
@@ -708,9 +698,3 @@ class Bagging(Composite, Averaged):
         if self.labels is None:
             arrays.pop("vote", None)
         return header, arrays
-
-
-def read_by_members(members: Iterable[Any], X: Any) -> Iterator[NDArray[np.bool_]]:
-    """Yield which columns the first 1, 2, ... models read of each row, (n, d)."""
-    each = (deque(member.reads(X), 1)[0] for member in members)
-    return steps_held(held(X), accumulate(each, np.logical_or))

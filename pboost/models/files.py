@@ -21,14 +21,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from pboost._version import __version__
 from pboost.data.on_disk import array_files
 from pboost.data.on_disk.column_folder import flush_folder
 from pboost.models.base import KINDS, Model, check_model
 from pboost.models.stored import TEXT, ModelFileError, layout_of
-from pboost.values import shown
+from pboost.values import Array, shown
 from pboost.values.json_texts import MAX_NESTING, TIMES, parse
 
 __all__ = ["load", "save"]
@@ -187,7 +186,7 @@ def _pack_models(model: Any, depth: int) -> list[bytes]:
     return files
 
 
-def _little_endian(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _little_endian(arrays: Mapping[str, Array]) -> dict[str, Array]:
     labels = arrays.get("labels")
     if labels is not None and not _storable_labels(labels.dtype):
         raise TypeError(
@@ -224,7 +223,7 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
         raise ModelFileError(f"not a valid model: {error}") from error
 
 
-def _unpack_models(arrays: dict[str, NDArray[Any]], depth: int) -> Iterator[Model]:
+def _unpack_models(arrays: dict[str, Array], depth: int) -> Iterator[Model]:
     """The members of a model, whose bytes are let go of one by one."""
     if depth > MAX_DEPTH:
         raise ModelFileError(f"models within models are read at most {MAX_DEPTH} deep")
@@ -272,7 +271,7 @@ def _read_header(
 
 def _read_columns(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], header: Mapping[str, Any]
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Array]:
     """Arrays that this version knows, each checked against what the header says of it."""
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
@@ -331,7 +330,7 @@ def digest(header: Mapping[str, Any]) -> str:
 
 
 # Archives: zip files of arrays, read without trusting what they say of themselves
-def to_npy(array: NDArray[Any]) -> bytes:
+def to_npy(array: Array) -> bytes:
     buffer = io.BytesIO()
     npy.write_array(buffer, array, allow_pickle=False)
     return buffer.getvalue()
@@ -369,7 +368,7 @@ def read_member(
         raise ModelFileError(f"member '{name}.npy' is damaged: {error}") from error
 
 
-def from_npy(content: bytes, name: str) -> NDArray[Any]:
+def from_npy(content: bytes, name: str) -> Array:
     """An array whose declared size is the size that is there; never objects."""
     try:
         return array_files.from_npy(content)
@@ -377,13 +376,13 @@ def from_npy(content: bytes, name: str) -> NDArray[Any]:
         raise ModelFileError(f"member '{name}.npy': {error}") from error
 
 
-def join_files(contents: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+def join_files(contents: Sequence[bytes]) -> dict[str, Array]:
     """Files one after another as one array, and where each begins, closed by the end."""
     start = np.cumsum([0, *map(len, contents)], dtype=np.int64)
     return {"models": np.frombuffer(b"".join(contents), np.uint8), "model_start": start}
 
 
-def split_files(arrays: dict[str, NDArray[Any]]) -> list[bytes]:
+def split_files(arrays: dict[str, Array]) -> list[bytes]:
     """Take the files that `join_files` has joined; the last is that of the first model."""
     joined, start = arrays.pop("models"), arrays.pop("model_start")
     if joined.ndim != 1 or start.ndim != 1 or len(start) == 0:

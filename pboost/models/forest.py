@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
@@ -13,38 +11,44 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.node_inputs.inputs import LEVELS, WORDS, ColumnNames
+from pboost.data.read.convert import TableLike
 from pboost.data.row_digest import Digest
-from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, of_means, proven_exits, rest_of
 from pboost.models.evaluate.kernel_walk import (
     WIDE,
+    Holes,
     leave_trees,
     of_columns_read,
     of_trees,
     over_tiles,
-    with_room,
+    past_missing,
 )
-from pboost.models.evaluate.new_rows import match_columns, table_for
+from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.shares import costs_by_then, mean_of_shares, means_by_then
-from pboost.models.stored import OutOfBag, check_offsets, check_sum
+from pboost.models.stored import OutOfBag, Settings, check_offsets, check_sum
 from pboost.models.text import counted, headline, of_bags
+from pboost.models.tree_record import LEAF
 from pboost.models.trees import (
-    LEAF,
     SETS,
     TREE_COLUMNS,
     Tree,
     Trees,
-    columns_on_way,
     columns_with_holes,
     in_sets,
     own_sets,
     ranges,
 )
-from pboost.values import FloatArray, IntArray, check_position, freeze
+from pboost.values import Array, FloatArray, IntArray, check_position, freeze
 
 #: Comparisons of all rows, and trees, from which on it pays to ask whether labels are settled.
 MANY_CELLS, FEW_TREES = 8192, 16
+#: No rank is above it; and of ranks of 8 bits, which are less by 128.
+NO_EDGE, NO_EDGE_OF_BYTES = np.iinfo(np.int16).max, np.iinfo(np.int8).max
+#: Number of thresholds of a column up to which its ranks have 8 bits.
+FEW_EDGES = 255
+#: Depth up to which comparing all nodes of a tree can be faster than a walk.
+MOST_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -112,26 +116,20 @@ class Forest(Trees):
 
     def largest_values(self) -> FloatArray:
         """Return the largest size of a value in each tree, (n_trees, ...)."""
-        found: FloatArray = np.maximum.reduceat(np.abs(self.value), self.root[:-1])
-        return found
+        return np.maximum.reduceat(np.abs(self.value), self.root[:-1])
 
     @property
+    @stored.once
     def ranked(self) -> RankedTrees | None:
         """Shallow trees for many rows at a time; None where a walk is faster."""
-        if "ranked" not in self.found:
-            self.found["ranked"] = rank_trees(self, self.depths, self.column, self.n_features)
-        found: RankedTrees | None = self.found["ranked"]
-        return found
+        return rank_trees(self, self.depths, self.column, self.n_features)
 
     @property
+    @stored.once
     def ranked_holes(self) -> RankedTrees | None:
         """The same for rows with missing values, some columns of which stand twice."""
-        if "ranked_holes" not in self.found:
-            column, twice = columns_with_holes(self)
-            width = self.n_features + len(twice)
-            self.found["ranked_holes"] = rank_trees(self, self.depths, column, width)
-        found: RankedTrees | None = self.found["ranked_holes"]
-        return found
+        column, twice = columns_with_holes(self)
+        return rank_trees(self, self.depths, column, self.n_features + len(twice))
 
     def __repr__(self) -> str:
         return f"<fit_forest: {len(self)} trees, {self.n_features} features>"
@@ -170,7 +168,7 @@ class Forest(Trees):
         columns = self.with_sets(self.columns_at(ranges(first, last)))
         return replace(self, root=np.cumsum([0, *(last - first)]), oob=None, **columns)
 
-    def mean(self, X: Any) -> FloatArray:
+    def mean(self, X: TableLike) -> FloatArray:
         """Return the mean over the trees of what is said at the leaf of each row."""
         mean = self.total(X) / len(self)
         return mean[:, 0] if self.value.ndim == 1 else mean
@@ -205,14 +203,12 @@ class Forest(Trees):
         least, most = (of.reshape(len(self), -1) for of in self.ranges_of(values))
         return of_means(proven_exits(rest_of(least, most)._replace(size=float(len(self)))))
 
+    @stored.once
     def proven_nodes(self) -> NodeExits:
         """Return the same as the compiled walk takes it; made once."""
-        if "proven" not in self.found:  # threads that ask at once each make the same
-            self.found["proven"] = of_trees(self.proven())
-        made: NodeExits = self.found["proven"]
-        return made
+        return of_trees(self.proven())
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the label of largest share of each row, the first among equals, or the number.
 
         Deep trees are walked until labels cannot change any more.
@@ -224,58 +220,40 @@ class Forest(Trees):
             return Trees.predict(self, X)
         return self.labels_of(self._leave(X, self._seldom_checked(), False).score)
 
+    @stored.once
     def _seldom_checked(self) -> NodeExits:
         """Return when labels are settled, looked at seldom enough to cost nothing."""
-        if "seldom" not in self.found:
-            nodes = self.proven_nodes()
-            # Before the last of the first half, no label is.
-            is_looked_at = (np.arange(len(self)) > len(self) // 2) & (np.arange(len(self)) % 4 == 0)
-            self.found["seldom"] = nodes._replace(checked=nodes.checked * is_looked_at)
-        made: NodeExits = self.found["seldom"]
-        return made
+        nodes, at = self.proven_nodes(), np.arange(len(self))
+        # Before the last of the first half, no label is.
+        return nodes._replace(checked=nodes.checked * ((at > len(self) // 2) & (at % 4 == 0)))
 
-    def leave(self, X: Any, exits: NodeExits) -> Left:
+    def leave(self, X: TableLike, exits: NodeExits) -> Left:
         """Return what rows have when they leave."""
         return self._leave(X, exits, True)
 
-    def _leave(self, X: Any, exits: NodeExits, counting: bool) -> Left:
+    def _leave(self, X: TableLike, exits: NodeExits, counting: bool) -> Left:
         bias = np.zeros(self.of_value or 1)
         return leave_trees(self, self, X, bias, True, exits, counting)
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the means of the first 0, 1, ... trees, and what these have compared."""
         node = (self.nodes_of(X) + self.root[:-1]).T
         means = means_by_then(self.value[node])
         return self.values_of_mean(means), costs_by_then(self.node_depth()[node])
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the trees."""
         return mean_of_shares(self.n_features, ((1.0, tree.importances(X)) for tree in self))
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
-        """Return the number of comparisons, or of columns read tree by tree, for each row."""
-        X = table_for(self, X)
-        with held(X):
-            return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in self))
-
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are compared of each row by the first 1, 2, ... trees."""
-        node, column, d = self.nodes_of(X), self.column, self.n_features
-        read = np.zeros((len(node), d), dtype=np.bool_)
-        for tree, (start, stop) in enumerate(pairwise(self.root.tolist())):
-            on_way = columns_on_way(column[start:stop], self.children[start:stop], d)
-            read |= on_way[node[:, tree]]
-            yield read
-
-    def nodes_of(self, X: Any) -> IntArray:
+    def nodes_of(self, X: TableLike) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, as a node of each tree."""
         return self.places(X)
 
-    def leaves_of(self, X: Any) -> IntArray:
+    def leaves_of(self, X: TableLike) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, numbered within each tree."""
         return self.leaf[self.root[:-1] + self.nodes_of(X)]
 
-    def goes_with(self, X: Any) -> dict[int, str]:
+    def goes_with(self, X: TableLike) -> dict[int, str]:
         """Return with which values a row goes in most tests, by columns where it has none."""
         row, columns = match_columns(self, X).values[0], self.column
         tests: dict[int, list[tuple[int, int]]] = {}
@@ -308,7 +286,7 @@ class Forest(Trees):
         trees, size = counted(len(self), "tree"), f"{leaves.mean():.1f} leaves on average"
         return "\n".join([headline(self, f"fit_forest: {trees}", size), *of_bags(self.oob)])
 
-    def total(self, X: Any, turns: int = 1) -> FloatArray:
+    def total(self, X: TableLike, turns: int = 1) -> FloatArray:
         """Return the sums (n, J) over the trees of the values of the leaf of each row.
 
         Sums (n, turns * J) where trees add in turn: tree t to columns from (t mod turns) * J on.
@@ -323,17 +301,16 @@ class Forest(Trees):
 
         def work(start: int, stop: int, tile: FloatArray) -> bool:
             rank = None if ranked is None else np.empty(tile.size, dtype=np.int16)
-            sets = None if self.sets is None else with_room(self.sets, tile)
-            trees = self.steps, self.root, self.depths, value
-            at = tree_walk.walk_sums(
-                values, *trees, start, stop, tile, total, ranked, None, rank, None, sets
-            )
-            if at < stop and self.missing is not None:
-                on_ranks = None if ranked is None else self.ranked_holes
-                at = tree_walk.walk_sums(
-                    values, *trees, at, stop, tile, total, ranked, on_ranks, rank, self.holes, sets
+            trees = *self.arrays, value
+
+            def walk(at: int, holes: Holes | None, sets: Any) -> int:
+                of_holes = None if ranked is None or holes is None else self.ranked_holes
+                ranks = ranked, of_holes, rank
+                return tree_walk.walk_sums(
+                    values, *trees, at, stop, tile, total, *ranks, holes, sets
                 )
-            return at < stop
+
+            return past_missing(self, start, stop, tile, walk) < stop
 
         cells = n * max(d, len(self.depths))
         over_tiles(self, X, n, work, self.tile_width, d + self.n_steps, cells)
@@ -342,7 +319,7 @@ class Forest(Trees):
 
 def join_trees(
     trees: Sequence[Trees],
-    settings: Mapping[str, Any],
+    settings: Settings,
     oob: OutOfBag | None,
     seen: Digest | None = None,
 ) -> Forest:
@@ -384,16 +361,6 @@ def _joined_columns(trees: Sequence[Trees]) -> dict[str, Any]:
     return {**columns, **own_sets(np.where(feature < d, feature, feature + shift), d, *sets)}
 
 
-#: No rank is above it; and of ranks of 8 bits, which are less by 128.
-NO_EDGE, NO_EDGE_OF_BYTES = np.iinfo(np.int16).max, np.iinfo(np.int8).max
-
-#: Number of thresholds of a column up to which its ranks have 8 bits.
-FEW_EDGES = 255
-
-#: Depth up to which comparing all nodes of a tree can be faster than a walk.
-MOST_DEPTH = 8
-
-
 class RankedTrees(NamedTuple):
     """The trees of a forest, filled up to the same depth, on ranks in place of values.
 
@@ -426,7 +393,7 @@ class RankedTrees(NamedTuple):
 
 
 def rank_trees(
-    forest: Any, depths: IntArray, feature: IntArray, n_columns: int
+    forest: Forest, depths: IntArray, feature: IntArray, n_columns: int
 ) -> RankedTrees | None:
     """Return the trees of a `Forest` of these depths, None where a walk is faster.
 

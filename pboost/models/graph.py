@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from pboost._core import walk
 from pboost.data.node_inputs.inputs import Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.data.read.check_xy import check_finite
+from pboost.data.read.convert import TableLike
+from pboost.models.base import Route
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits
 from pboost.models.evaluate.graph_walk import (
     MOST_STEPS,
@@ -27,15 +29,17 @@ from pboost.models.evaluate.graph_walk import (
     hard_exits,
     passages,
     sampled_score,
+    so_far,
 )
 from pboost.models.evaluate.kernel_walk import WIDE, at_nodes, leave_graph, of_nodes, walk_rows
 from pboost.models.evaluate.known_values import BlockInquiry, graph_inquiry
 from pboost.models.evaluate.new_rows import input_values, match_columns, match_sigma, spread_of
-from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start, joints_of, rest_of_nodes
+from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, joints_of, rest_of_nodes
 from pboost.models.shares import as_shares, falls, two_probabilities
+from pboost.models.stored import once
 from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray, check_integer
+from pboost.values import Array, FloatArray, IntArray, check_integer
 
 #: Said wherever a certificate is printed that is not that of the predictions.
 OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
@@ -100,9 +104,7 @@ class DecisionGraph(Graph):
         is not known.
     """
 
-    #: Of a graph without joins the tree as which rows walk through it, what those with missing
-    #: values compare there and in a chain, and when labels are settled; made when they are needed.
-    __slots__ = ("_made", "_narrow", "_proven", "_steps", "_tree")
+    __slots__ = ()
     _public: ClassVar = ("is_chain",)
     file_kind = "decision-graph"
     file_order = (
@@ -124,7 +126,7 @@ class DecisionGraph(Graph):
             return OF_BOTH_WAYS
         return OF_ASSUMED_ANSWERS
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the predicted label of each row.
 
         Of many rows through a graph whose exits join, walked until labels cannot change any more:
@@ -139,12 +141,7 @@ class DecisionGraph(Graph):
             return Graph.predict(self, X)
         return self.labels_of(leave_graph(self, X, nodes).score)
 
-    @property
-    def joins(self) -> bool:
-        """Whether exits of nodes lead to the same node."""
-        return int(np.count_nonzero(self.next != OUT)) >= self.n_nodes
-
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the sum of the votes that each row meets, (n,) or (n, J)."""
         return walk_rows(self, X, False)[0]
 
@@ -156,30 +153,21 @@ class DecisionGraph(Graph):
         share: FloatArray = two_probabilities(score.ravel())[:, 1].reshape(score.shape)
         return share / share.sum(axis=1, keepdims=True)
 
-    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+    def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
         """Return the decision value of each row, expected or drawn."""
         if self.n_votes > 1 and self.is_exact:
-            match_sigma(self, X, sigma)  # raises if one is given
+            match_sigma(self, X, route.sigma)  # raises if one is given
             return self.decision_function(X)  # all routes are the same
-        if route == "expected":
-            return expected_score(self, X, sigma)
-        return sampled_score(self, X, rng, draws, sigma)
+        if route.name == "expected":
+            return expected_score(self, X, route.sigma)
+        return sampled_score(self, X, route)
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values after each node at which the votes were what they are now."""
-        return self._stages(*hard_exits(self, X))
-
-    def _stages(self, n: int, take: Any) -> Iterator[FloatArray]:
-        score = at_start(self, n)
         stages = self.record.stages
-        is_stage = np.full(self.n_nodes, stages is None)
-        if stages is not None:
-            is_stage[stages - 1] = True
-        for node, (here, above) in enumerate(passages(self, n, take)):
-            taken = above if score.ndim == 1 else above[:, None]
-            score[here] += np.where(taken, self.vote[node, 1], self.vote[node, 0])
-            if is_stage[node]:
-                yield score.copy()
+        ends = set(range(1, self.n_nodes + 1) if stages is None else stages.tolist())
+        by_then = enumerate(so_far(self, *hard_exits(self, X)))
+        return (score.copy() for n_nodes, (score, _) in by_then if n_nodes in ends)
 
     @property
     def n_joints(self) -> int:
@@ -210,38 +198,30 @@ class DecisionGraph(Graph):
         at, rest = np.append(0, joints_of(self.next)), rest_of_nodes(self)
         return proven_exits(rest._replace(least=rest.least[at], most=rest.most[at]))
 
+    @once
     def proven_nodes(self) -> NodeExits | None:
         """Return when labels cannot change any more at the nodes."""
         if asks_functions(self) or not self.n_nodes:
             return None
-        found: NodeExits | None = getattr(self, "_proven", None)
-        if found is None:
-            found = at_nodes(self, proven_exits(rest_of_nodes(self)))
-            # Threads that ask at once each make the same.
-            object.__setattr__(self, "_proven", found)
-        return found
+        return at_nodes(self, proven_exits(rest_of_nodes(self)))
 
-    def leave(self, X: Any, exits: NodeExits) -> Left:
+    def leave(self, X: TableLike, exits: NodeExits) -> Left:
         """Return what rows have when they leave."""
         return leave_graph(self, X, exits)
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the decision values and the comparisons at the joints."""
         if not self.n_nodes:
             return Graph.trajectory(self, X)
-        n, take = hard_exits(self, X)
-        done, now = np.append(joints_of(self.next), self.n_nodes), at_start(self, n)
-        score, cost = np.empty((1 + len(done), *now.shape)), np.zeros((1 + len(done), n))
-        score[0], made, count = now, 1, np.zeros(n)
-        for node, (here, above) in enumerate(passages(self, n, take)):
-            now[here] += self.vote[node, above.astype(np.intp)]
-            count[here] += 1
-            if node + 1 == done[made - 1]:
-                score[made], cost[made] = now, count
-                made += 1
+        ends = {0, *joints_of(self.next).tolist(), self.n_nodes}
+        by_then = enumerate(so_far(self, *hard_exits(self, X)))
+        states = [
+            (now.copy(), count.copy()) for n_nodes, (now, count) in by_then if n_nodes in ends
+        ]
+        score, cost = map(np.stack, zip(*states, strict=True))
         return score, cost
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of nodes, of columns or of stumps that are read for each row."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
@@ -259,7 +239,7 @@ class DecisionGraph(Graph):
             return count
         return self._columns_read(input_values(self, X))
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by joint 1, 2, ..."""
         if asks_functions(self):
             raise NotImplementedError(
@@ -309,9 +289,7 @@ class DecisionGraph(Graph):
             last_row = np.full(self.n_features, -1, dtype=np.int32)
             walk.count_features(
                 values[first:last],
-                self.feature,
-                self.threshold,
-                self.next,
+                *self.arrays,
                 start,
                 index,
                 last_row,
@@ -370,7 +348,7 @@ class DecisionGraph(Graph):
             yield node, found, exit_
             node = int(self.next[node, exit_])
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the bias, and the votes that a row meets, by the columns that the nodes read."""
         row = input_values(self, X)[0].tolist()
         path = [(node, exit_) for node, _, exit_ in self.path(row.__getitem__)]
@@ -380,7 +358,7 @@ class DecisionGraph(Graph):
         parts[1:] = self._by_column(nodes, self.vote[nodes, exits])
         return parts
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the columns in what the nodes have made of the certificate."""
         fall = falls(self.record.certificate)
         spread = None if X is None else spread_of(self, X, self.adds_up)

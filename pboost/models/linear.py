@@ -15,16 +15,25 @@ from pboost._core import probit as kernel
 from pboost.data.node_inputs.fill import filled
 from pboost.data.node_inputs.inputs import indicators_of, names_in_sums
 from pboost.data.read.check_xy import check_answers
+from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
-from pboost.models.base import Model, TwoClassModel
+from pboost.models.base import Model, Route, TwoClassModel
 from pboost.models.evaluate.known_values import SumInquiry
 from pboost.models.evaluate.new_rows import input_values, match_sigma, spread_of
 from pboost.models.shares import as_shares, falls, settled, times_spread
-from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum, table_field
+from pboost.models.stored import (
+    MOST_SUM,
+    Part,
+    Parts,
+    Settings,
+    TrainingRecord,
+    check_sum,
+    table_field,
+)
 from pboost.models.text import counted, equation, headline, input_names, summary
 from pboost.threads import run_ranges
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 #: ``feature`` of the constant hypothesis.
 CONSTANT = -1
@@ -59,24 +68,24 @@ class AdditiveModel(TwoClassModel):
         """Number of rounds: weak hypotheses, with repetitions."""
         return len(self.record.certificate) - 1
 
-    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+    def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
         """Answers are exact: all routes agree, and sigma is refused."""
-        match_sigma(self, X, sigma)
+        match_sigma(self, X, route.sigma)
         return self.decision_function(X)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the decision value of each row."""
         return within_range(self.score(input_values(self, X)))
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values after each round."""
         return self._stages(self.terms(input_values(self, X)))
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the same for all."""
         return np.full(len(input_values(self, X)), self.cost(unit))
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield that all columns are read of each row."""
         yield np.ones((len(input_values(self, X)), self.n_features), dtype=np.bool_)
 
@@ -88,11 +97,11 @@ class AdditiveModel(TwoClassModel):
         """Return what evaluating a row costs, in "features", else in weak hypotheses."""
         return float(self.n_features) if unit == "features" else float(self.record.cost[-1])
 
-    def terms(self, values: NDArray[Any]) -> Iterator[FloatArray]:
+    def terms(self, values: Array) -> Iterator[FloatArray]:
         """Yield what each round adds to the decision values of rows (n, d)."""
         raise NotImplementedError
 
-    def score(self, values: NDArray[Any]) -> FloatArray:
+    def score(self, values: Array) -> FloatArray:
         """Return the decision values of rows (n, d)."""
         total = np.full(len(values), self.bias)
         for term in self.terms(values):
@@ -186,17 +195,18 @@ class LinearModel(AdditiveModel):
     mu: FloatArray = stored.column(np.float64, "n_nodes")
     center: FloatArray = stored.column(np.float64, "n_added")
     scale: FloatArray = stored.column(np.float64, "n_added")
-    labels: NDArray[Any] = stored.labels(2)
+    labels: Array = stored.labels(2)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
     takes_missing: bool = stored.flag()
     table: Table | None = table_field()
 
     _public: ClassVar = ("coefficient", "intercept", "weights")
     file_kind = "linear"
+    no_trees = "which is one linear function: see coefficients and export_c"
     adds_up = True
 
     def check_whole(self) -> None:
@@ -233,7 +243,7 @@ class LinearModel(AdditiveModel):
         """Return the coefficients, in one leaf."""
         return np.concatenate([[self.intercept], self.coefficient])[None, None], np.ones(1), None
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the votes of constants, and of the centred and scaled columns of a row."""
         values, weights = input_values(self, X), self.weights
         constant = self.bias + float(self.step[self.feature == CONSTANT].sum())
@@ -243,7 +253,7 @@ class LinearModel(AdditiveModel):
         ]
         return np.array([constant, *self.by_column(np.array(terms))])
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the coefficients times `scale`, or another spread, without signs."""
         known = self.scale if X is None else spread_of(self, X)
         with np.errstate(over="ignore"):
@@ -253,7 +263,7 @@ class LinearModel(AdditiveModel):
         """Return what evaluating a row costs: a product for each different column, in any unit."""
         return float(self.record.cost[-1])
 
-    def terms(self, values: NDArray[Any]) -> Iterator[FloatArray]:
+    def terms(self, values: Array) -> Iterator[FloatArray]:
         """Yield what each round adds to the decision values of rows (n, d)."""
         for j, step in zip(self.feature.tolist(), self.step.tolist(), strict=True):
             if j == CONSTANT:
@@ -261,7 +271,7 @@ class LinearModel(AdditiveModel):
             else:
                 yield times(step, self._answer(values, j))
 
-    def score(self, values: NDArray[Any]) -> FloatArray:
+    def score(self, values: Array) -> FloatArray:
         """Return the decision values of rows (n, d); a column is read once."""
         constant = self.bias + float(self.step[self.feature == CONSTANT].sum())
         total = sums_of(values, self.weights, self.center, constant, self.center, self.scale)
@@ -270,7 +280,7 @@ class LinearModel(AdditiveModel):
                 self._answer(values, j)  # says in which column a value lies too far
         return total
 
-    def _answer(self, values: NDArray[Any], j: int) -> FloatArray:
+    def _answer(self, values: Array, j: int) -> FloatArray:
         """Return the centred and scaled column j."""
         with np.errstate(over="ignore"):
             answer = (values[:, j].astype(np.float64) - self.center[j]) / self.scale[j]
@@ -323,17 +333,18 @@ class HypothesisSum(AdditiveModel):
     hypotheses: tuple[Callable[[Any], Any], ...]
     alpha: FloatArray = stored.column(np.float64, "n_nodes")
     mu: FloatArray = stored.column(np.float64, "n_nodes")
-    labels: NDArray[Any] = stored.labels(2)
+    labels: Array = stored.labels(2)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
     table: Table | None = table_field()
 
     takes_missing = True
+    no_trees = "which is made of functions of a row, that no format holds; pickle it"
 
-    def terms(self, values: NDArray[Any]) -> Iterator[FloatArray]:
+    def terms(self, values: Array) -> Iterator[FloatArray]:
         """Yield what each round adds to the decision values of rows (n, d)."""
         rows = np.asarray(values, dtype=np.float64)
         for t, (h, alpha) in enumerate(zip(self.hypotheses, self.alpha.tolist(), strict=True)):
@@ -344,11 +355,11 @@ class HypothesisSum(AdditiveModel):
         pairs = zip(self.hypotheses, self.alpha.tolist(), strict=True)
         return [f"round {t + 1}: {alpha:+.6g} times {h!r}" for t, (h, alpha) in enumerate(pairs)]
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Raise NotImplementedError."""
         raise NotImplementedError(OF_FUNCTIONS + "staged_decision_function has their sums")
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Raise NotImplementedError."""
         raise NotImplementedError(OF_FUNCTIONS + "see permutation_importance")
 
@@ -407,8 +418,8 @@ class ProbitModel(Model):
     step: FloatArray = stored.column(np.float64, "n_nodes", 2)
     length: FloatArray = stored.column(np.float64, "n_nodes")
     risk: FloatArray = stored.column(np.float64, lambda model: (len(model) + 1,), positive=True)
-    labels: NDArray[Any] = stored.labels(2)
-    settings: Mapping[str, Any] = stored.settings()
+    labels: Array = stored.labels(2)
+    settings: Settings = stored.settings()
     stop_reason: str = stored.text()
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
@@ -421,6 +432,7 @@ class ProbitModel(Model):
         "reach": "every row gets the same linear function, see coefficients",
     }
     file_kind = "probit"
+    no_trees = "which is one linear function: see coefficients and export_c"
     adds_up = True
 
     def check_whole(self) -> None:
@@ -450,7 +462,7 @@ class ProbitModel(Model):
         """Whether rows may have missing values."""
         return self.mean is not None
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return intercept + slopes . x of each row."""
         return self._score(input_values(self, X))
 
@@ -459,7 +471,7 @@ class ProbitModel(Model):
         total = sums_of(values, self.slopes, mean, self.intercept)
         return in_range(total, values, self.intercept, self.slopes, mean)
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values after each step, the last those of the model."""
         values = filled(input_values(self, X), self.mean)
         return self._stages(values, self._score(values))
@@ -484,13 +496,13 @@ class ProbitModel(Model):
         """Return the coefficients, in one leaf."""
         return np.concatenate([[self.intercept], self.slopes])[None, None], np.ones(1), None
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the intercept, and the slopes times the values of a row."""
         row = filled(input_values(self, X)[0], self.mean)
         with np.errstate(over="ignore"):
             return np.concatenate([[self.intercept], self.by_column(self.slopes * row)])
 
-    def vote_parts(self, X: Any) -> FloatArray:
+    def vote_parts(self, X: TableLike) -> FloatArray:
         """Return the constant steps, and for each column all of the steps with it."""
         row = filled(input_values(self, X)[0], self.mean)
         value = np.where(self.feature >= 0, row[self.feature], 0.0)
@@ -499,7 +511,7 @@ class ProbitModel(Model):
         parts = np.bincount(self.feature + 1, steps, 1 + self.n_added).astype(np.float64)
         return np.concatenate([parts[:1], self.by_column(parts[1:])])
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the slopes times spread; else of the fall of the risk."""
         if X is not None:
             return as_shares(self.by_column(times_spread(self.slopes, spread_of(self, X))))
@@ -517,11 +529,11 @@ class ProbitModel(Model):
         """Number of columns with a slope, the same for all rows."""
         return float(max(1, int(np.count_nonzero(self.slopes))))
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""
         return np.full(len(input_values(self, X)), self.mean_cost)
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield that the columns with a slope are read of each row."""
         read = self.by_column((self.slopes != 0).astype(np.float64)) != 0
         yield np.broadcast_to(read, (len(input_values(self, X)), self.n_features))

@@ -27,11 +27,12 @@ from pboost.models.stored import (
     Kind,
     ModelFileError,
     Parts,
+    Settings,
     TrainingRecord,
     check_number,
     table_field,
 )
-from pboost.values import FloatArray, IntArray, freeze
+from pboost.values import Array, FloatArray, IntArray, freeze
 
 #: Probability of exit 1 by side of the threshold and class, where answers are certain.
 CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
@@ -148,13 +149,13 @@ class Graph(TwoClassModel):
     vote: FloatArray = stored.column(
         np.float64, "n_nodes", 2, lambda graph: (graph.n_votes,) if graph.n_votes > 1 else ()
     )
-    labels: NDArray[Any] = stored.labels(lambda graph: max(2, graph.n_votes))
+    labels: Array = stored.labels(lambda graph: max(2, graph.n_votes))
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     bias: Any = stored.kept_as(
         Bias(lambda value: isinstance(value, float), keep=stored.numbers_kept)
     )
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     record: TrainingRecord = stored.part(TrainingRecord)
     answer: FloatArray | None = stored.column(
         np.float64,
@@ -171,7 +172,8 @@ class Graph(TwoClassModel):
     )
     table: Table | None = table_field()
     #: Whether both exits of every node lead to the node after it; found when the model is made.
-    is_chain: bool = stored.found_in("next", walk.is_chain)
+    is_chain: bool = stored.made(lambda graph: walk.is_chain(graph.next))
+    found: dict[str, Any] = stored.found()
 
     def parts(self) -> Parts:
         """Return what is in a file: where nodes send missing values that training had, a column."""
@@ -246,6 +248,26 @@ class Graph(TwoClassModel):
             replace(self, vote=vote, bias=float(bias), labels=self.labels[:2], answer=answer)
             for vote, bias in zip(np.moveaxis(self.vote, 2, 0), self.bias, strict=True)
         ]
+
+    @property
+    def arrays(self) -> tuple[IntArray, FloatArray, IntArray]:
+        """What nodes compare, with what, and where exits lead, as kernels take them."""
+        return self.feature, self.threshold, self.next
+
+    @property
+    def joins(self) -> bool:
+        """Whether exits of nodes lead to the same node."""
+        return int(np.count_nonzero(self.next != OUT)) >= self.n_nodes
+
+    @property
+    def column(self) -> IntArray:
+        """The number that each node compares, where nodes compare columns."""
+        return self.feature
+
+    def on_columns(self, read: IntArray) -> Self:
+        """Return the graph on the columns that it reads, of one whose nodes compare columns."""
+        feature = read.searchsorted(self.feature).astype(np.int32)
+        return replace(self, feature=feature, n_features=len(read), feature_names=None, table=None)
 
     def check_whole(self) -> None:
         """Check the topology, sums, answers and the record."""

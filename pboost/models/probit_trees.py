@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,18 +14,21 @@ from pboost._core import tree_walk
 from pboost._core.tree_walk import walk_values
 from pboost.data.node_inputs.fill import filled
 from pboost.data.node_inputs.inputs import in_sums, indicators_of, names_in_sums
+from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.base import Model
-from pboost.models.evaluate.kernel_walk import over_tiles, with_room
+from pboost.models.evaluate.kernel_walk import Holes, over_tiles, past_missing
 from pboost.models.evaluate.known_values import SumInquiry, trees_inquiry
 from pboost.models.evaluate.new_rows import match_columns, spread_of
 from pboost.models.linear import columns_of, probabilities
 from pboost.models.shares import as_shares, portions, times_spread
+from pboost.models.stored import Settings
 from pboost.models.text import counted, equation, headline
-from pboost.models.trees import LEAF, SIDES, Tree, Trees
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import SIDES, Tree, Trees
 from pboost.threads import check_stop
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 #: Values that are held at once.
 BLOCK_VALUES = 1 << 16
@@ -38,7 +41,7 @@ LEAST = -np.finfo(np.float64).max
 ONE_CLASS, NO_ROW = -1, -2
 
 
-def _classes(tree: ProbitTree) -> NDArray[Any]:
+def _classes(tree: ProbitTree) -> Array:
     if tree.partition.labels is None:
         raise ValueError("labels: expected those of a classification, got None")
     return tree.partition.labels
@@ -92,8 +95,8 @@ class ProbitTree(Model):
     spread: FloatArray = stored.column(np.float64, "n_added", positive=True)
     leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
     mean: FloatArray | None = stored.in_header("n_added")
-    labels: NDArray[Any] = stored.made(_classes, late=False)
-    settings: Mapping[str, Any] = stored.of_part("partition", "settings")
+    labels: Array = stored.made(_classes, late=False)
+    settings: Settings = stored.of_part("partition", "settings")
     n_features: int = stored.of_part("partition", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("partition", "feature_names")
     table: Table | None = stored.of_part("partition", "table")
@@ -109,6 +112,7 @@ class ProbitTree(Model):
         "plot_graph": "plot_tree draws it",
     }
     file_kind = "probit-tree"
+    no_trees = "whose leaves are linear functions: see coefficients and export_c"
 
     def check_whole(self) -> None:
         """Check what is said of the functions, and that there is weight."""
@@ -130,17 +134,17 @@ class ProbitTree(Model):
         """Number of functions in each leaf."""
         return 1 if len(self.labels) == 2 else len(self.labels)
 
-    def values(self, X: Any) -> FloatArray:
+    def values(self, X: TableLike) -> FloatArray:
         """Return the functions (n, K) at the rows, each in its leaf."""
         tree, shape = self.partition, self.coefficient.shape[1:2]
         at = Equations(tree, tree.leaf, self.coefficient, self.taken, means_of(self))
         return values_of(self, at, X, shape, lambda values: values[:, 0])
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return Phi(-f) and Phi(f); of more classes Phi of each function, divided by the sum."""
         return probabilities(self.values(X))
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return f of each row, positive for the second label; of J classes all (n, J)."""
         values = self.values(X)
         return values[:, 0] if values.shape[1] == 1 else values
@@ -150,7 +154,7 @@ class ProbitTree(Model):
         weight = self.partition.weight[self.partition.feature == LEAF]
         return self.coefficient, weight / self.partition.weight[0], None
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts of f of a row, or of all J.
 
         Those of the path to the leaf are parts of the constants that go with the shares of the
@@ -164,7 +168,7 @@ class ProbitTree(Model):
             parts[1:] += self.by_column(function[1:] * self._row(X, at)[:, None])
         return parts[:, 0] if self.n_functions == 1 else parts
 
-    def vote_parts(self, X: Any) -> FloatArray:
+    def vote_parts(self, X: TableLike) -> FloatArray:
         """Return those of the path, and what f and the leaf's constant differ, by the slopes."""
         parts, at, constant = self._path_parts(X)
         share = portions(times_spread(self.coefficient[at, :, 1:], self.spread))
@@ -173,13 +177,13 @@ class ProbitTree(Model):
         parts[0] += np.where(share.any(axis=1), 0.0, more)
         return parts[:, 0] if self.n_functions == 1 else parts
 
-    def _row(self, X: Any, leaf: int) -> FloatArray:
+    def _row(self, X: TableLike, leaf: int) -> FloatArray:
         """Return the first row as the functions of a leaf see it."""
         means = means_of(self)
         row = in_sums(match_columns(self, X).values[:1], self.table)[0]
         return filled(row, None if means is None else means[leaf if len(means) > 1 else 0])
 
-    def _path_parts(self, X: Any) -> tuple[FloatArray, int, FloatArray]:
+    def _path_parts(self, X: TableLike) -> tuple[FloatArray, int, FloatArray]:
         """Return the parts (1 + d, K) of the leaf's constants, the leaf, and these (K,)."""
         constants, node = self._constants(), self.partition.nodes_of(X)[0]
         return self.partition.path_parts(X, constants), self.partition.leaf[node], constants[node]
@@ -193,10 +197,9 @@ class ProbitTree(Model):
         from scipy.special import ndtri  # not at import: see bounds._tree.terms_at_2
 
         least = 0.5 / (self.partition.n_rows[:, None] + 1.0)
-        constants: FloatArray = ndtri(np.clip(self._shares(), least, 1 - least))
-        return constants
+        return ndtri(np.clip(self._shares(), least, 1 - least))
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the columns in the decrease of the weighted loss -ln Phi(Y f).
 
         From that of a constant at each node to those at its children, by the column compared; from
@@ -220,7 +223,7 @@ class ProbitTree(Model):
         cost = np.maximum(tree.node_depth()[leaf] + slopes[tree.leaf[leaf]], 1.0)
         return float(cost @ tree.n_rows[leaf] / tree.n_rows[0])
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of comparisons and of slopes, or of different columns read."""
         tree = self.partition
         at = tree.nodes_of(X)
@@ -238,7 +241,7 @@ class ProbitTree(Model):
             dtype=np.float64,
         )[at]
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are compared, or have a slope, of each row."""
         tree = self.partition
         at = tree.nodes_of(X)
@@ -308,8 +311,7 @@ def slope_order(slopes: FloatArray, spread: FloatArray) -> list[int]:
     """Return the columns in falling order of the slopes, in units of their spreads."""
     with np.errstate(over="ignore", under="ignore"):
         size = np.abs(slopes) * np.where(spread > 0, spread, 1.0)
-    order: list[int] = np.argsort(-size, kind="stable").tolist()
-    return order
+    return np.argsort(-size, kind="stable").tolist()
 
 
 def check_taken(taken: IntArray) -> None:
@@ -332,8 +334,8 @@ class Equations(NamedTuple):
 
     def walk(
         self,
-        values: NDArray[Any],
-        added: NDArray[Any],
+        values: Array,
+        added: Array,
         start: int,
         stop: int,
         tile: FloatArray,
@@ -344,16 +346,13 @@ class Equations(NamedTuple):
         `added` are the rows as equations read them.
         """
         trees = self.trees
-        sets = None if trees.sets is None else with_room(trees.sets, tile)
         own = None if added is values else added
 
-        def walk(first: int, holes: Any) -> int:
+        def walk(first: int, holes: Holes | None, sets: Any) -> int:
             row = None if own is None and holes is None else np.empty(added.shape[1])
             return walk_values(
                 values,
-                trees.steps,
-                trees.root,
-                trees.depths,
+                *trees.arrays,
                 self.leaf,
                 self.coefficient,
                 self.taken,
@@ -368,14 +367,13 @@ class Equations(NamedTuple):
                 row,
             )
 
-        at = walk(start, None)
-        return walk(at, trees.holes) if at < stop and self.means is not None else at
+        return past_missing(trees, start, stop, tile, walk, self.means is not None)
 
 
 def values_of(
     model: Model,
     trees: Equations,
-    X: Any,
+    X: TableLike,
     shape: tuple[int, ...],
     reduced: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import voting
 from pboost.values import (
+    Array,
     FloatArray,
 )
 
 _MOST = np.finfo(np.float64).max
+#: Relative difference up to which probabilities count as equal.
+ROUNDING = 1e-15
 
 
 def as_shares(gain: FloatArray) -> FloatArray:
@@ -78,8 +80,7 @@ def shared_out(share: FloatArray, parts: FloatArray) -> FloatArray:
     speaks = total > 0
     found = np.divide(apart, total, where=speaks, out=np.zeros(parts.shape))
     found[0, ~speaks] = 1.0
-    result: FloatArray = found * share
-    return result
+    return found * share
 
 
 def among(parts: FloatArray, labels: NDArray[np.generic], own: NDArray[np.generic]) -> FloatArray:
@@ -89,11 +90,7 @@ def among(parts: FloatArray, labels: NDArray[np.generic], own: NDArray[np.generi
     return found
 
 
-#: Relative difference up to which probabilities count as equal.
-ROUNDING = 1e-15
-
-
-def one_of_two(labels: NDArray[Any], score: FloatArray) -> NDArray[Any]:
+def one_of_two(labels: Array, score: FloatArray) -> Array:
     """Return the second of two labels where a decision value is positive, else the first."""
     return labels[(score > 0).astype(np.intp)]
 
@@ -159,7 +156,7 @@ def many_probabilities(score: FloatArray) -> FloatArray:
     return settled(share, np.argmax(score, axis=1))
 
 
-def settled(share: FloatArray, chosen: NDArray[Any]) -> FloatArray:
+def settled(share: FloatArray, chosen: Array) -> FloatArray:
     """Return probabilities (n, J), changed in place, of which that of the class chosen is largest.
 
     Where another is equal in float64 though the decision values are not, that of the class chosen

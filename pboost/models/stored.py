@@ -9,24 +9,29 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import partial, wraps
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost.data.read.table import Table
-from pboost.values import FloatArray, IntArray, freeze, shown
+from pboost.values import Array, FloatArray, IntArray, freeze, shown
 
 #: The largest sum of absolute values: the largest number, less what rounding can add to it.
 MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
-
 #: The largest share, with what rounding can add to a sum of them.
 MOST_SHARE = 1 + 1e-6
+#: The most columns of a model, of which a tile of 64 rows is read at a time. Two rows of so many
+#: numbers take half a gigabyte; a header can say it in eight bytes.
+MOST_FEATURES = 2**25 - 1
+R = TypeVar("R", bound="Keeps")
+T = TypeVar("T")
+#: What members of a model say of a row: the label they predict, or their probabilities.
+VOTES = ("majority", "average")
 
 
-def check_offsets(name: str, start: NDArray[Any], end: int) -> None:
+def check_offsets(name: str, start: Array, end: int) -> None:
     """Check that numbers say where parts begin: increasing, from 0 to `end`."""
     # Differences of int32 could overflow.
     if not (
@@ -58,17 +63,12 @@ def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> 
         raise ValueError(f"{name}: expected numbers whose absolute values have a finite sum")
 
 
-#: The most columns of a model, of which a tile of 64 rows is read at a time. Two rows of so many
-#: numbers take half a gigabyte; a header can say it in eight bytes.
-MOST_FEATURES = 2**25 - 1
-
+#: The options that a model was fitted with, by name.
+Settings: TypeAlias = Mapping[str, Any]
 #: The fields of a file's header, and its arrays by their names.
 Header: TypeAlias = Mapping[str, Any]
-
-Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-
-Parts: TypeAlias = tuple[dict[str, Any], dict[str, NDArray[Any]]]
-
+Arrays: TypeAlias = Mapping[str, Array]
+Parts: TypeAlias = tuple[dict[str, Any], dict[str, Array]]
 #: Dtypes of the arrays of files, None: any of labels; and whether a file need not have them.
 Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | None, bool]]
 
@@ -120,7 +120,7 @@ class Column(Kind):
     within: tuple[int, str] | None = None
     optional: bool = False
 
-    def kept(self, value: Any) -> NDArray[Any]:
+    def kept(self, value: Any) -> Array:
         """Return an array that cannot change."""
         return freeze(value, self.dtype)
 
@@ -280,8 +280,7 @@ class Part(Kind):
 
     def store(self, name: str, value: Any) -> Parts:
         """Return what is stored of the part, if there is one."""
-        found: Parts = ({}, {}) if value is None else value.parts()
-        return found
+        return ({}, {}) if value is None else value.parts()
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
         """Return the part, None where nothing of it is there."""
@@ -382,7 +381,7 @@ class Stored:
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays that hold the record."""
         header: dict[str, Any] = {}
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, Array] = {}
         for name, kind in layout_of(type(self)).given.items():
             fields_, columns = kind.store(name, getattr(self, name))
             header |= fields_
@@ -399,6 +398,27 @@ class Stored:
         return cls(
             **{name: kind.read(name, header, own) for name, kind in layout_of(cls).given.items()}
         )
+
+
+class Keeps(Protocol):
+    """A record that keeps what is made when it is first asked for."""
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """What was made, by the functions that make it."""
+
+
+def once(make: Callable[[R], T]) -> Callable[[R], T]:
+    """Return a function of a record that is called once; threads that ask at once make the same."""
+    name = make.__name__
+
+    @wraps(make)
+    def made_once(record: R) -> T:
+        if name not in record.found:
+            record.found[name] = make(record)
+        return record.found[name]
+
+    return made_once
 
 
 class Layout(NamedTuple):
@@ -482,9 +502,9 @@ def of_part(part: str, name: str) -> Any:
     return made(attrgetter(f"{part}.{name}"), late=False)
 
 
-def found_in(name: str, find: Callable[[Any], Any]) -> Any:
-    """Return a field that is found in one other."""
-    return made(lambda record: find(getattr(record, name)))
+def found() -> Any:
+    """Return the field of what is made when it is first asked for, see `once`."""
+    return made(lambda record: {})
 
 
 def header(is_right: Callable[[Any], bool], **options: Any) -> Any:
@@ -595,7 +615,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def check_settings(settings: Mapping[str, Any], *names: str) -> None:
+def check_settings(settings: Settings, *names: str) -> None:
     """Check the settings of a model that its functions read; `names`: these only."""
     for name in names or _SETTINGS:
         expected, is_right = _SETTINGS[name]
@@ -700,7 +720,7 @@ class OutOfBag(Stored):
         if np.isinf(self.prediction).any():
             raise ValueError("oob.prediction: expected finite numbers, or NaN")
 
-    def check(self, labels: NDArray[Any] | None) -> None:
+    def check(self, labels: Array | None) -> None:
         """Check that it is the record of a model with these labels, or of a regression."""
         shape = () if labels is None else (len(labels),)
         if self.prediction.shape[1:] != shape:
@@ -710,10 +730,6 @@ class OutOfBag(Stored):
         if labels is not None:
             check_shares("oob.error", self.error)
             check_shares("oob.prediction", self.prediction, are_whole=True)
-
-
-#: What members of a model say of a row: the label they predict, or their probabilities.
-VOTES = ("majority", "average")
 
 
 def check_vote(record: Any, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, chain
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.node_inputs.inputs import in_sums
+from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.base import Model
@@ -49,14 +50,16 @@ from pboost.models.stored import (
     Labels,
     OutOfBag,
     Parts,
+    Settings,
     check_offsets,
     check_shares,
     check_sum,
     check_vote,
 )
 from pboost.models.text import counted, headline, of_bags
-from pboost.models.trees import LEAF, SIDES, TREE_COLUMNS, ranges
-from pboost.values import FloatArray, IntArray, check_position
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import SIDES, TREE_COLUMNS, ranges
+from pboost.values import Array, FloatArray, IntArray, check_position
 
 #: Why a member has no more rounds.
 ALL_ROUNDS = "all rounds are done"
@@ -142,8 +145,8 @@ class SubaggedProbitTrees(Model):
         np.int32, lambda model: (len(model), len(model.labels)), positive=True
     )
     vote: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
-    labels: NDArray[Any] = stored.kept_as(Classes())
-    settings: Mapping[str, Any] = stored.settings()
+    labels: Array = stored.kept_as(Classes())
+    settings: Settings = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
     leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
     mean: FloatArray | None = stored.in_header("n_added")
@@ -152,7 +155,9 @@ class SubaggedProbitTrees(Model):
     table: Table | None = stored.of_part("trees", "table")
     n_nodes: int = stored.of_part("trees", "n_nodes")
     #: The place of each leaf in `coefficient`, by node.
-    leaf: IntArray = stored.made(lambda model: model._leaf_places(), late=False)
+    leaf: IntArray = stored.made(
+        lambda model: (np.cumsum(model.trees.feature == LEAF) - 1).astype(np.int32), late=False
+    )
     n_leaves: int = stored.made(lambda model: int(model.leaf[-1]) + 1, late=False)
 
     _public: ClassVar = ("n_rounds", "stop_reasons", "tree", "trees_per_round")
@@ -161,11 +166,9 @@ class SubaggedProbitTrees(Model):
         "prefix": "model[:k] has the first k members",
         "plot_graph": "plot_tree draws its trees",
     }
+    no_trees = "whose leaves are linear functions: see coefficients and export_c"
     file_kind, file_stop = "subagged-probit-trees", "all members are there"
     file_order = (*("root", *TREE_COLUMNS, "labels", "oob_members", "oob_prediction", "classes"),)
-
-    def _leaf_places(self) -> IntArray:
-        return (np.cumsum(self.trees.feature == LEAF) - 1).astype(np.int32)
 
     def check_whole(self) -> None:
         """Check that the parts go together. Trees check themselves."""
@@ -305,10 +308,10 @@ class SubaggedProbitTrees(Model):
 
         Then the class of each leaf, where each class has trees of its own, or None.
         """
-        root, weight, is_leaf = self.trees.root, self.trees.weight, self.trees.feature == LEAF
+        weight, is_leaf = self.trees.weight, self.trees.feature == LEAF
         n_trees, each = len(self.trees), self.trees_per_round
-        share = weight / np.repeat(weight[root[:-1]], np.diff(root)) * each / n_trees
-        of = np.repeat(np.arange(n_trees, dtype=np.int32) % each, np.diff(root))
+        share = weight / weight[self.trees.start] * each / n_trees
+        of = self.trees.by_node(np.arange(n_trees, dtype=np.int32) % each)
         return self.coefficient, share[is_leaf], of[is_leaf] if self.is_tree_per_class else None
 
     @property
@@ -331,11 +334,11 @@ class SubaggedProbitTrees(Model):
         names = self.labels.tolist()
         return tuple((int(i), names[j]) for i, j in np.argwhere(self.class_rows == 0))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the mean (n, J) over the members of their answers or of their probabilities."""
         return self._said(X, lambda said: said.sum(axis=1), ()) / len(self)
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return by how much the second label is more probable, or the probabilities of J > 2."""
         return self._score(self.predict_proba(X))
 
@@ -344,7 +347,7 @@ class SubaggedProbitTrees(Model):
         """What the contributions of columns add up to."""
         return "decision value" if len(self.labels) == 2 else "probability"
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts of the lead of the second label, or of the probabilities of J > 2.
 
         What each member says is divided as `shared_out` says, by what its trees say.
@@ -362,12 +365,12 @@ class SubaggedProbitTrees(Model):
         total /= len(self)
         return lead_of_second(total) if len(self.labels) == 2 else total
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the members."""
         each = ((1.0, member.importances(X)) for member in self)
         return mean_of_shares(self.n_features, each)
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values of the first 1, 2, ... members."""
         said = self._said(X, lambda said: said, (len(self),))
         total = np.zeros(said[:, 0].shape)
@@ -392,7 +395,7 @@ class SubaggedProbitTrees(Model):
         """Return leads times factors, and shares that differ so many times from equal ones."""
         return scaled_shares(score, slope)
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the values of the first 0, 1, ... members, and what they cost."""
         features = match_columns(self, X)
         of_trees = [self.tree(t).evaluation_cost(features, "nodes") for t in range(len(self.trees))]
@@ -417,13 +420,13 @@ class SubaggedProbitTrees(Model):
         """Mean number of comparisons and of slopes of each tree's rows, added up."""
         return float(sum(self.tree(t).mean_cost for t in range(len(self.trees))))
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""
         features = match_columns(self, X)
         trees = map(self.tree, range(len(self.trees)))
         return reduce(np.add, (tree.evaluation_cost(features, unit) for tree in trees))
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
         features = match_columns(self, X)
         ends = set((self.start[1:] * self.trees_per_round).tolist())
@@ -447,7 +450,7 @@ class SubaggedProbitTrees(Model):
     def _score(self, share: FloatArray) -> FloatArray:
         return lead_of_second(share) if share.shape[1] == 2 else share
 
-    def said_at(self, member: int, values: NDArray[Any]) -> FloatArray:
+    def said_at(self, member: int, values: Array) -> FloatArray:
         """Return what one member says (n, J) of rows, none of whose values is infinite."""
         start = self.start[member : member + 2]
         first, last = (start * self.trees_per_round).tolist()
@@ -462,7 +465,7 @@ class SubaggedProbitTrees(Model):
         return self._said_of(of_trees, slice(member, member + 1))[:, 0]
 
     def _said(
-        self, X: Any, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
+        self, X: TableLike, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
     ) -> FloatArray:
         """Return a function of what each member says (n, n_members, J), of this shape and J."""
         every = slice(0, len(self))

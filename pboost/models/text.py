@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost.data.node_inputs.inputs import ColumnNames, Inputs, Subsets, names_in_sums
 from pboost.data.read.table import listed
 from pboost.models.base import Model, TwoClassModel
 from pboost.models.nodes import Graph
 from pboost.models.stored import OutOfBag
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 #: How tests of columns are written.
 PLAIN = Inputs()
@@ -27,7 +26,7 @@ def headline(model: Model, *said: str) -> str:
     return ", ".join([*said, counted(model.n_features, "feature"), of])
 
 
-def named_labels(labels: NDArray[Any]) -> str:
+def named_labels(labels: Array) -> str:
     """Return labels as a line lists them, of many the first ones."""
     return listed([repr(label) for label in labels.tolist()], "labels")
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.node_inputs.inputs import LEVELS, WORDS
 from pboost.data.read.check_xy import check_finite
+from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.evaluate.new_rows import match_names
 from pboost.models.stored import Stored, check_offsets, table_field
 from pboost.models.text import counted
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 #: ``feature`` and ``children`` of a leaf, and `level_set` of what is no test of a set.
 LEAF = NO_SET = -1
@@ -36,8 +36,68 @@ LINKS = (
 COMPARISON = "<="
 
 
+class TreeNodes:
+    """Base of trees whose nodes stand in arrays, one tree after another, parents before children.
+
+    The nodes of tree t are ``root[t]`` to ``root[t + 1] - 1``, its `children` counted from there.
+    """
+
+    __slots__ = ()
+    root: IntArray
+    feature: IntArray
+    children: IntArray
+    #: The child to which rows go whose value is missing; None where these are refused.
+    missing: NDArray[np.uint8] | None
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees, leaves included."""
+        return len(self.feature)
+
+    @property
+    def start(self) -> IntArray:
+        """The root of each node's tree, (n_nodes,)."""
+        return self.by_node(self.root[:-1])
+
+    def by_node(self, of_trees: Array) -> Array:
+        """Return what is known of trees (n_trees,) by node, (n_nodes,)."""
+        return np.asarray(of_trees).repeat(np.diff(self.root))
+
+    def inner(self) -> tuple[NDArray[np.intp], IntArray]:
+        """Return the nodes (m,) that are no leaves, and their children (m, 2) among all nodes."""
+        inner = np.flatnonzero(self.feature != LEAF)
+        return inner, self.children[inner] + self.start[inner, None]
+
+    def node_depth(self) -> IntArray:
+        """Return the number of comparisons on the way to each node."""
+        depth = np.zeros(self.n_nodes, dtype=np.int32)
+        level, start = np.asarray(self.root[:-1]), self.start
+        below = 0
+        while len(level):
+            depth[level] = below
+            level = level[self.feature[level] != LEAF]
+            level = (self.children[level] + start[level, None]).ravel()
+            below += 1
+        return depth
+
+    def check_links(self) -> None:
+        """Check that children make trees, and where missing values go."""
+        is_leaf = self.feature == LEAF
+        if not (self.children[is_leaf] == LEAF).all():
+            raise ValueError("children: expected -1 in leaves")
+        inner, below = self.inner()
+        stop = self.by_node(self.root[1:])[inner]
+        if not ((below > inner[:, None]) & (below < stop[:, None])).all():
+            raise ValueError("children: expected later nodes of the tree")
+        reached = np.concatenate([below.ravel(), self.root[:-1]])
+        if not (np.bincount(reached, minlength=self.n_nodes) == 1).all():
+            raise ValueError("children: every node but the root must be the child of one")
+        if self.missing is not None and (self.missing > ~is_leaf).any():
+            raise ValueError("missing: expected the child, 0 or 1, and 0 in leaves")
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TreeSum(Stored):
+class TreeSum(TreeNodes, Stored):
     """The trees of a model, made by `trees_of`: arrays that cannot change.
 
     A row starts at the first node of each tree. At a node that has a threshold it goes to the
@@ -109,7 +169,7 @@ class TreeSum(Stored):
     sets: NDArray[np.uint64] = stored.column(np.uint64, "n_sets", WORDS)
     value: FloatArray = stored.column(np.float64, "n_nodes", "n_added")
     bias: FloatArray = stored.column(np.float64, ndim=1)
-    labels: NDArray[Any] | None = stored.labels(optional=True)
+    labels: Array | None = stored.labels(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     aggregation: str = stored.text()
@@ -128,11 +188,6 @@ class TreeSum(Stored):
         return len(self.root) - 1
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes of all trees, leaves included."""
-        return len(self.feature)
-
-    @property
     def n_sets(self) -> int:
         """Number of sets of levels."""
         return len(self.sets)
@@ -148,26 +203,16 @@ class TreeSum(Stored):
         return self.n_values if self.target is None else 1
 
     @property
-    def start(self) -> IntArray:
-        """The root of each node's tree, (n_nodes,)."""
-        return np.repeat(self.root[:-1], np.diff(self.root))
-
-    @property
     def depths(self) -> IntArray:
         """The greatest number of comparisons for a row, by tree."""
-        depth = np.zeros(self.n_nodes, dtype=np.int32)
-        inner = np.flatnonzero(self.feature != LEAF)
-        below = (self.children[inner] + self.start[inner, None]).tolist()
-        for node, pair in zip(inner.tolist(), below, strict=True):
-            depth[pair] = depth[node] + 1
-        return np.maximum.reduceat(depth, self.root[:-1])
+        return np.maximum.reduceat(self.node_depth(), self.root[:-1])
 
     def levels(self, number: int) -> IntArray:
         """Return the level numbers that are in a set, by its number."""
         bits = np.unpackbits(self.sets[number].astype("<u8").view(np.uint8), bitorder="little")
         return np.flatnonzero(bits).astype(np.int32)
 
-    def rows(self, X: Any) -> FloatArray:
+    def rows(self, X: TableLike) -> FloatArray:
         """Return rows as the trees read them, whatever evaluates these.
 
         Parameters
@@ -202,29 +247,15 @@ class TreeSum(Stored):
         if not self.n_values or (self.target is not None and self.n_values == 1):
             raise ValueError("bias, target: expected one or more numbers, and no target of one")
         expected = (1, self.n_values) if self.labels is None else (1, len(self.labels))
-        if self.n_values not in expected or (self.n_values == 1 and self._is_of_many):
+        is_of_many = self.labels is not None and len(self.labels) > 2
+        if self.n_values not in expected or (self.n_values == 1 and is_of_many):
             raise ValueError(f"bias: expected a number for each label, got {self.n_values}")
+        self.check_links()
         self._check_nodes()
 
-    @property
-    def _is_of_many(self) -> bool:
-        return self.labels is not None and len(self.labels) > 2
-
     def _check_nodes(self) -> None:
-        """Check that children make trees, and what inner nodes and leaves have."""
+        """Check what inner nodes and leaves have."""
         is_leaf = self.feature == LEAF
-        if not (self.children[is_leaf] == LEAF).all():
-            raise ValueError("children: expected -1 in leaves")
-        inner, start = np.flatnonzero(~is_leaf), self.start
-        below = self.children[inner] + start[inner, None]
-        stop = np.repeat(self.root[1:], np.diff(self.root))[inner]
-        if not ((below > inner[:, None]) & (below < stop[:, None])).all():
-            raise ValueError("children: expected later nodes of the tree")
-        reached = np.concatenate([below.ravel(), self.root[:-1]])
-        if not (np.bincount(reached, minlength=self.n_nodes) == 1).all():
-            raise ValueError("children: every node but the root must be the child of one")
-        if self.missing is not None and (self.missing > ~is_leaf).any():
-            raise ValueError("missing: expected the child, 0 or 1, and 0 in leaves")
         has_set = self.level_set != NO_SET
         if (has_set & is_leaf).any() or (has_set.any() and self.missing is None):
             raise ValueError("level_set: expected -1 in leaves, and missing where there are sets")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from typing import Any, ClassVar
@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.losses import LOSSES, Loss, is_of_package
 from pboost.models import stored
@@ -20,10 +21,10 @@ from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
 from pboost.models.forest import Forest
 from pboost.models.nodes import Bias
 from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
-from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
+from pboost.models.stored import Arrays, Header, Kind, Parts, Settings, check_sum
 from pboost.models.text import counted, headline
 from pboost.models.trees import SIDES, TREE_COLUMNS
-from pboost.values import FloatArray, check_integer
+from pboost.values import Array, FloatArray, check_integer
 
 #: How the stop reason of a model begins that was cut.
 CUT = "cut to the first"
@@ -105,10 +106,10 @@ class StagewiseModel(Model):
         )
     )
     loss: Loss = stored.kept_as(NamedLoss())
-    labels: NDArray[Any] | None = stored.labels(
+    labels: Array | None = stored.labels(
         lambda model: None if model.loss.is_multiclass else 2, optional=True
     )
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     stop_reason: str = stored.text()
     training_loss: FloatArray = stored.column(
         np.float64, lambda model: (len(model) + 1,), finite=False
@@ -118,6 +119,7 @@ class StagewiseModel(Model):
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
     table: Table | None = stored.of_part("trees", "table")
     takes_missing: bool = stored.of_part("trees", "takes_missing")
+    found: dict[str, Any] = stored.found()
 
     _public: ClassVar = ("n_trees",)
     no_graph = "whose trees have no votes"
@@ -186,18 +188,18 @@ class StagewiseModel(Model):
         """Number of comparisons in all trees."""
         return len(self.trees.feature) // 2
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: TableLike) -> FloatArray:
         """Return the decision value of each row; of a regression what the loss predicts by.
 
         Of softmax those of the labels, (n, J).
         """
         return self.bias + self._of_labels(self.trees.total(X, self.n_trees))
 
-    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+    def labels_of(self, score: FloatArray) -> Array:
         """Return the predictions that go with decision values: labels, or numbers."""
         return self.loss.prediction(score) if self.labels is None else Model.labels_of(self, score)
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values after each round."""
         node = self.trees.nodes_of(X)
         node += self.trees.root[:-1]
@@ -230,20 +232,17 @@ class StagewiseModel(Model):
         )
         return proven_exits(rest_of(least, most, self.bias))
 
+    @stored.once
     def proven_nodes(self) -> NodeExits:
         """Return the same as the compiled walk takes it; made once."""
-        found = self.trees.found
-        if "proven" not in found:  # threads that ask at once each make the same
-            found["proven"] = of_trees(self.proven())
-        made: NodeExits = found["proven"]
-        return made
+        return of_trees(self.proven())
 
-    def leave(self, X: Any, exits: NodeExits) -> Left:
+    def leave(self, X: TableLike, exits: NodeExits) -> Left:
         """Return what rows have when they leave."""
         bias = np.atleast_1d(np.asarray(self.bias, dtype=np.float64))
         return leave_trees(self, self.trees, X, bias, False, exits)
 
-    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the decision values and the comparisons before each round and after the last."""
         node = (self.trees.nodes_of(X) + self.trees.root[:-1]).T.reshape(
             len(self), self.n_trees, -1
@@ -259,7 +258,7 @@ class StagewiseModel(Model):
         """Return what the trees ask on the way of a row, round after round."""
         value = self.trees.value.reshape(self.trees.n_nodes, -1)
         if self.n_trees > 1:
-            of = np.repeat(np.arange(len(self.trees)) % self.n_trees, np.diff(self.trees.root))
+            of = self.trees.by_node(np.arange(len(self.trees)) % self.n_trees)
             value = np.where(of[:, None] == np.arange(self.n_trees), value, 0.0)
         return trees_inquiry(
             self, self.trees, value, np.atleast_1d(np.float64(self.bias)), self.n_trees
@@ -295,7 +294,7 @@ class StagewiseModel(Model):
             training_loss=self.training_loss[: n_trees + 1],
         )
 
-    def contributions(self, X: Any) -> FloatArray:
+    def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts of the decision value of a row, see `Trees.path_parts`."""
         numbers = np.arange(len(self.trees)).reshape(-1, self.n_trees)
         each = []
@@ -306,11 +305,11 @@ class StagewiseModel(Model):
         parts[0] += self.bias
         return parts
 
-    def goes_with(self, X: Any) -> dict[int, str]:
+    def goes_with(self, X: TableLike) -> dict[int, str]:
         """Return with which values a row goes, see `Forest.goes_with`."""
         return self.trees.goes_with(X)
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the trees, by the decrease of the training loss."""
         each = (tree.importances(X) for tree in self.trees)
         # The trees of a round share in what it lowers the loss.
@@ -322,11 +321,11 @@ class StagewiseModel(Model):
         """Mean number of comparisons of the rows that each tree was grown on, added up."""
         return self.trees.mean_cost
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
         return self.trees.evaluation_cost(X, unit)
 
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are compared of each row by the first 1, 2, ... rounds."""
         return islice(self.trees.reads(X), self.n_trees - 1, None, self.n_trees)
 

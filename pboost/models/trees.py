@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,25 +14,58 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.node_inputs.inputs import HALF, LEVELS, WORDS, ColumnNames
+from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.base import Averaged
 from pboost.models.evaluate.graph_walk import goes_right
-from pboost.models.evaluate.kernel_walk import STEP, of_columns_read, over_tiles, with_room
+from pboost.models.evaluate.kernel_walk import (
+    STEP,
+    Holes,
+    Sets,
+    of_columns_read,
+    over_tiles,
+    past_missing,
+)
 from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.shares import as_shares
-from pboost.models.stored import Arrays, Header, Parts, PruningTable, check_shares, table_field
+from pboost.models.stored import (
+    Arrays,
+    Header,
+    Parts,
+    PruningTable,
+    Settings,
+    check_shares,
+    table_field,
+)
 from pboost.models.text import MOST, counted, headline, sides_of
-from pboost.values import FloatArray, IntArray, freeze, shown
+from pboost.models.tree_record import LEAF, TreeNodes
+from pboost.values import Array, FloatArray, IntArray, freeze, shown
 
 SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
-
 #: Columns of a tile that kernels can tell apart.
 MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
-
 #: The bit of the last word that no level has.
 MISSING = np.uint64(1 << 63)
+#: Halves the exponents of products that would overflow.
+FAR = 540
+#: The arrays with one entry per node.
+TREE_COLUMNS = (
+    "feature",
+    "threshold",
+    "children",
+    "value",
+    "impurity",
+    "weight",
+    "n_rows",
+    "missing",
+)
+#: The arrays with one entry per set of levels, and all that only some trees have.
+SETS = ("subset_column", "subset")
+SIDES = ("missing", *SETS)
+#: What the header of a file says of `missing` that is made of the weights.
+BY_REACH = "reach"
 
 
 def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDArray[np.uint8]:
@@ -66,7 +100,9 @@ def own_sets(
     return {"feature": feature, "subset_column": found[:, 0], "subset": found[:, 1:]}
 
 
-def in_sets(member: NDArray[np.uint64], level: FloatArray) -> tuple[Any, Any]:
+def in_sets(
+    member: NDArray[np.uint64], level: FloatArray
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether levels are in sets (n, 4), one each, and whether they are levels at all."""
     is_level = (level >= 0) & (level < LEVELS) & (level == np.floor(level))
     code = np.where(is_level, level, 0.0).astype(np.uint64)
@@ -75,26 +111,26 @@ def in_sets(member: NDArray[np.uint64], level: FloatArray) -> tuple[Any, Any]:
     return is_level & (bit == 1), is_level
 
 
-def steps_of(trees: Any, column: IntArray) -> NDArray[np.uint8]:
+def steps_of(trees: Trees, column: IntArray) -> NDArray[np.uint8]:
     """Return the nodes of `Trees` as the kernel reads them, where they read these columns."""
     is_leaf, is_set = trees.feature < 0, trees.feature >= trees.n_features
     steps = np.zeros(trees.n_nodes, dtype=STEP if trees.subset is None else SET_STEP)
     steps["threshold"] = np.where(is_leaf, -np.inf, trees.threshold)
     steps["column"] = np.where(is_leaf, 0, column * tree_walk.TILE_ROWS)
     steps["beyond"] = np.where(is_leaf, -1, trees.children[:, 1] - trees.children[:, 0])
-    if trees.subset is not None:
+    if trees.subset is not None and trees.missing is not None:
         steps["threshold"][is_set] = np.inf
         number = 2 * (trees.feature[is_set] - trees.n_features) + trees.missing[is_set]
         steps["first"][is_set] = WORDS * (1 + number)
     return steps.view(np.uint8)
 
 
-def words_of(trees: Any) -> tuple[NDArray[np.uint64], IntArray] | None:
+def words_of(trees: Trees) -> Sets | None:
     """Return the sets of `Trees` as the kernel reads them, and their columns; None without sets.
 
     First the empty set, then each set twice: missing values are in the second.
     """
-    if trees.subset is None:
+    if trees.subset is None or trees.subset_column is None:
         return None
     words = np.zeros((1 + 2 * trees.n_sets, WORDS), dtype=np.uint64)
     words[1::2] = words[2::2] = trees.subset
@@ -102,7 +138,7 @@ def words_of(trees: Any) -> tuple[NDArray[np.uint64], IntArray] | None:
     return freeze(words), freeze(np.unique(trees.subset_column).astype(np.int32))
 
 
-def columns_with_holes(trees: Any) -> tuple[IntArray, IntArray]:
+def columns_with_holes(trees: Trees) -> tuple[IntArray, IntArray]:
     """Return what the nodes of `Trees` read of rows with missing values, and columns there twice.
 
     The second copy of a column, in which missing values are infinite, is that of the nodes that
@@ -120,33 +156,6 @@ def columns_with_holes(trees: Any) -> tuple[IntArray, IntArray]:
     return column, twice
 
 
-#: ``feature`` and ``children`` of a leaf.
-LEAF = -1
-
-#: Halves the exponents of products that would overflow.
-FAR = 540
-
-#: The arrays with one entry per node.
-TREE_COLUMNS = (
-    "feature",
-    "threshold",
-    "children",
-    "value",
-    "impurity",
-    "weight",
-    "n_rows",
-    "missing",
-)
-
-#: The arrays with one entry per set of levels, and all that only some trees have.
-SETS = ("subset_column", "subset")
-
-SIDES = ("missing", *SETS)
-
-#: What the header of a file says of `missing` that is made of the weights.
-BY_REACH = "reach"
-
-
 def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDArray[np.bool_]:
     """Return which columns are compared on the way to each node (n_nodes, n_features).
 
@@ -160,20 +169,17 @@ def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDA
     return on_way
 
 
-def mean_comparisons(trees: Any) -> float:
-    """Return the mean number of comparisons of the rows that each tree was grown on, added up."""
-    rows = trees.n_rows.astype(np.float64)
-    of_root = np.repeat(rows[trees.root[:-1]], np.diff(trees.root))
-    inner = trees.feature >= 0
-    return float((rows[inner] / of_root[inner]).sum())
+class SetNodes(TreeNodes):
+    """Base of trees whose nodes may test sets of levels, see `Tree`."""
+
+    __slots__ = ()
+    subset_column: IntArray | None
+    subset: NDArray[np.uint64] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Trees(Averaged):
-    """Trees whose nodes stand in preorder, one tree after another; `Tree` says what nodes hold.
-
-    The nodes of tree t are ``root[t]`` to ``root[t + 1] - 1``, its `children` counted from there.
-    """
+class Trees(SetNodes, Averaged):
+    """Trees whose nodes stand in preorder, one tree after another; `Tree` says what nodes hold."""
 
     root: IntArray = stored.column(np.int32)
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(LEAF, "n_inputs"))
@@ -183,10 +189,10 @@ class Trees(Averaged):
     impurity: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
     weight: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
     n_rows: IntArray = stored.column(np.int32, "n_nodes", positive=True)
-    labels: NDArray[Any] | None = stored.labels(optional=True)
+    labels: Array | None = stored.labels(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
-    settings: Mapping[str, Any] = stored.settings()
+    settings: Settings = stored.settings()
     table: Table | None = table_field()
     #: Number of each leaf among those of its tree, from left to right; -1 in other nodes.
     leaf: IntArray = stored.made(lambda trees: trees._leaves())
@@ -197,35 +203,18 @@ class Trees(Averaged):
         lambda trees: np.maximum.reduceat(trees.node_depth(), trees.root[:-1])
     )
     #: The sets as the kernel reads them, see `words_of`.
-    sets: tuple[NDArray[np.uint64], IntArray] | None = stored.made(words_of)
+    sets: Sets | None = stored.made(words_of)
     #: The most comparisons that a row needs in all trees.
     n_steps: int = stored.made(lambda trees: int(trees.depths.sum()))
     #: Number of columns of the tiles in which rows are walked, some of which stand twice.
     tile_width: int = stored.made(lambda trees: trees._tile_width())
-    #: What is made when it is first asked for.
-    found: dict[str, Any] = stored.made(lambda trees: {})
-
-    mean_cost = property(mean_comparisons)
+    found: dict[str, Any] = stored.found()
 
     @property
-    def missing(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
-        """The child to which each node sends rows without a value, see `Tree`."""
-        raise NotImplementedError
-
-    @property
-    def subset_column(self) -> IntArray | None:
-        """The columns of the sets of levels, see `Tree`."""
-        raise NotImplementedError
-
-    @property
-    def subset(self) -> NDArray[np.uint64] | None:
-        """The sets of levels, see `Tree`."""
-        raise NotImplementedError
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes, leaves included."""
-        return len(self.feature)
+    def mean_cost(self) -> float:
+        """Mean number of comparisons of the rows that each tree was grown on, added up."""
+        rows, (inner, _) = self.n_rows.astype(np.float64), self.inner()
+        return float((rows[inner] / rows[self.start][inner]).sum())
 
     @property
     def of_value(self) -> tuple[int, ...]:
@@ -261,8 +250,7 @@ class Trees(Averaged):
 
     def check_whole(self) -> None:
         """Check the values and the topology."""
-        root, n = self.root, self.n_nodes
-        sizes = root[1:] - root[:-1]
+        sizes = np.diff(self.root)
         if (even := sizes[sizes % 2 == 0]).size:
             raise ValueError(f"feature: expected an odd number of nodes, got {even[0]}")
         if self.labels is not None and not (
@@ -270,25 +258,14 @@ class Trees(Averaged):
             and (np.abs(self.value.sum(axis=1) - 1) < 1e-9).all()
         ):
             raise ValueError("value: expected probabilities that add up to 1")
-        is_leaf = self.feature == LEAF
-        if not (self.children[is_leaf] == LEAF).all():
-            raise ValueError("children: expected -1 in leaves")
-        inner = (~is_leaf).nonzero()[0]
-        start = root[:-1].repeat(sizes)[inner]
-        first, second = self.children[inner].T
-        stop = sizes.repeat(sizes)[inner]
-        if not ((first == inner - start + 1) & (second > first) & (second < stop)).all():
+        self.check_links()
+        inner, children = self.inner()
+        if not (children[:, 0] == inner + 1).all():
             raise ValueError("children: the first must be the next node, the second a later one")
-        # Every node but the roots is a child once.
-        children = np.concatenate([first + start, second + start, root[:-1]])
-        if not (np.bincount(children, minlength=n) == 1).all():
-            raise ValueError("children: every node but the root must be the child of one")
-        self._check_sides(is_leaf)
+        self._check_sets()
 
-    def _check_sides(self, is_leaf: NDArray[np.bool_]) -> None:
-        """Check where missing values go, and the sets of levels."""
-        if self.missing is not None and (self.missing > ~is_leaf).any():
-            raise ValueError("missing: expected the child, 0 or 1, and 0 in leaves")
+    def _check_sets(self) -> None:
+        """Check the sets of levels."""
         if (self.subset is None) != (self.subset_column is None):
             raise ValueError("subset: expected with subset_column, or neither")
         if self.subset is None:
@@ -325,6 +302,16 @@ class Trees(Averaged):
         """Return the child of each node that has the larger weight, 0 where they are equal."""
         return heavier_child(self.weight, self.children, self.root)
 
+    def on_columns(self, read: IntArray) -> Self:
+        """Return the same trees on the columns that they read."""
+        columns, d = self.with_sets({"feature": self.feature}), self.n_features
+        feature, of_sets = columns["feature"], columns.get("subset_column")
+        place = np.where(feature < d, read.searchsorted(feature), feature - d + len(read))
+        columns["feature"] = np.where(feature < 0, feature, place)
+        if of_sets is not None:
+            columns["subset_column"] = read.searchsorted(of_sets)
+        return replace(self, **columns, n_features=len(read), feature_names=None, table=None)
+
     def columns_at(self, nodes: Any) -> dict[str, Any]:
         """Return the columns of some of the nodes."""
         every = ((name, getattr(self, name)) for name in TREE_COLUMNS)
@@ -345,24 +332,10 @@ class Trees(Averaged):
         is_leaf = self.feature == LEAF
         number = np.cumsum(is_leaf) - 1
         if len(self.root) > 2:
-            start = self.root[:-1]
-            number -= np.repeat(number[start] + ~is_leaf[start], np.diff(self.root))
+            number -= (number + ~is_leaf)[self.start]
         return np.where(is_leaf, number, LEAF).astype(np.int32)
 
-    def node_depth(self) -> IntArray:
-        """Return the number of comparisons on the way to each node."""
-        depth = np.zeros(self.n_nodes, dtype=np.int32)
-        level = np.asarray(self.root[:-1])
-        from_root = level.repeat(self.root[1:] - level)
-        below = 0
-        while len(level):
-            depth[level] = below
-            level = level[self.feature[level] != LEAF]
-            level = (self.children[level] + from_root[level, None]).ravel()
-            below += 1
-        return depth
-
-    def path_parts(self, X: Any, value: FloatArray) -> FloatArray:
+    def path_parts(self, X: TableLike, value: FloatArray) -> FloatArray:
         """Return the parts (1 + d, …) of the values (n_nodes, …) of leaves that a row reaches.
 
         Added up over the trees: the values of the roots, and for each column by how much the value
@@ -408,10 +381,10 @@ class Trees(Averaged):
     def expected_values(self, value: FloatArray) -> FloatArray:
         """Return the values (n_nodes,) of leaves, and at other nodes their means by weight."""
         value, depth = value.copy(), self.node_depth()
-        start = np.repeat(self.root[:-1], np.diff(self.root))
+        inner, children = self.inner()
         for level in range(int(depth.max()) - 1, -1, -1):
-            node = np.flatnonzero((depth == level) & (self.feature != LEAF))
-            child = self.children[node] + start[node, None]
+            here = depth[inner] == level
+            node, child = inner[here], children[here]
             weight = self.weight[child]
             most = weight.max(axis=1, keepdims=True)
             weight = np.divide(weight, most, out=np.ones(weight.shape), where=most > 0)
@@ -419,7 +392,7 @@ class Trees(Averaged):
             value[node] = (value[child].T * weight.T).sum(axis=-2).T
         return value
 
-    def mean_parts(self, X: Any) -> FloatArray:
+    def mean_parts(self, X: TableLike) -> FloatArray:
         """Return the parts of the mean of the trees, see `path_parts`."""
         return self.path_parts(X, self.value) / len(self.depths)
 
@@ -427,7 +400,7 @@ class Trees(Averaged):
         """Return what the trees ask on the way of a row."""
         return trees_inquiry(self, self, self.value.reshape(self.n_nodes, -1))
 
-    def places(self, X: Any) -> IntArray:
+    def places(self, X: TableLike) -> IntArray:
         """Return the leaves (n, n_trees) that rows reach, as nodes counted from their roots."""
         values = match_columns(self, X).values
         found = of_columns_read(self, values, lambda trees, rows: trees.places(rows))
@@ -442,28 +415,65 @@ class Trees(Averaged):
         over_tiles(self, X, n, work, self.tile_width, d + self.n_steps, n * d)
         return leaf
 
+    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+        """Return the number of comparisons, or of different columns read tree by tree, of rows."""
+        node = self.places(X) + self.root[:-1]
+        if unit != "features":
+            return self.node_depth()[node].sum(axis=1).astype(np.float64)
+        count = np.array([len(columns) for columns in self.columns_read()], dtype=np.float64)
+        return count[node].sum(axis=1)
+
+    def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are compared of each row by the first 1, 2, ... trees, (n, d)."""
+        node, column, d = self.places(X), self.column, self.n_features
+        read = np.zeros((len(node), d), dtype=np.bool_)
+        for tree, (start, stop) in enumerate(pairwise(self.root.tolist())):
+            on_way = columns_on_way(column[start:stop], self.children[start:stop], d)
+            read |= on_way[node[:, tree]]
+            yield read
+
+    def columns_read(self) -> Iterator[Counter[int]]:
+        """Yield for each node how often each column is compared on the way there.
+
+        It is the same table each time, to be read and not kept: of deep trees there would be many.
+        """
+        read: Counter[int] = Counter()
+        path: list[int] = []
+        # Nodes stand in preorder: of the way to the last node the first part is that to the next.
+        for feature, depth in zip(self.column.tolist(), self.node_depth().tolist(), strict=True):
+            while len(path) > depth:
+                last = path.pop()
+                read[last] -= 1
+                if not read[last]:
+                    del read[last]
+            yield read
+            path.append(feature)
+            read[feature] += 1
+
     def walk_leaves(
-        self, values: NDArray[Any], start: int, stop: int, tile: FloatArray, leaf: IntArray
+        self, values: Array, start: int, stop: int, tile: FloatArray, leaf: IntArray
     ) -> int:
         """Call the kernel that finds leaves, once more from where values are missing."""
-        sets = None if self.sets is None else with_room(self.sets, tile)
-        trees = self.steps, self.root, self.depths
-        at = tree_walk.walk_leaves(values, *trees, start, stop, tile, leaf, None, sets)
-        if at < stop and self.missing is not None:
-            at = tree_walk.walk_leaves(values, *trees, at, stop, tile, leaf, self.holes, sets)
-        return at
+
+        def walk(at: int, *special: Any) -> int:
+            return tree_walk.walk_leaves(values, *self.arrays, at, stop, tile, leaf, *special)
+
+        return past_missing(self, start, stop, tile, walk)
 
     @property
-    def holes(self) -> tuple[NDArray[np.uint8], IntArray]:
+    def arrays(self) -> tuple[NDArray[np.uint8], IntArray, IntArray]:
+        """Nodes, roots and depths as kernels take them."""
+        return self.steps, self.root, self.depths
+
+    @property
+    @stored.once
+    def holes(self) -> Holes:
         """What rows with missing values are walked with, see `pboost._core.tree_walk`."""
-        if "holes" not in self.found:  # threads that ask at once each make the same
-            column, twice = columns_with_holes(self)
-            self.found["holes"] = freeze(steps_of(self, column)), freeze(twice)
-        made: tuple[NDArray[np.uint8], IntArray] = self.found["holes"]
-        return made
+        column, twice = columns_with_holes(self)
+        return freeze(steps_of(self, column)), freeze(twice)
 
 
-def ranges(first: NDArray[Any], last: NDArray[Any]) -> NDArray[np.intp]:
+def ranges(first: Array, last: Array) -> NDArray[np.intp]:
     """Return the numbers of several ranges, one after the other."""
     return np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
 
@@ -565,19 +575,18 @@ class Tree(Trees):
         """The greatest number of comparisons for a row."""
         return int(self.depths[0])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: TableLike) -> Array:
         """Return the most probable label of each row, or the predicted number."""
         at = self.nodes_of(X)
         if self.labels is None:
             return self.value[at]
-        found: NDArray[Any] = self.labels[np.argmax(self.value, axis=1)[at]]
-        return found
+        return self.labels[np.argmax(self.value, axis=1)[at]]
 
-    def mean(self, X: Any) -> FloatArray:
+    def mean(self, X: TableLike) -> FloatArray:
         """Return the shares of the classes at the leaf of each row, or the number."""
         return self.value[self.nodes_of(X)]
 
-    def importances(self, X: Any) -> FloatArray:
+    def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the columns in the decrease of weight times impurity."""
         with np.errstate(over="ignore"):
             risk = self.weight * self.impurity
@@ -591,36 +600,7 @@ class Tree(Trees):
         gain = np.maximum(risk[inner] - risk[self.children[inner]].sum(axis=1), 0.0)
         return np.bincount(self.column[inner], gain, self.n_features).astype(np.float64)
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
-        """Return the number of comparisons, or of different columns read, for each row."""
-        at = self.nodes_of(X)
-        if unit != "features":
-            return self.node_depth()[at].astype(np.float64)
-        return np.array([len(columns) for columns in self.columns_read()], dtype=np.float64)[at]
-
-    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are compared of each row, (n, d)."""
-        yield columns_on_way(self.column, self.children, self.n_features)[self.nodes_of(X)]
-
-    def columns_read(self) -> Iterator[Counter[int]]:
-        """Yield for each node how often each column is compared on the way there.
-
-        It is the same table each time, to be read and not kept: of deep trees there would be many.
-        """
-        read: Counter[int] = Counter()
-        path: list[int] = []
-        # Nodes stand in preorder: of the way to the last node the first part is that to the next.
-        for feature, depth in zip(self.column.tolist(), self.node_depth().tolist(), strict=True):
-            while len(path) > depth:
-                last = path.pop()
-                read[last] -= 1
-                if not read[last]:
-                    del read[last]
-            yield read
-            path.append(feature)
-            read[feature] += 1
-
-    def nodes_of(self, X: Any) -> IntArray:
+    def nodes_of(self, X: TableLike) -> IntArray:
         """Return the leaf that each row reaches, as the number of its node."""
         return self.places(X)[:, 0]
 
@@ -652,7 +632,7 @@ class Tree(Trees):
                 text[child] = f"{test}: "
         return self.node_depth(), text
 
-    def goes_with(self, X: Any) -> dict[int, str]:
+    def goes_with(self, X: TableLike) -> dict[int, str]:
         """Return with which values a row goes, by the columns where its own is missing."""
         names = ColumnNames(self.feature_names, self.n_features, self.table)
         row, columns = match_columns(self, X).values[0], self.column
@@ -674,7 +654,7 @@ class Tree(Trees):
         return f"{self.labels[best].item()!r} {self.value[node, best]:.4f} {rows}"
 
 
-def tree_only(model: Any) -> Tree:
+def tree_only(model: object) -> Tree:
     """Return `model` if it is a `Tree`."""
     if not isinstance(model, Tree):
         raise TypeError(f"tree: expected a tree such as fit_cart returns, got {shown(model)}")

@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost.data.node_inputs.functions import Oracles
 from pboost.data.node_inputs.inputs import WORDS, StoredInputs, Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections
 from pboost.data.read.check_xy import check_has_rows
+from pboost.data.read.convert import TableLike
 from pboost.losses import is_of_package
 from pboost.models.base import Model, check_model, predict
-from pboost.models.calibrated import CalibratedModel
-from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, Composite, OneVsRest, WeightedVote, is_foreign
 from pboost.models.evaluate.graph_walk import reach
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
-from pboost.models.linear import HypothesisSum, LinearModel, ProbitModel
 from pboost.models.nodes import OUT, Graph, joints_of
-from pboost.models.probit_trees import ProbitTree
 from pboost.models.shares import among
 from pboost.models.stored import TrainingRecord
-from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree, Trees
-from pboost.values import FloatArray, IntArray, check_integer
+from pboost.values import Array, FloatArray, IntArray, check_integer
 
 #: Cells of what is known of rows at nodes that are held at once.
 CELLS = 1 << 22
+#: What one value of a member says of its label, by the member's link: of several values which say
+#: the same of each of two labels it is the lead of the second.
+LINK_OF_LEAD = {"shares": "lead", "softmax": "log odds"}
+#: Why the trees of a member are not added up in a mean of what members say.
+SAID = {
+    "numbers": "a sum of {} trees, and what it predicts is not one",
+    "average": "a sum of {} trees, whose probabilities, which are averaged, are not one",
+    "majority": "a sum of {} trees, whose answer, which is counted, is not one",
+}
 
 
 class Unrolled(NamedTuple):
@@ -84,7 +88,7 @@ def unroll(graph: Graph) -> Unrolled:
     return Unrolled(root, node, children, value)
 
 
-def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
     """Return the nodes (m,) of a graph on all paths from one until `stop`, and the children."""
     leads = next_[first:stop].tolist()
     node: list[int] = []
@@ -107,12 +111,12 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
     """Return feature, threshold, missing, level_set and sets of nodes (m,), OUT for leaves."""
     is_leaf = node == OUT
 
-    def at_nodes(values: NDArray[Any], of_leaf: Any) -> NDArray[Any]:
+    def at_nodes(values: Array, of_leaf: Any) -> Array:
         found = np.full(len(node), of_leaf, dtype=values.dtype)
         found[~is_leaf] = values[node[~is_leaf]]
         return found
 
-    column: NDArray[Any] = graph.feature
+    column: Array = graph.feature
     level_set = np.full(graph.n_nodes, OUT, dtype=np.int32)
     sets = np.empty((0, WORDS), dtype=np.uint64)
     if isinstance(graph.inputs, Subsets):
@@ -129,7 +133,7 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
     }
 
 
-def reach_of(graph: DecisionGraph, trees: Unrolled, X: Any) -> FloatArray:
+def reach_of(graph: DecisionGraph, trees: Unrolled, X: TableLike) -> FloatArray:
     """Return the expected number of rows that come to each node of the trees of a graph.
 
     Under the answers assumed in training; where these depend on the class of a row, it is taken
@@ -169,11 +173,6 @@ def _as_graph(graph: DecisionGraph, trees: Unrolled) -> DecisionGraph:
         missing=None if graph.missing is None else graph.missing[node],
         record=TrainingRecord(np.zeros(n + 1), np.zeros(n + 1), "unrolled"),
     )
-
-
-#: What one value of a member says of its label, by the member's link: of several values which say
-#: the same of each of two labels it is the lead of the second.
-LINK_OF_LEAD = {"shares": "lead", "softmax": "log odds"}
 
 
 class NoTreesError(TypeError):
@@ -220,7 +219,7 @@ def _lead(trees: TreeSum, value: FloatArray) -> FloatArray:
     """Return by how much the second of two values leads, (nodes, 1)."""
     if trees.target is None:
         return value[:, 1:] - value[:, :1]
-    of = np.repeat(trees.target, np.diff(trees.root))[:, None]
+    of = trees.by_node(trees.target)[:, None]
     return np.where(of == 1, value, -value)
 
 
@@ -262,11 +261,11 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> Parts:
     return Parts([_of_sum(trees, own) / n for trees, own in pairs], bias, "sum", link)
 
 
-#: Why the trees of a member are not added up in a mean of what members say.
-SAID = {
-    "numbers": "a sum of {} trees, and what it predicts is not one",
-    "average": "a sum of {} trees, whose probabilities, which are averaged, are not one",
-    "majority": "a sum of {} trees, whose answer, which is counted, is not one",
+#: What members add, by the kind of the whole.
+PARTS: dict[type, Callable[..., Parts]] = {
+    OneVsRest: parts_of_rest,
+    WeightedVote: parts_of_votes,
+    Bagging: parts_of_bags,
 }
 
 
@@ -281,7 +280,7 @@ def _check_one(model: Model, k: int, trees: TreeSum, said: str) -> None:
         )
 
 
-def _said(member: Any, trees: TreeSum, labels: NDArray[Any] | None, vote: str) -> FloatArray:
+def _said(member: Any, trees: TreeSum, labels: Array | None, vote: str) -> FloatArray:
     """Return what a member that is one tree says at each node, see `members.said_by`."""
     if labels is None:
         return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
@@ -295,20 +294,18 @@ def _said(member: Any, trees: TreeSum, labels: NDArray[Any] | None, vote: str) -
     return _answers(member, trees, labels)
 
 
-def _answers(member: Any, trees: TreeSum, labels: NDArray[Any]) -> FloatArray:
+def _answers(member: Any, trees: TreeSum, labels: Array) -> FloatArray:
     """Return 1 for the label that a member predicts at each node, among all, (nodes, J)."""
     place = np.searchsorted(labels, _predicted(member, trees))
     return (place[:, None] == np.arange(len(labels))).astype(np.float64)
 
 
-def _predicted(member: Any, trees: TreeSum) -> NDArray[Any]:
+def _predicted(member: Any, trees: TreeSum) -> Array:
     """Return what a member that is one tree predicts at each node."""
     values = _values(trees)
     if trees.link == "shares" and trees.labels is not None:
-        found: NDArray[Any] = trees.labels[np.argmax(values, axis=1)]
-        return found
-    predicted: NDArray[Any] = member.labels_of(values)
-    return predicted
+        return trees.labels[np.argmax(values, axis=1)]
+    return member.labels_of(values)
 
 
 def _values(trees: TreeSum) -> FloatArray:
@@ -362,21 +359,7 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
     )
 
 
-#: Why models of other kinds are no sums of trees, and what can be used instead.
-REFUSED: dict[type[Model], str] = {
-    LinearModel: "which is one linear function: see coefficients and export_c",
-    ProbitModel: "which is one linear function: see coefficients and export_c",
-    ProbitTree: "whose leaves are linear functions: see coefficients and export_c",
-    SubaggedProbitTrees: "whose leaves are linear functions: see coefficients and export_c",
-    HypothesisSum: "which is made of functions of a row, that no format holds; pickle it",
-    EarlyExitModel: "whose rows leave early: model.model is the whole model, which may be one",
-    CalibratedModel: "whose values are calibrated: model.model, the model itself, may be one",
-}
-
-UNKNOWN = "which does not say what trees it is made of"
-
-
-def trees_of(model: Model, X: Any = None, *, max_nodes: int = 100_000) -> TreeSum:
+def trees_of(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_000) -> TreeSum:
     """Return the trees whose sum, or mean, a model is.
 
     Parameters
@@ -439,7 +422,7 @@ def trees_of(model: Model, X: Any = None, *, max_nodes: int = 100_000) -> TreeSu
         raise TypeError(*error.args) from None
 
 
-def as_trees(model: Model | TreeSum, X: Any, max_nodes: int) -> TreeSum:
+def as_trees(model: Model | TreeSum, X: TableLike | None, max_nodes: int) -> TreeSum:
     """Return the trees of a model, or those that are given in its place."""
     if not isinstance(model, TreeSum):
         return trees_of(model, X, max_nodes=max_nodes)
@@ -449,29 +432,29 @@ def as_trees(model: Model | TreeSum, X: Any, max_nodes: int) -> TreeSum:
     return model
 
 
-def projections_of(model: Any) -> Projections | None:
+def projections_of(model: Model | TreeSum) -> Projections | None:
     """Return the sums of columns of numbers that the nodes of a graph compare, if that they do."""
     if not isinstance(model, DecisionGraph) or not isinstance(model.inputs, Projections):
         return None
     return model.inputs if indicators_of(model.table) is None else None
 
 
-def trees_of_sums(model: Any, max_nodes: int) -> TreeSum:
+def trees_of_sums(model: Model | TreeSum, max_nodes: int) -> TreeSum:
     """Return the trees of a graph whose nodes compare sums of columns, which are their columns."""
+    assert isinstance(model, DecisionGraph)
     _check_size(model, check_integer("max_nodes", max_nodes, least=1))
-    said = {**_said_of(model), "n_features": model.inputs.n_inputs, "feature_names": None}
+    said = {**_said_of(model), "n_features": model.n_inputs, "feature_names": None}
     return _of_graph(model, None, {**said, "table": None})
 
 
 @singledispatch
-def _trees_of(model: Any, X: Any, max_nodes: int) -> TreeSum:
+def _trees_of(model: Model, X: TableLike | None, max_nodes: int) -> TreeSum:
     """Return the trees of a model, see `trees_of`."""
-    why = next((why for kind, why in REFUSED.items() if isinstance(model, kind)), UNKNOWN)
-    raise no_trees(model, why)
+    raise no_trees(model, model.no_trees)
 
 
 @_trees_of.register
-def _(model: DecisionGraph, X: Any, max_nodes: int) -> TreeSum:
+def _(model: DecisionGraph, X: TableLike | None, max_nodes: int) -> TreeSum:
     if isinstance(model.inputs, StoredInputs):
         raise no_trees(
             model,
@@ -499,7 +482,7 @@ def _check_size(model: DecisionGraph, max_nodes: int) -> None:
         )
 
 
-def _of_graph(model: DecisionGraph, X: Any, said: dict[str, Any]) -> TreeSum:
+def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -> TreeSum:
     """Return the trees of a graph, of which this is said."""
     trees = unroll(model)
     # Without nodes several values are half log odds of shares; else they go together.
@@ -517,32 +500,17 @@ def _of_graph(model: DecisionGraph, X: Any, said: dict[str, Any]) -> TreeSum:
     )
 
 
-@_trees_of.register
-def _(model: Tree, X: Any, max_nodes: int) -> TreeSum:
-    return _of_trees(
-        model,
-        model,
-        X,
-        np.zeros(model.value.reshape(model.n_nodes, -1).shape[1]),
-        "sum",
-        "identity" if model.labels is None else "shares",
-    )
+@_trees_of.register(Tree)
+@_trees_of.register(Forest)
+def _(model: Tree | Forest, X: TableLike | None, max_nodes: int) -> TreeSum:
+    bias = np.zeros(model.value.reshape(model.n_nodes, -1).shape[1])
+    aggregation = "mean" if isinstance(model, Forest) else "sum"
+    link = "identity" if model.labels is None else "shares"
+    return _of_trees(model, model, X, bias, aggregation, link)
 
 
 @_trees_of.register
-def _(model: Forest, X: Any, max_nodes: int) -> TreeSum:
-    return _of_trees(
-        model,
-        model,
-        X,
-        np.zeros(model.value.reshape(model.n_nodes, -1).shape[1]),
-        "mean",
-        "identity" if model.labels is None else "shares",
-    )
-
-
-@_trees_of.register
-def _(model: StagewiseModel, X: Any, max_nodes: int) -> TreeSum:
+def _(model: StagewiseModel, X: TableLike | None, max_nodes: int) -> TreeSum:
     bias = np.atleast_1d(np.asarray(model.bias, dtype=np.float64))
     target = None
     if model.n_trees > 1:
@@ -558,25 +526,15 @@ def link_of(model: StagewiseModel) -> str:
     return "identity" if is_plain else model.loss.link
 
 
-@_trees_of.register
-def _(model: OneVsRest, X: Any, max_nodes: int) -> TreeSum:
+@_trees_of.register(OneVsRest)
+@_trees_of.register(WeightedVote)
+@_trees_of.register(Bagging)
+def _(model: Composite, X: TableLike | None, max_nodes: int) -> TreeSum:
     members = _of_members(model, X, max_nodes)
-    return joined(model, members, parts_of_rest(model, members), _said_of(model))
+    return joined(model, members, PARTS[type(model)](model, members), _said_of(model))
 
 
-@_trees_of.register
-def _(model: WeightedVote, X: Any, max_nodes: int) -> TreeSum:
-    members = _of_members(model, X, max_nodes)
-    return joined(model, members, parts_of_votes(model, members), _said_of(model))
-
-
-@_trees_of.register
-def _(model: Bagging, X: Any, max_nodes: int) -> TreeSum:
-    members = _of_members(model, X, max_nodes)
-    return joined(model, members, parts_of_bags(model, members), _said_of(model))
-
-
-def _of_members(model: Composite, X: Any, max_nodes: int) -> list[TreeSum]:
+def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[TreeSum]:
     """Return the trees of each member."""
     if not model.models:
         raise no_trees(model, "which has no members, and does not know its columns")
@@ -607,11 +565,11 @@ def _of_members(model: Composite, X: Any, max_nodes: int) -> list[TreeSum]:
 def _of_trees(
     model: Model,
     trees: Trees,
-    X: Any,
+    X: TableLike | None,
     bias: FloatArray,
     aggregation: str,
     link: str,
-    target: Any = None,
+    target: IntArray | None = None,
 ) -> TreeSum:
     """Return the record of trees that stand in arrays."""
     is_leaf, is_set = trees.feature == LEAF, trees.feature >= trees.n_features
@@ -635,13 +593,13 @@ def _of_trees(
     )
 
 
-def rows_at_nodes(trees: Trees, X: Any) -> FloatArray:
+def rows_at_nodes(trees: Trees, X: TableLike) -> FloatArray:
     """Return the numbers of rows that come to the nodes of trees."""
     places = trees.places(X) + trees.root[:-1]
     count = np.bincount(places.ravel(), minlength=trees.n_nodes).astype(np.float64)
-    start = np.repeat(trees.root[:-1], np.diff(trees.root))
-    for node in np.flatnonzero(trees.feature != LEAF)[::-1].tolist():  # children first
-        count[node] = count[trees.children[node] + start[node]].sum()
+    inner, children = trees.inner()
+    for node, below in zip(inner[::-1].tolist(), children[::-1], strict=True):  # children first
+        count[node] = count[below].sum()
     return count
 
 

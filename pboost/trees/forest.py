@@ -17,7 +17,8 @@ from pboost.data.targets import TaskOption
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
 from pboost.models.forest import Forest, join_trees
-from pboost.models.trees import LEAF, Tree
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import Tree
 from pboost.trees.cart import (
     CriterionOption,
     FitData,

@@ -24,7 +24,8 @@ from pboost.data.splits import any_folds
 from pboost.data.targets import IMPURITIES, class_criteria
 from pboost.data.training import Problem, Search, check_values, reads_columns, search_option
 from pboost.models.stored import PruningTable, Stored, column
-from pboost.models.trees import LEAF, Tree, tree_only
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import Tree, tree_only
 from pboost.trees.cart import TAKES, FitData, TreeOptions, fit_cart_problem, fit_tree
 from pboost.values import (
     Array,

@@ -20,7 +20,8 @@ from pboost.data.columns.prebuilt import HOLES, has, is_heavier, levels_among
 from pboost.data.node_inputs.inputs import WORDS
 from pboost.growth.tree import Grown
 from pboost.models.forest import Forest, join_trees
-from pboost.models.trees import LEAF, Tree
+from pboost.models.tree_record import LEAF
+from pboost.models.trees import Tree
 from pboost.trees.rounds import NODE, SLOT_BYTES, Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.targets import Steps, Weights

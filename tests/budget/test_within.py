@@ -23,7 +23,7 @@ from pboost.budget.choice import AS_GOOD, Option, best
 from pboost.data.read.check_xy import as_features
 from pboost.export.c_file import c_size
 from pboost.models.early_exit import trajectory
-from pboost.models.trees import LEAF
+from pboost.models.tree_record import LEAF
 
 
 def rows(n=900, d=4, seed=0):

@@ -191,7 +191,7 @@ def test_values_meet_thresholds_in_one_place():
     files = [p for p in (PACKAGE / "_core").iterdir() if p.suffix in (".pyx", ".pxd", ".h")]
     if not files:
         pytest.skip("the kernels' sources are part of the checkout only")
-    files += (PACKAGE / "models").glob("*.py")
+    files += (PACKAGE / "models").rglob("*.py")
     found = [
         (path.name, line.strip())
         for path in sorted(files, key=lambda p: p.name)

@@ -80,12 +80,12 @@ def weights_up_to_one(old: Any) -> Any:
 
 
 def classes_swapped(old: Any) -> Any:
-    def from_members(cls: Any, header: Any, arrays: Any) -> Any:
+    def from_models(cls: Any, header: Any, arrays: Any, models: Any) -> Any:
         if cls is Tree:
             arrays = {**arrays, "value": arrays["value"][..., ::-1].copy()}
-        return old.__func__(cls, header, arrays)
+        return old.__func__(cls, header, arrays, models)
 
-    return classmethod(from_members)
+    return classmethod(from_models)
 
 
 def not_clipped(old: Any) -> Any:
@@ -148,7 +148,7 @@ FAULTS: dict[str, Fault] = {
     "labels": Fault(
         "arrays",
         "the classes of a tree are swapped when it is loaded",
-        ((base.Model, "from_members", classes_swapped),),
+        ((base.Model, "from_models", classes_swapped),),
     ),
     "clipping": Fault(
         "arrays",

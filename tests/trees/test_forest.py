@@ -220,7 +220,7 @@ def test_root_is_checked():
         [0, 2, forest.root[-1]],
     ):
         with pytest.raises(ValueError, match=r"root|feature|children"):
-            pb.Forest.from_members(header, {**arrays, "root": np.array(root)})
+            pb.Forest.from_parts(header, {**arrays, "root": np.array(root)})
 
 
 @pytest.mark.parametrize(

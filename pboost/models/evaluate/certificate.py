@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pboost.data.columns.columns import values_of
+from pboost.data.columns.columns import BinnedColumns, values_of
 from pboost.data.read.check_xy import as_weights, check_has_rows, class_codes
+from pboost.data.read.convert import TableLike
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.shared_reads import held
 from pboost.data.targets import SoftLabels, labels_of_rows, shares_of
 from pboost.data.training import check_values
-from pboost.models.base import Model, decision_function
+from pboost.models.base import Model, Sigma, TwoClassModel, decision_function
 from pboost.models.evaluate.graph_walk import expectation, refuse_oracles
 from pboost.models.evaluate.new_rows import (
     as_graph,
     as_two_class,
     count_rows,
-    is_second_label,
     match_sigma,
     table_for,
 )
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 
 def certificate(
     model: Model,
-    X: Any = None,
+    X: TableLike | RowSource | None = None,
     y: ArrayLike | None = None,
     *,
     y_proba: ArrayLike | None = None,
@@ -106,37 +104,21 @@ def certificate(
             "be computed anew"
         )
     refuse_oracles(model, "the certificate")
-    X = table_for(model, X)
-    with held(X):
-        n = count_rows(model, X)
+    rows = table_for(model, X)
+    with held(rows):
+        n = count_rows(model, rows)
         check_has_rows(n)
         weights = as_weights(sample_weight, n)
-        if np.ndim(model.bias):
-            if isinstance(given, SoftLabels):
-                given.check_rows(n)
-                share = given.share
-            else:
-                share = np.eye(len(model.labels))[class_codes(model.labels, given, n)]
-            loss = _losses_of_labels(model, X, share, sigma)
-        elif isinstance(given, SoftLabels):
-            given.check_rows(n)
-            ones = np.ones(n, dtype=bool)
-            loss = given.share[:, 0] * _losses(model, X, ~ones, sigma)
-            loss += given.share[:, 1] * _losses(model, X, ones, sigma)
-        else:
-            loss = _losses(model, X, is_second_label(model, given, n), sigma)
+        loss = _losses(model, rows, _shares(model, given, n), sigma)
     return _mean(loss, weights)
 
 
 def _losses_of_part(
-    X: Any, y: Any, weights: FloatArray | None, model: Any, sigma: Any
+    X: BinnedColumns, y: Array, weights: FloatArray | None, model: TwoClassModel, sigma: Sigma
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return the losses and the weights of the rows of a partition."""
-    features = values_of(X)
-    if np.ndim(model.bias):
-        share = np.eye(len(model.labels))[class_codes(model.labels, y, X.n_rows)]
-        return _losses_of_labels(model, features, share, sigma), weights
-    return _losses(model, features, is_second_label(model, y, X.n_rows), sigma), weights
+    share = _shares(model, y, X.n_rows)
+    return _losses(model, values_of(X), share, sigma), weights
 
 
 def _mean(loss: FloatArray, weights: FloatArray | None) -> float:
@@ -147,29 +129,31 @@ def _mean(loss: FloatArray, weights: FloatArray | None) -> float:
     return float(np.average(loss, weights=importance))
 
 
-def truth_for(model: Any, y: Any, y_proba: Any) -> Any:
+def truth_for(
+    model: TwoClassModel, y: ArrayLike | None, y_proba: ArrayLike | None
+) -> ArrayLike | SoftLabels:
     """Return what a model is compared with: `y`, or `SoftLabels` in its place."""
     if y_proba is None or y is not None:
         return labels_of_rows(y, y_proba)
     return shares_of(y_proba, model.labels)
 
 
-def _losses(model: Any, X: Any, second: NDArray[np.bool_], sigma: Any) -> FloatArray:
-    """Return the expectation of exp(-H y) for rows of these labels."""
-    if not model.is_exact:
-        expected: FloatArray = expectation(as_graph(model), X, second, sigma)[1]
-        return expected
-    match_sigma(model, X, sigma)  # raises if one is given
-    score = decision_function(model, X)
-    with np.errstate(over="ignore"):  # an infinite one is right
-        return np.exp(np.where(second, -score, score))
+def _shares(model: TwoClassModel, given: ArrayLike | SoftLabels, n: int) -> FloatArray:
+    """Return the probabilities (n, J) of the labels of rows, 1 for a label that is known."""
+    if isinstance(given, SoftLabels):
+        given.check_rows(n)
+        return given.share
+    return np.eye(len(model.labels))[class_codes(model.labels, given, n)]
 
 
-def _losses_of_labels(model: Any, X: Any, share: FloatArray, sigma: Any) -> FloatArray:
-    """Return the mean over J labels of exp(-F y), for rows of these probabilities (n, J)."""
+def _losses(model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma) -> FloatArray:
+    """Return the expectation of exp(-H y), of several values the mean over the labels of these.
+
+    For rows whose labels have these probabilities (n, J).
+    """
     if not model.is_exact:
         graph, total = as_graph(model), np.zeros(len(share))
-        if (share.max(axis=1) == 1).all():
+        if (share.max(axis=1, initial=0.0) == 1).all():
             return expectation(graph, X, share.argmax(axis=1), sigma)[1]
         for k, of_label in enumerate(share.T):
             rows = np.full(len(share), k)
@@ -177,11 +161,11 @@ def _losses_of_labels(model: Any, X: Any, share: FloatArray, sigma: Any) -> Floa
         return total
     match_sigma(model, X, sigma)  # raises if one is given
     score = decision_function(model, X)
+    values = np.column_stack([-score, score]) if score.ndim == 1 else score
     with np.errstate(over="ignore"):  # an infinite one is right
-        for_it, against = np.exp(-score), np.exp(score)
+        for_it, against = np.exp(-values), np.exp(values)
     # Without a product of 0 and infinity.
-    loss = np.where(share > 0, share * for_it, 0.0) + np.where(
-        share < 1, (1 - share) * against, 0.0
-    )
-    found: FloatArray = loss.mean(axis=1)
-    return found
+    loss = np.where(share > 0, share * for_it, 0.0)
+    if score.ndim == 1:
+        return loss.sum(axis=1)
+    return (loss + np.where(share < 1, (1 - share) * against, 0.0)).mean(axis=1)

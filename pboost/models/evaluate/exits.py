@@ -133,8 +133,7 @@ def sizes(score: FloatArray) -> FloatArray:
     if score.ndim == 1:
         return np.abs(score)
     two = np.partition(score, -2, axis=1)[:, -2:]
-    lead: FloatArray = two[:, 1] - two[:, 0]
-    return lead
+    return two[:, 1] - two[:, 0]
 
 
 def sizes_at_end(score: FloatArray, end: FloatArray) -> FloatArray:
@@ -144,5 +143,4 @@ def sizes_at_end(score: FloatArray, end: FloatArray) -> FloatArray:
     rows, best = np.arange(len(score)), score.argmax(axis=1)
     others = end.copy()
     others[rows, best] = -np.inf
-    lead: FloatArray = end[rows, best] - others.max(axis=1)
-    return lead
+    return end[rows, best] - others.max(axis=1)

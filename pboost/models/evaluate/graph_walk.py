@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import uncertain
 from pboost.data.node_inputs.functions import Oracles
-from pboost.data.read.convert import Rows
-from pboost.models.base import Model
+from pboost.data.read.convert import Rows, TableLike
+from pboost.models.base import Model, Route, Sigma
 from pboost.models.evaluate.new_rows import (
     as_graph,
     classes_of_labels,
@@ -22,13 +23,17 @@ from pboost.models.evaluate.new_rows import (
 from pboost.models.nodes import CERTAIN, OUT, Graph, at_start
 from pboost.models.stored import MOST_SUM
 from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
-from pboost.values import FloatArray, Seed, as_generator, check_integer
+from pboost.values import Array, FloatArray, as_generator, check_integer
 
 #: Rows, as positions or as a slice.
-Here: TypeAlias = Any
-
+Here: TypeAlias = slice | NDArray[np.intp]
 #: Returns whether rows take exit 1 of a node.
 Take: TypeAlias = Callable[[int, Here], NDArray[np.bool_]]
+#: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
+MOST_STEPS = 4096
+#: What the answer of a node costs, in cells: random numbers and exponentials.
+COST = 5
+NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty((0, 1))
 
 
 def goes_right(value: Any, threshold: Any) -> Any:
@@ -39,7 +44,7 @@ def goes_right(value: Any, threshold: Any) -> Any:
 def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[np.bool_]]]:
     """Send n rows through a graph; yield, for each node, the rows that arrive and their answers."""
     # Rows that have arrived at nodes to come; a slice where it is all of them, which is faster.
-    waiting: dict[int, list[Here]] = {0: [slice(None)]}
+    waiting: dict[int, list[Any]] = {0: [slice(None)]}
     for node in range(model.n_nodes):
         parts = waiting.pop(node)
         here = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -55,7 +60,20 @@ def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[n
         yield here, above
 
 
-def hard_exits(model: Graph, X: Any) -> tuple[int, Take]:
+def so_far(model: Graph, n: int, take: Take) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield decision values and numbers of nodes evaluated of n rows, at first and after each node.
+
+    They are the same arrays each time.
+    """
+    score, count = at_start(model, n), np.zeros(n)
+    yield score, count
+    for node, (here, above) in enumerate(passages(model, n, take)):
+        score[here] += model.vote[node, above.astype(np.intp)]
+        count[here] += 1
+        yield score, count
+
+
+def hard_exits(model: Graph, X: TableLike) -> tuple[int, Take]:
     """Return the number of rows, and what takes the exits on whose side they lie."""
     if asks_functions(model):
         rows = match_rows(model, X)
@@ -117,17 +135,14 @@ def _drawn_exits(model: Graph, X: Rows, rng: np.random.Generator) -> Take:
     return take
 
 
-def walk_functions(model: Graph, X: Any) -> tuple[FloatArray, FloatArray]:
+def walk_functions(model: Graph, X: TableLike) -> tuple[FloatArray, FloatArray]:
     """Return decision values and numbers of functions asked on the hard route."""
-    n, take = hard_exits(model, X)
-    score, count = at_start(model, n), np.zeros(n)
-    for node, (here, above) in enumerate(passages(model, n, take)):
-        score[here] += model.vote[node, above.astype(np.intp)]
-        count[here] += 1
-    return score, count
+    return deque(so_far(model, *hard_exits(model, X)), 1)[0]
 
 
-def sample_functions(model: Graph, X: Any, rng: np.random.Generator, draws: int) -> FloatArray:
+def sample_functions(
+    model: Graph, X: TableLike, rng: np.random.Generator, draws: int
+) -> FloatArray:
     """Return the mean decision value of each row over walks that ask anew."""
     rows = match_rows(model, X)
     take = _drawn_exits(model, rows, rng)
@@ -148,18 +163,23 @@ def scaled_votes(model: Graph, draws: int) -> tuple[float, FloatArray, float]:
     return scale, model.vote / scale, model.bias / scale
 
 
-#: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
-MOST_STEPS = 4096
+class Asked(NamedTuple):
+    """What nodes compare, tables of answers, standard deviations, and classes of rows."""
 
-#: What the answer of a node costs, in cells: random numbers and exponentials.
-COST = 5
+    values: FloatArray
+    answer: FloatArray
+    noise: FloatArray
+    label: NDArray[np.int32]
 
-NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty((0, 1))
+    def at(self, rows: slice) -> Asked:
+        """Return what is asked of some of the rows."""
+        noise = self.noise[rows] if len(self.noise) > 1 else self.noise
+        return Asked(self.values[rows], self.answer, noise, self.label[rows])
 
 
 def reach(
     model: Graph,
-    X: Any,
+    X: TableLike,
     y: ArrayLike | None = None,
     *,
     sigma: float | ArrayLike | None = None,
@@ -200,21 +220,21 @@ def reach(
     """
     model = as_graph(model, "reach")
     refuse_oracles(model, "reach")
-    values, answer, noise, label = _asked(model, X, sigma, y)
-    out = np.empty((len(values), model.n_nodes))
+    asked = _asked(model, X, sigma, y)
+    out = np.empty((len(asked.values), model.n_nodes))
     if out.size:
-        _propagate(model, values, answer, noise, label, out, NONE, NONE)
+        _propagate(model, asked, out, NONE, NONE)
     return out
 
 
-def expected_score(model: Graph, X: Any, sigma: Any) -> FloatArray:
+def expected_score(model: Graph, X: TableLike, sigma: Sigma) -> FloatArray:
     """Return the expected decision value of each row, (n,), or of several votes values (n, J)."""
     refuse_oracles(model, 'route="expected"')
     return expectation(model, X, None, sigma)[0]
 
 
 def expectation(
-    model: Graph, X: Any, label: NDArray[Any] | None, sigma: Any
+    model: Graph, X: TableLike, label: Array | None, sigma: Sigma
 ) -> tuple[FloatArray, FloatArray]:
     """Return the expected decision value and the expected exponential loss of each row.
 
@@ -222,7 +242,8 @@ def expectation(
     holds the numbers of the rows' labels; None where answers do not depend on it and the loss is
     not wanted.
     """
-    values, answer, noise, label = _asked(model, X, sigma, label=label)
+    asked = _asked(model, X, sigma, label=label)
+    values, label = asked.values, asked.label
     bias = _by_vote(model.bias)
     score, loss = np.empty((2, len(values), model.n_votes))
     if not model.n_nodes:
@@ -231,7 +252,7 @@ def expectation(
         with np.errstate(over="ignore"):  # an infinite one is right
             loss[:] = np.exp(np.where(positive.reshape(loss.shape), -score, score))
     elif len(values):
-        _propagate(model, values, answer, noise, label, None, score, loss)
+        _propagate(model, asked, None, score, loss)
     if model.n_votes == 1:
         return score[:, 0], loss[:, 0]
     return score, loss.mean(axis=1)
@@ -245,10 +266,7 @@ def _by_vote(votes: Any) -> FloatArray:
 
 def _propagate(
     model: Graph,
-    values: FloatArray,
-    answer: FloatArray,
-    noise: FloatArray,
-    label: NDArray[np.int32],
+    asked: Asked,
     reach: FloatArray | None,
     score: FloatArray,
     loss: FloatArray,
@@ -258,34 +276,23 @@ def _propagate(
 
     def work(start: int, stop: int) -> None:
         here = slice(start, stop)
-        uncertain.propagate(
-            values[here],
-            model.feature,
-            model.threshold,
-            model.next,
-            vote,
-            answer,
-            noise[here] if len(noise) > 1 else noise,
-            label[here],
-            bias,
-            np.empty((1, model.n_nodes)) if reach is None else reach[here],
-            np.empty((model.n_nodes, model.n_votes)),
-            score[here],
-            loss[here],
-            model.sides,
-        )
+        rows = asked.at(here)
+        into = np.empty((1, model.n_nodes)) if reach is None else reach[here]
+        out = into, np.empty((model.n_nodes, model.n_votes)), score[here], loss[here]
+        how = vote, rows.answer, rows.noise, rows.label, bias
+        uncertain.propagate(rows.values, *model.arrays, *how, *out, model.sides)
 
-    run_ranges(work, len(values), cells=COST * model.n_nodes * model.n_votes)
+    run_ranges(work, len(asked.values), cells=COST * model.n_nodes * model.n_votes)
 
 
-def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> FloatArray:
+def sampled_score(model: Graph, X: TableLike, route: Route) -> FloatArray:
     """Return the mean decision value of each row over random walks, (n,) or (n, J)."""
-    draws, generator = check_integer("draws", draws, least=1), as_generator(rng)
+    draws, generator = check_integer("draws", route.draws, least=1), as_generator(route.rng)
     if asks_functions(model) and (functions_of(model).is_random or model.is_estimated):
         _classes(model, None, 0)
         return sample_functions(model, X, generator, draws)
     key = int(generator.integers(2**64, dtype=np.uint64))
-    values, answer, noise, _ = _asked(model, X, sigma)
+    values, answer, noise, _ = _asked(model, X, route.sigma)
     total = np.zeros((len(values), model.n_votes))
     scale, vote, bias = scaled_votes(model, draws)
     vote = _by_vote(vote)
@@ -295,21 +302,9 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
     def work(start: int, stop: int) -> None:
         for first in range(0, draws, at_once):
             check_stop()
+            turns = first, min(first + at_once, draws), start, stop
             uncertain.sample(
-                values,
-                model.feature,
-                model.threshold,
-                model.next,
-                vote,
-                answer,
-                noise,
-                key,
-                first,
-                min(first + at_once, draws),
-                start,
-                stop,
-                total,
-                model.sides,
+                values, *model.arrays, vote, answer, noise, key, *turns, total, model.sides
             )
 
     run_ranges(work, len(values), cells=cost * min(draws, at_once))
@@ -319,11 +314,11 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
 
 def _asked(
     model: Graph,
-    X: Any,
-    sigma: Any,
+    X: TableLike,
+    sigma: Sigma,
     y: ArrayLike | None = None,
-    label: NDArray[Any] | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int32]]:
+    label: Array | None = None,
+) -> Asked:
     """Return what nodes compare, tables of answers, standard deviations, and classes of rows.
 
     There are no tables where answers are gaussian, and neither where what nodes compare are
@@ -331,12 +326,12 @@ def _asked(
     """
     if asks_functions(model) and model.is_estimated:
         values = input_values(model, X)
-        return values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32)
+        return Asked(values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32))
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     if noise.size:
         _check_noise(model, values, noise)
     label = _classes(model, y, len(values)) if label is None else label
-    return values, _tables(model), noise, label.astype(np.int32)
+    return Asked(values, _tables(model), noise, label.astype(np.int32))
 
 
 def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:
@@ -361,7 +356,7 @@ def _tables(model: Graph) -> FloatArray:
     return np.ascontiguousarray(np.broadcast_to(certain, (model.n_nodes, *certain.shape)))
 
 
-def _classes(model: Graph, y: ArrayLike | None, n: int) -> NDArray[Any]:
+def _classes(model: Graph, y: ArrayLike | None, n: int) -> Array:
     """Return the class of each row, any where the answers do not depend on it."""
     if y is not None:
         return classes_of_labels(model, y, n)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,41 +13,58 @@ from pboost._core import tree_walk, walk
 from pboost.data.node_inputs.inputs import Subsets, in_sums
 from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.data.read.check_xy import check_finite
+from pboost.data.read.convert import TableLike
+from pboost.models.base import Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits
 from pboost.models.evaluate.graph_walk import MOST_STEPS, asks_functions, walk_functions
 from pboost.models.evaluate.new_rows import match_columns
-from pboost.models.nodes import OUT, Graph, at_start, joints_of
+from pboost.models.nodes import Graph, at_start, joints_of
+from pboost.models.stored import Keeps, once
 from pboost.threads import run_ranges
-from pboost.values import INT32_MAX, FloatArray, IntArray
+from pboost.values import INT32_MAX, Array, FloatArray, IntArray
 
 #: What kernels read of a node of a tree, see `pboost._core.tree_walk`; and where some test sets.
 STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
-
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-
 #: A graph is laid out as a tree for rows at which this many nodes each can be laid out in the time.
 NODES_PER_ROW = 4
-
 #: Of so many columns, and so many times those that are read, no others are looked at.
 WIDE, WIDER = 256, 8
-
 #: Fewer rows go through a graph as it is.
 MANY_IN_TREES = 256
-
 #: Numbers in a cache line, and for how many rows looking for its begin pays.
 LINE, MANY_ALIGNED = 8, 1024
-
 #: What costs less is done at once, without asking for threads.
 FEW_CELLS = 4096
-
+M = TypeVar("M", bound="OnColumns")
 #: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
-Trees: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
-
+LaidOut: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
+#: Other nodes, that compare copies of columns, and the columns that stand twice.
+Holes: TypeAlias = tuple[NDArray[np.uint8], IntArray]
+#: Sets of levels as kernels read them, and their columns; see `trees.words_of`.
+Sets: TypeAlias = tuple[NDArray[np.uint64], IntArray]
 #: What a chain makes of columns with missing values, see `pboost._core.walk.walk_sides`.
 Made: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
+#: Sums and values of a tile, in which trees are added up.
+LANES = 128
 
 
-def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
+class OnColumns(Keeps, Protocol):
+    """Nodes that can be asked about the columns that they read only."""
+
+    @property
+    def column(self) -> IntArray:
+        """The column that each node reads, -1 where it reads none."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    def on_columns(self: M, read: IntArray) -> M:
+        """Return the same nodes, on the columns that they read."""
+
+
+def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, FloatArray]:
     """Return the decision values, (n,) or (n, J), and, if counting, the numbers of nodes evaluated.
 
     Several votes are added up in one walk; none where it is counted.
@@ -63,7 +79,7 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     if counting:
         return _walk_and_count(model, X, values)
     if d >= WIDE and model.inputs is None:
-        found = _walk_columns_read(model, values)
+        found = of_columns_read(model, values, lambda graph, rows: walk_rows(graph, rows, False)[0])
         if found is not None:
             return found, found
     score: FloatArray = np.empty(n if model.vote.ndim == 2 else (n, len(model.bias)))
@@ -79,7 +95,7 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     return score, score
 
 
-def _walk_and_count(model: Graph, X: Any, values: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+def _walk_and_count(model: Graph, X: TableLike, values: Array) -> tuple[FloatArray, FloatArray]:
     """Return decision values of one vote, and the numbers of nodes evaluated."""
     if model.vote.ndim > 2:  # where rows go does not depend on the votes
         return walk_rows(model.by_vote()[0], X, True)
@@ -89,7 +105,7 @@ def _walk_and_count(model: Graph, X: Any, values: NDArray[Any]) -> tuple[FloatAr
 
 
 def _walk_tiles(
-    model: Graph, X: Any, values: NDArray[Any], score: FloatArray, count: FloatArray | None = None
+    model: Graph, X: TableLike, values: Array, score: FloatArray, count: FloatArray | None = None
 ) -> None:
     """Walk rows from node to node, in tiles on several threads."""
     (n, d), nodes = values.shape, len(model.feature)
@@ -103,15 +119,17 @@ def _width(model: Graph, d: int) -> int:
     return d + model.n_inputs if isinstance(model.inputs, Projections) else d
 
 
-def _tree_for(model: Graph, n: int) -> Trees | None:
+def _tree_for(model: Graph, n: int) -> LaidOut | None:
     """Return the graph laid out as a tree, None if that is not worth it for n rows."""
-    is_graph = model.inputs is None and not model.is_chain
-    return laid_out(model, n) if is_graph and n >= MANY_IN_TREES else None
+    if model.inputs is not None or model.is_chain or n < MANY_IN_TREES:
+        return None
+    is_worth_it = model.n_nodes <= NODES_PER_ROW * n or laid_out.__name__ in model.found
+    return laid_out(model) if is_worth_it else None
 
 
 def _kernel(model: Graph, n: int, score: FloatArray) -> tuple[Any, ...]:
     """Return nodes, scores, and what nodes compare and add, as the kernel takes them."""
-    nodes, vote = (model.feature, model.threshold, model.next), model.vote
+    nodes, vote = model.arrays, model.vote
     if model.inputs is None and vote.ndim == 2:
         return (*nodes, vote, model.is_chain, model.bias), score, ()
     made = tables_of(model, Projections), tables_of(model, Separators)
@@ -124,7 +142,7 @@ def _kernel(model: Graph, n: int, score: FloatArray) -> tuple[Any, ...]:
 
 def _walk_nodes(
     model: Graph,
-    values: NDArray[Any],
+    values: Array,
     kernel: tuple[Any, ...],
     count: FloatArray | None,
     start: int,
@@ -145,70 +163,28 @@ def by_vote_of(model: Graph) -> FloatArray | None:
     return np.ascontiguousarray(np.moveaxis(model.vote, 2, 0)) if model.is_chain else None
 
 
-def _walk_columns_read(model: Graph, values: NDArray[Any]) -> FloatArray | None:
-    """Return the decision values, of the columns that a model reads only; None where that is not
-    worth it, or a value is refused.
-    """
-    found: tuple[IntArray, Any] | None = getattr(model, "_narrow", None)
-    if found is None:
-        read, narrow = columns_read(model.feature, model.n_features), None
-        if len(read):
-            narrow = replace(
-                model,
-                feature=read.searchsorted(model.feature).astype(np.int32),
-                n_features=len(read),
-                feature_names=None,
-                table=None,
-            )
-        found = read, narrow
-        # Threads that ask at once each make the same.
-        object.__setattr__(model, "_narrow", found)
-    read, narrow = found
-    if narrow is None:
-        return None
-    try:
-        return walk_rows(narrow, values[:, read], False)[0]
-    except ValueError:  # which has to name the column
-        return None
-
-
-def columns_read(reads: IntArray, n_features: int) -> IntArray:
-    """Return the columns that nodes read, none where it is not worth it to look at these alone."""
-    read = np.unique(reads)
-    return read if len(read) * WIDER <= n_features else read[:0]
-
-
-def of_columns_read(trees: Any, values: NDArray[Any], ask: Callable[[Any, Any], Any]) -> Any:
-    """Return what the same trees on the columns that they read say of these columns of rows.
+def of_columns_read(model: M, values: Array, ask: Callable[[M, Array], Array]) -> Array | None:
+    """Return what the same nodes on the columns that they read say of these columns of rows.
 
     None where that is not worth it, or a value is refused, whose column has to be named.
     """
-    if trees.n_features < WIDE:
+    narrow = narrowed(model) if model.n_features >= WIDE else None
+    if narrow is None:
         return None
-    if "narrow" not in trees.found:  # threads that ask at once each make the same
-        trees.found["narrow"] = _narrow_trees(trees)
-    if trees.found["narrow"] is None:
-        return None
-    read, narrow = trees.found["narrow"]
+    read, on_these = narrow
     try:
-        return ask(narrow, values[:, read])
+        return ask(on_these, values[:, read])
     except ValueError:
         return None
 
 
-def _narrow_trees(trees: Any) -> tuple[IntArray, Any] | None:
-    """Return the columns that trees read, and the trees on these; None where it is not worth it."""
-    reads, d = trees.column, trees.n_features
-    read = columns_read(reads[reads >= 0], d)
-    if not len(read):
+@once
+def narrowed(model: M) -> tuple[Array, M] | None:
+    """Return the columns that nodes read, and the nodes on these; None where it is not worth it."""
+    read = np.unique(model.column[model.column >= 0])
+    if not 0 < len(read) * WIDER <= model.n_features:
         return None
-    columns = trees.with_sets({"feature": trees.feature})
-    feature, of_sets = columns["feature"], columns.get("subset_column")
-    place = np.where(feature < d, read.searchsorted(feature), feature - d + len(read))
-    columns["feature"] = np.where(feature < 0, feature, place)
-    if of_sets is not None:
-        columns["subset_column"] = read.searchsorted(of_sets)
-    return read, replace(trees, **columns, n_features=len(read), feature_names=None, table=None)
+    return read, model.on_columns(read)
 
 
 def tables_of(model: Graph, kind: type[Projections | Separators]) -> Any:
@@ -221,7 +197,7 @@ def tables_of(model: Graph, kind: type[Projections | Separators]) -> Any:
 
 def walk_on(
     model: Graph,
-    values: NDArray[Any],
+    values: Array,
     start: int,
     stop: int,
     score: FloatArray,
@@ -244,9 +220,7 @@ def walk_on(
         vote, bias = vote.reshape(len(vote), -1), 0.0
     return walk.walk_sides(
         values,
-        model.feature,
-        model.threshold,
-        model.next,
+        *model.arrays,
         vote,
         bias,
         model.sides,
@@ -261,11 +235,9 @@ def walk_on(
     )
 
 
+@once
 def made_columns(model: Graph) -> Made:
-    """Return what a chain makes of the columns of a tile, see `pboost._core.walk`; made once."""
-    found: Made | None = getattr(model, "_made", None)
-    if found is not None:
-        return found
+    """Return what a chain makes of the columns of a tile, see `pboost._core.walk`."""
     assert model.sides is not None
     is_above, reads, d = model.sides > 0, model.feature.copy(), model.n_features
     at = np.flatnonzero(is_above & (reads < d))
@@ -281,12 +253,10 @@ def made_columns(model: Graph) -> Made:
         reads[at] = d + len(above) + place.ravel()
         coded, table = tests[:, 0].astype(np.int32), model.inputs.bits()[tests[:, 1]].view(np.uint8)
         table[:, -1] = tests[:, 2]
-    # Threads that ask at once each make the same.
-    object.__setattr__(model, "_made", (above, coded, table, reads))
     return above, coded, table, reads
 
 
-def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: FloatArray) -> None:
+def _walk_tree(model: Graph, X: TableLike, values: Array, tree: LaidOut, score: FloatArray) -> None:
     """Write decision values to `score`, given the graph laid out as a tree."""
     (n, d), total = values.shape, score.reshape(len(score), -1)
     score.fill(-0.0)  # which changes no number that is added
@@ -302,14 +272,11 @@ def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: F
     over_tiles(model, X, n, work, d, d + tree[2].item(), n * max(d, len(tree[2])))
 
 
-def _with_holes(model: Graph) -> tuple[NDArray[np.uint8], IntArray]:
+@once
+def _with_holes(model: Graph) -> Holes:
     """Return what tiles with missing values are walked with, see `pboost._core.tree_walk`."""
-    found: tuple[NDArray[np.uint8], IntArray] | None = getattr(model, "_steps", None)
-    if found is None:
-        above, _, _, reads = made_columns(model)
-        found = _steps(model, reads)[0], above
-        object.__setattr__(model, "_steps", found)
-    return found
+    above, _, _, reads = made_columns(model)
+    return _steps(model, reads)[0], above
 
 
 def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArray, int]:
@@ -333,34 +300,44 @@ def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArra
     return steps, np.ascontiguousarray(value.T), depth
 
 
-def laid_out(model: Graph, n: int) -> Trees | None:
+@once
+def laid_out(model: Graph) -> LaidOut | None:
     """Return a graph as a tree whose leaves have the sums of the votes on the way there.
 
-    It is made once, for n rows that make it worth it; there is none where exits join.
+    There is none where exits join.
     """
-    nodes = len(model.feature)
-    found: Trees | tuple[()] | None = getattr(model, "_tree", None)
-    if found is None and nodes <= NODES_PER_ROW * n:
-        found = ()
-        joins = np.count_nonzero(model.next != OUT) >= nodes
-        # Where values are missing columns may stand twice.
-        if not joins and 2 * max(nodes, model.n_features * walk.TILE_ROWS) < INT32_MAX:
-            steps, value, depth = _steps(model, model.feature)
-            root = np.array([0, len(value)], dtype=np.int32)
-            found = steps, root, np.array([depth], dtype=np.int32), value
-        # Threads that ask at once each make the same.
-        object.__setattr__(model, "_tree", found)
-    return found or None
+    # Where values are missing columns may stand twice.
+    size = 2 * max(model.n_nodes, model.n_features * walk.TILE_ROWS)
+    if model.joins or size >= INT32_MAX:
+        return None
+    steps, value, depth = _steps(model, model.feature)
+    root = np.array([0, len(value)], dtype=np.int32)
+    return steps, root, np.array([depth], dtype=np.int32), value
 
 
-def with_room(sets: tuple[Any, Any], tile: FloatArray) -> tuple[Any, Any, Any]:
-    """Return the sets of trees with room for the levels of a tile, as kernels take them."""
-    return (*sets, np.zeros(tile.size, dtype=np.uint8))
+def past_missing(
+    trees: Any,
+    start: int,
+    stop: int,
+    tile: FloatArray,
+    walk: Callable[[int, Holes | None, Any], int],
+    goes_on: bool = True,
+) -> int:
+    """Walk rows through trees by a kernel that stops where values are missing, and on from there.
+
+    ``walk(start, holes, sets)`` calls the kernel and returns where it has stopped.
+    """
+    # Sets with room for the levels of a tile.
+    sets = None if trees.sets is None else (*trees.sets, np.zeros(tile.size, dtype=np.uint8))
+    at = walk(start, None, sets)
+    if at == stop or trees.missing is None or not goes_on:
+        return at
+    return walk(at, trees.holes, sets)
 
 
 def over_tiles(
-    model: Any,
-    X: Any,
+    model: Model,
+    X: TableLike,
     n: int,
     work: Callable[[int, int, FloatArray], int | bool],
     width: int,
@@ -392,7 +369,7 @@ def tile_of(width: int, n: int) -> FloatArray:
     return memory[first : first + size]
 
 
-def plain_rows(model: Graph, X: Any) -> NDArray[Any]:
+def plain_rows(model: Graph, X: TableLike) -> Array:
     """Return X as the walk reads it: the model's columns.
 
     A matrix that has these columns is returned at once.
@@ -407,10 +384,6 @@ def plain_rows(model: Graph, X: Any) -> NDArray[Any]:
         return X
     values = match_columns(model, X).values
     return in_sums(values, model.table) if model.adds_up else values
-
-
-#: Sums and values of a tile, in which trees are added up.
-LANES = 128
 
 
 def of_nodes(model: Graph, exits: Exits) -> NodeExits:
@@ -442,7 +415,7 @@ def _checked(exits: Exits, passed: IntArray) -> NodeExits:
     return NodeExits(high, low, np.asarray(can.all(axis=1), dtype=np.uint8), passed)
 
 
-def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
+def leave_graph(model: Graph, X: TableLike, exits: NodeExits) -> Left:
     """Return the values with which rows leave a graph, after how many joints, and comparisons."""
     values = plain_rows(model, X)
     n, n_votes = len(values), model.n_votes
@@ -450,9 +423,7 @@ def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
     sets = model.inputs.arrays() if isinstance(model.inputs, Subsets) else None
     projections, separators = tables_of(model, Projections), tables_of(model, Separators)
     nodes = (
-        model.feature,
-        model.threshold,
-        model.next,
+        *model.arrays,
         model.vote.reshape(len(model.vote), -1),
         np.atleast_1d(np.asarray(model.bias, dtype=np.float64)),
         *exits,
@@ -480,10 +451,16 @@ def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
     return Left(score[:, 0] if n_votes == 1 else score, joint, cost)
 
 
+@once
+def _depth_of_nodes(trees: Any) -> IntArray:
+    """Return the number of comparisons on the way to each node of trees."""
+    return trees.node_depth()
+
+
 def leave_trees(
-    model: Any,
+    model: Model,
     trees: Any,
-    X: Any,
+    X: TableLike,
     bias: FloatArray,
     is_mean: bool,
     exits: NodeExits,
@@ -496,19 +473,17 @@ def leave_trees(
     values = match_columns(model, X).values
     (n, d), n_values = values.shape, exits.high.shape[1]
     score, joint, cost = np.empty((n, n_values)), np.empty(n, dtype=np.int32), np.empty(n)
-    if "node_depth" not in trees.found:  # threads that ask at once each make the same
-        trees.found["node_depth"] = trees.node_depth()
-    value, depth = trees.value.reshape(trees.n_nodes, -1), trees.found["node_depth"]
+    value, depth = trees.value.reshape(trees.n_nodes, -1), _depth_of_nodes(trees)
     nodes = trees.steps, trees.root, trees.depths, value, depth if counting else None
     how = bias, is_mean, exits.high, exits.low, exits.checked
 
     def work(start: int, stop: int, tile: FloatArray) -> bool:
-        sets = None if trees.sets is None else with_room(trees.sets, tile)
         out = tile, np.empty(LANES * len(bias)), score, joint, cost
-        at = tree_walk.leave_trees(values, *nodes, *how, start, stop, *out, None, sets)
-        if at < stop and trees.missing is not None:
-            at = tree_walk.leave_trees(values, *nodes, *how, at, stop, *out, trees.holes, sets)
-        return at < stop
+
+        def walk(at: int, holes: Holes | None, sets: Any) -> int:
+            return tree_walk.leave_trees(values, *nodes, *how, at, stop, *out, holes, sets)
+
+        return past_missing(trees, start, stop, tile, walk) < stop
 
     cells = n * max(d, len(trees.depths))
     over_tiles(model, X, n, work, trees.tile_width, d + trees.n_steps, cells)

@@ -19,18 +19,16 @@ from pboost.values import Array, FloatArray, IntArray
 
 #: Relative rounding of one operation, twice.
 UNIT = 2.0**-52
-
 #: Relative difference beyond which rounding does not change which probability is largest.
 CLOSE = 1e-14
-
 #: `feature` of a leaf, and the exit that a row takes where that is not known.
 LEAF = UNKNOWN = -1
-
 #: Columns that are wanted, by what compares them together.
 Wants: TypeAlias = tuple[tuple[int, ...], ...]
-
 #: Gives of each of several values k the least (K,) by which it leads the others.
 Leads: TypeAlias = Callable[[int], FloatArray]
+#: What bounds are at most.
+MOST = np.finfo(np.float64).max
 
 
 class Known(NamedTuple):
@@ -288,12 +286,9 @@ def trees_inquiry(
 
     `each` of them are between joints; without a start the mean of the trees is taken.
     """
-    inner = np.flatnonzero(trees.feature != LEAF)
-    root = np.asarray(trees.root[:-1])
-    first = root.repeat(np.diff(trees.root))[inner]
+    (inner, child), root = trees.inner(), trees.root[:-1]
     place = np.full(trees.n_nodes, OUT, dtype=np.int32)
     place[inner] = np.arange(len(inner))
-    child = trees.children[inner] + first[:, None]
     is_leaf = place[child] == OUT
     vote = np.where(is_leaf[..., None], value[child], 0.0)
     lone = np.where((place[root] == OUT)[:, None], value[root], 0.0)
@@ -303,8 +298,7 @@ def trees_inquiry(
 
     def taken(X: Features) -> NDArray[np.bool_]:
         row = match_columns(trees, X).values[0]
-        found: NDArray[np.bool_] = trees.goes_to_second(row[columns], inner)
-        return found
+        return trees.goes_to_second(row[columns], inner)
 
     reads = np.arange(len(inner) + 1), columns
     zero = np.zeros(value.shape[1])
@@ -370,14 +364,11 @@ class Said(NamedTuple):
     is_label: bool = False
 
 
-#: What bounds are at most.
-MOST = np.finfo(np.float64).max
-
 #: What a member says, given what is sure of its values.
 Says: TypeAlias = Callable[[Inquiry, Known], Said]
 
 
-def by_label(said: FloatArray, labels: NDArray[Any]) -> Says:
+def by_label(said: FloatArray, labels: Array) -> Says:
     """Return what members say by the label that they predict: a row (K,) of `said` for each."""
 
     def says(member: Inquiry, known: Known) -> Said:
@@ -396,7 +387,7 @@ def by_label(said: FloatArray, labels: NDArray[Any]) -> Says:
     return says
 
 
-def by_share(labels: NDArray[Any]) -> Says:
+def by_share(labels: Array) -> Says:
     """Return what members say by their probabilities, as those (J,) of these labels."""
 
     def says(member: Inquiry, known: Known) -> Said:
@@ -420,7 +411,7 @@ def by_number(member: Inquiry, known: Known) -> Said:
     return Said(low, high, value, apart(low, high))
 
 
-def places(labels: NDArray[Any], member: Inquiry) -> NDArray[np.intp]:
+def places(labels: Array, member: Inquiry) -> NDArray[np.intp]:
     """Return the places of a member's labels among all."""
     assert member.model.labels is not None
     return np.searchsorted(labels, member.model.labels)
@@ -518,7 +509,7 @@ def mean_of(
 class RestInquiry(Inquiry):
     """Of a model for each label, of which the one of largest probability is predicted."""
 
-    def __init__(self, model: Model, members: Sequence[Inquiry], labels: NDArray[Any]) -> None:
+    def __init__(self, model: Model, members: Sequence[Inquiry], labels: Array) -> None:
         self.model, self.members, self.labels = model, members, labels
         self.columns = frozenset().union(*(member.columns for member in members))
 

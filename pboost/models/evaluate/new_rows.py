@@ -24,6 +24,7 @@ from pboost.data.read.codes import copied
 from pboost.data.read.convert import (
     Features,
     Rows,
+    TableLike,
     Trained,
     as_rows,
     as_table,
@@ -34,33 +35,29 @@ from pboost.data.read.convert import (
 )
 from pboost.data.read.table import Table, column_order
 from pboost.data.row_source import RowSource
-from pboost.models.base import Model, TwoClassModel, check_model
+from pboost.models.base import Model, Sigma, TwoClassModel, check_model
 from pboost.models.nodes import Graph
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 
-def as_graph(model: Any, function: str = "") -> Any:
+def as_graph(model: object, function: str = "") -> Graph:
     """Return `model` if it is a decision graph, of which `function` of the package speaks."""
-    check_model(model)
     if not isinstance(model, Graph):
-        raise model.is_no_graph(function)
+        raise check_model(model).is_no_graph(function)
     return model
 
 
-def as_two_class(model: Any) -> TwoClassModel:
+def as_two_class(model: object) -> TwoClassModel:
     """Return `model` if it is of two classes and has a certificate."""
-    check_model(model)
-    if not isinstance(model, TwoClassModel):
-        return as_graph(model)
-    return model
+    return model if isinstance(model, TwoClassModel) else as_graph(model)
 
 
-def table_for(model: Any, X: Any) -> Any:
+def table_for(model: object, X: TableLike) -> Any:
     """Return X; a series as a frame of one row, but where rows may be single values."""
     return as_table(X) if is_series(X) and reads_columns(model, or_rows=True) else X
 
 
-def reads_columns(model: Any, or_rows: bool = False) -> bool:
+def reads_columns(model: object, or_rows: bool = False) -> bool:
     """Return whether a model, and all its members, read numbers, or rows of several values."""
     if not isinstance(model, Model):
         return False
@@ -71,7 +68,7 @@ def reads_columns(model: Any, or_rows: bool = False) -> bool:
     return not isinstance(inputs, Oracles) or (or_rows and inputs.row_shape != ())
 
 
-def match_columns(model: Model, X: Any) -> Features:
+def match_columns(model: Model, X: TableLike) -> Features:
     """Return X as features with the model's columns in its order, and its level numbers.
 
     What is missing is NaN, as are values of categories that were not seen in training.
@@ -85,7 +82,9 @@ def match_columns(model: Model, X: Any) -> Features:
     return match_names(model.feature_names, model.n_features, X, table)
 
 
-def columns_to_fit(model: Model, X: Any) -> Any:
+def columns_to_fit(
+    model: Model, X: TableLike | RowSource | SortedColumns | BinnedColumns
+) -> Features | RowSource | SortedColumns | BinnedColumns:
     """Return X for further fitting: columns that are prepared, or features as the model's."""
     if isinstance(X, RowSource):
         columns_to_fit(model, X.bins)
@@ -100,7 +99,7 @@ def columns_to_fit(model: Model, X: Any) -> Any:
 
 
 def match_names(
-    names: tuple[str, ...] | None, n_features: int, X: Any, table: Table | None = None
+    names: tuple[str, ...] | None, n_features: int, X: TableLike, table: Table | None = None
 ) -> Features:
     """Return X as features with the columns of training, in the order of training."""
     if not isinstance(X, np.ndarray) and is_series(X):
@@ -113,7 +112,7 @@ def match_names(
     return features_as_trained(X, Trained(names, n_features, table))
 
 
-def match_rows(model: Model, X: Any) -> Rows:
+def match_rows(model: Model, X: TableLike) -> Rows:
     """Return X as rows of anything, with the model's columns in the model's order."""
     rows = as_rows(table_for(model, X))
     order = column_order(model.feature_names, rows.names)
@@ -127,14 +126,14 @@ def match_rows(model: Model, X: Any) -> Rows:
     return rows
 
 
-def count_rows(model: Model, X: Any) -> int:
+def count_rows(model: Model, X: TableLike) -> int:
     """Return the number of rows of X, once it is sure that the model takes them."""
     if isinstance(model.inputs, Oracles):
         return match_rows(model, X).n_rows
     return len(match_columns(model, X).values)
 
 
-def input_values(model: Model, X: Any) -> FloatArray:
+def input_values(model: Model, X: TableLike) -> FloatArray:
     """Return the numbers (n, n_inputs) that the nodes of a model compare, made of rows X.
 
     They are finite, but for NaN where a value is missing and the model takes that.
@@ -151,7 +150,7 @@ def input_values(model: Model, X: Any) -> FloatArray:
     return model.inputs.values(features.values)
 
 
-def spread_of(model: Model, X: Any, adds_up: bool = True) -> FloatArray:
+def spread_of(model: Model, X: TableLike, adds_up: bool = True) -> FloatArray:
     """Return the standard deviations of the columns that a model reads, of rows X.
 
     If the model adds up columns, every category is a column of its own.
@@ -161,7 +160,7 @@ def spread_of(model: Model, X: Any, adds_up: bool = True) -> FloatArray:
     return column_spread(added, np.ones(len(added)))
 
 
-def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
+def match_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
     """Return the standard deviations of the numbers that nodes compare, for the rows of X.
 
     `sigma` are those of X's columns or cells; None: the model's. The result is
@@ -196,30 +195,25 @@ def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
     return np.ascontiguousarray(found)
 
 
-def _values(model: Model, X: Any) -> NDArray[Any]:
+def _values(model: Model, X: TableLike) -> Array:
     return match_columns(model, X).values
 
 
-def ordered_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
+def ordered_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
     """Return standard deviations of X's columns or cells in the order of the model's columns."""
-    given, X = as_sigma(sigma), as_table(X)
-    check_sigma_shape(given, len(X), model.n_features)
-    order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
+    given, table = as_sigma(sigma), as_table(X)
+    check_sigma_shape(given, len(table), model.n_features)
+    order = column_order(model.feature_names, column_names(table) if is_frame(table) else None)
     return given if order is None or not given.ndim else given[..., order]
 
 
-def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """Return whether each label is the model's second one."""
-    return is_second(model.labels, y, n)
-
-
-def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[Any]:
+def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> Array:
     """Return whether labels are the second, or their numbers where there are several votes."""
     one_vote = np.ndim(model.bias) == 0
-    return is_second_label(model, y, n) if one_vote else class_codes(model.labels, y, n)
+    return is_second(model.labels, y, n) if one_vote else class_codes(model.labels, y, n)
 
 
-def leads_of(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
+def leads_of(score: FloatArray, truth: Array) -> FloatArray:
     """Return by how much the decision values of rows speak for their classes.
 
     Of one value its size, signed; of several half of what that of the class is above the largest of
@@ -230,11 +224,10 @@ def leads_of(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
     rows = np.arange(len(score))
     others = score.copy()
     others[rows, truth] = -np.inf
-    found: FloatArray = 0.5 * score[rows, truth] - 0.5 * others.max(axis=1)
-    return found
+    return 0.5 * score[rows, truth] - 0.5 * others.max(axis=1)
 
 
-def is_second(values: NDArray[Any], y: ArrayLike, n: int) -> NDArray[np.bool_]:
+def is_second(values: Array, y: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Return whether each label is the second of the two values of training."""
     labels = label_array(y)
     if labels.shape != (n,):
