@@ -17,6 +17,7 @@ def split_given(
     missing: int,
     below: float,
     above: float,
+    *,
     cells: NDArray[Any] | None = None,
     side: NDArray[Any] | None = None,
 ) -> None: ...

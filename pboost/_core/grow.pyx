@@ -403,7 +403,7 @@ def begin_root(arrays):
 
 def split_given(
     arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, int missing, double below, double above,
-    cells=None, uint8_t[::1] side=None,
+    *, cells=None, uint8_t[::1] side=None,
 ):
     """Split node `e`, which is not on the heap, at a given place into children with given votes.
 

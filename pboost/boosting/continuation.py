@@ -175,8 +175,11 @@ def continue_graph(
         smoothing=smoothing,
         learning_rate=learning_rate,
     )
-    if isinstance(X, RowSource):
-        _check_in_partitions(more, state)
+    if isinstance(X, RowSource) and (more.way == "graph" or state is not None):
+        raise NotImplementedError(
+            "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
+            "are continued with rounds, and trees with nodes, without a state"
+        )
     if state is not None:
         state = check_state(state, rng)
         return _continue_chain(model, X, y, more, sample_weight, state, n_threads, bar)
@@ -263,15 +266,6 @@ def _continue_chain(
         longer = kept.chain.model(more.settings, kept.chain.grow(callback))
     keep(state, longer, rows, kept)
     return longer
-
-
-def _check_in_partitions(more: GoesOn, state: Any) -> None:
-    """Raise NotImplementedError for graphs that are not continued on partitions."""
-    if more.way == "graph" or state is not None:
-        raise NotImplementedError(
-            "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
-            "are continued with rounds, and trees with nodes, without a state"
-        )
 
 
 def _growth(

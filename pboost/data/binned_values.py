@@ -107,8 +107,16 @@ def values_in_bins(columns: BinnedColumns, rows: NDArray[Any]) -> Array:
     if isinstance(columns, BinnedValues):
         found: Array = columns.source[columns.rows[rows]]
         return found
-    parts = zip(columns.lower, columns.codes, strict=True)
-    return np.column_stack([lower[codes[rows]] for lower, codes in parts])
+    every = range(columns.n_features)
+    return np.column_stack([value_in_bins(columns, number, rows) for number in every])
+
+
+def value_in_bins(columns: BinnedColumns, number: int, rows: NDArray[Any]) -> Array:
+    """Return what `values_in_bins` does, of one column."""
+    if isinstance(columns, BinnedValues):
+        found: Array = columns.source[columns.rows[rows], number]
+        return found
+    return columns.lower[number][columns.codes[number][rows]]
 
 
 def check_summed(columns: Any, kind: str) -> None:

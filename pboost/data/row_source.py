@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
@@ -92,7 +92,9 @@ class RowSource(ABC):
         """Return the loss of gradient boosting that such targets have by default."""
 
     @abstractmethod
-    def sums(self, task: str, n_threads: int | None, ends: ExitStack) -> Any:
+    def sums(
+        self, loss: Any, options: Mapping[str, Any], n_threads: int | None, ends: ExitStack
+    ) -> Any:
         """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
 
 

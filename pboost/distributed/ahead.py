@@ -120,7 +120,7 @@ class Ahead(TreeArrays):
         """Split nodes as given, by column, place and side of missing rows; returns the sides."""
         self.make_room(self.n_nodes + 2 * len(tests) + 2)
         side = np.zeros((len(tests), MAX_BINS), dtype=np.uint8)
-        for (node, test), *of_codes in zip(tests.items(), cells, side, strict=True):
-            grow.split_given(self, node, *test, 0.0, 0.0, *of_codes)
+        for (node, test), own, of_codes in zip(tests.items(), cells, side, strict=True):
+            grow.split_given(self, node, *test, 0.0, 0.0, cells=own, side=of_codes)
         self.state[[*tests]] = KNOWN
         return side

@@ -208,7 +208,7 @@ class ExactAt(NamedTuple):
 class Joined(NamedTuple):
     """Weights become those of exits together: turns and factors of each; asks for nothing."""
 
-    exits: Sequence[tuple[Sequence[Turn], FloatArray, FloatArray]]
+    exits: Sequence[tuple[Sequence[Turn], tuple[FloatArray, FloatArray]]]
 
 
 class SoftLabelShard(LabelShard):
@@ -244,7 +244,7 @@ class SoftLabelShard(LabelShard):
         return exact_parts((weight * np.where(is_own, told.for_it, told.against)).ravel())
 
     def _joined(self, told: Joined) -> NDArray[np.int64]:
-        exits = ((self._probability(turns), *factors) for turns, *factors in told.exits)
+        exits = ((self._probability(turns), *both) for turns, both in told.exits)
         self._at_exit = aligned(self._of_labels.shape, np.float64)
         join_weights(self._of_labels, self._label, exits, self._at_exit)
         return np.zeros(0, dtype=np.int64)
@@ -357,6 +357,6 @@ class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
 
     def _multiply(self, exits: Sequence[LabelExit]) -> None:
         """Have weights multiplied by what they are at the exits together."""
-        own = [(self._turns(one), one.for_it, one.against) for one in exits]
+        own = [(self._turns(one), (one.for_it, one.against)) for one in exits]
         self._told.append(Joined(own))
         self._here = -1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pboost._core import boost, softmax
 from pboost.data.check_xy import times_power
 from pboost.data.columns import MAX_BINS, BinnedColumns
-from pboost.data.engines import SumParts, sum_parts
+from pboost.data.engines import PartSums, sum_parts
 from pboost.data.labels import least_rest
 from pboost.distributed.tree_shards import Answer, TreeShard, problem_of_rows
 from pboost.growth.tree import CartLimits
@@ -270,6 +270,8 @@ class RoundShard:
         self._spans: list[tuple[int, int]] = []
         self._leaves = np.empty((0, 2), dtype=np.int64)
 
+    _rounds: _Here
+    _held_f: FloatArray
     merge = staticmethod(TreeShard.merge)
 
     def masses(self, told: Sequence[Any]) -> Answer:
@@ -329,7 +331,7 @@ class RoundShard:
         low = np.flatnonzero(y < least)
         return (int(self._held[low[0]]) + self._start, float(y[low[0]])) if len(low) else None
 
-    def held_weights(self, exponent: int) -> SumParts:
+    def held_weights(self, exponent: int) -> PartSums:
         """Return `sum_parts` of their weights times ``2**-exponent``."""
         return sum_parts(times_power(self._held_weight, -exponent), *self._of_held)
 

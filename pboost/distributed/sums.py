@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
@@ -15,11 +15,11 @@ from pboost._core import boost
 from pboost.data.engines import Engine, sum_of_parts
 from pboost.data.held_rows import HoldOut
 from pboost.data.labels import unit_of
-from pboost.distributed.held_shards import HeldParts
+from pboost.distributed.graphs import HeldParts
 from pboost.distributed.round_shards import Begun, Fitted, RoundShard, Watched, Weighed
 from pboost.distributed.sharded_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows
-from pboost.losses import Loss, Softmax
+from pboost.losses import Loss, Softmax, is_of_package
 from pboost.losses.row_sums import joined
 from pboost.models.trees import Tree
 from pboost.threads import Workers
@@ -27,7 +27,25 @@ from pboost.trees import pairs
 from pboost.trees.sum_rows import Growing
 from pboost.trees.targets import check_classes
 from pboost.trees.weights import MOST_OF_ROW, Weights
-from pboost.values import FloatArray
+from pboost.values import FloatArray, shown
+
+#: Losses whose constants follow from sums, and whose derivatives partitions make.
+LOSSES_IN_PARTITIONS = ("exponential", "logistic", "probit", "softmax", "squared", "poisson")
+
+
+def check_options(loss: Loss, options: Mapping[str, Any]) -> None:
+    """Raise NotImplementedError for what partitions are not asked."""
+    what = None
+    if not is_of_package(loss) or loss.name not in LOSSES_IN_PARTITIONS:
+        what = f"loss: {loss}"
+    for name, value in (("bag", None), ("prices", None), ("tree_comparisons", None)):
+        if options[name] is not value:
+            what = f"{name}: {shown(options[name])}"
+    if options["growth"] == "per-comparison" or options["search"] == "exact":
+        name = "growth" if options["growth"] == "per-comparison" else "search"
+        what = f"{name}: {options[name]!r}"
+    if what is not None:
+        raise NotImplementedError(f"{what} needs all rows in one place: pass rows.gather()")
 
 
 class SumParts(TreeRows):

@@ -209,7 +209,7 @@ def fixed_part(part: ReadPart, number: int, most: int, bits: int) -> ReadPart:
 
 
 def least_hashes(part: ReadPart, number: int, most: int) -> NDArray[np.uint64]:
-    """Return the least different hashes of rows, up to `most`; of rows of weight if that matters."""
+    """Return the least different hashes of rows, up to `most`; of weight if that matters."""
     hashed = _hashed(part)
     is_in = hashed <= np.uint64(most)
     if part.fixed is not None:

@@ -210,8 +210,8 @@ class WatchedRows:
 
     Parameters
     ----------
-    X : ndarray, shape (n, d)
-        Their values.
+    X : callable
+        Returns their values (n, d).
     value : callable
         Returns what a node compares with its threshold: (number, rows) to their values.
     label : ndarray, shape (n,)
@@ -226,7 +226,7 @@ class WatchedRows:
 
     def __init__(
         self,
-        X: NDArray[Any],
+        X: Callable[[], NDArray[Any]],
         value: Value,
         label: NDArray[Any],
         weight: NDArray[np.int64],
@@ -275,8 +275,8 @@ class WatchedRows:
 
     def stages(self, model: DecisionGraph) -> Iterator[int]:
         """Yield the weight of the wrong rows at each stage of a model."""
-        if len(self._X):
-            for score in staged_decision_function(model, Features(self._X, None, model.table)):
+        if len(self._label):
+            for score in staged_decision_function(model, Features(self._X(), None, model.table)):
                 yield int(self._weight[_said(score) != self._label].sum())
 
     def wrong_of(self, score: FloatArray) -> int:
@@ -315,4 +315,6 @@ def watched_rows(data: TrainingData, rows: ValidationRows) -> WatchedRows:
     weight, labels = to_fixed_point(rows.weight)[1], rows.problem.labels
     n_labels = 0 if labels is None else len(labels)
     has_sides = data.inputs is None
-    return WatchedRows(X, values_read(data, X), rows.y, weight, n_labels, has_sides=has_sides)
+    return WatchedRows(
+        lambda: X, values_read(data, X), rows.y, weight, n_labels, has_sides=has_sides
+    )
