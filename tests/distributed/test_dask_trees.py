@@ -60,6 +60,11 @@ FITS = {
         np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),
         {"max_depth": 4, "criterion": "entropy", "features_per_split": 2, "rng": 3},
     ),
+    "three labels, uncertain": (
+        "fit_boosted_tree",
+        TWO + (np.nan_to_num(X[:, 2]) > 0),
+        {"nodes": 6, "observation": pb.observation.adatree2()},
+    ),
     "numbers": (
         "fit_cart",
         (TWO + RNG.normal(size=N)) * 1e3,
@@ -125,6 +130,24 @@ def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
     predicted = pb.dask.predict(model, columns)
     np.testing.assert_array_equal(predicted.compute(), pb.predict(model, X))
     assert predicted.dtype == predicted.compute().dtype
+
+
+def test_rows_that_are_held_out_stay_on_workers_that_are_lost(client, tmp_path, monkeypatch):
+    engines = seen(monkeypatch)
+    options = {"rounds": 12, "validation": 0.3, "patience": 2, "rng": 0}
+    table = pb.bin_columns(X, values=True)
+    want = pb.fit_adaboost(table, TWO, sample_weight=WEIGHT, **options)
+    columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
+
+    def told(step, record):
+        if step in (3, 5):
+            lose(engines[-1], 1)  # of the rows that are held out
+
+    model = fit_dask(
+        "fit_adaboost", columns, labels, sample_weight=weight, values=True, callback=told, **options
+    )
+    assert len(engines) == 2
+    assert contents(model, tmp_path) == contents(want, tmp_path)
 
 
 @pytest.mark.full
