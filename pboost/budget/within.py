@@ -40,15 +40,16 @@ from pboost.budget.choice import (
 )
 from pboost.data.binned_values import values_of
 from pboost.data.check_xy import as_features
-from pboost.data.convert import Features
+from pboost.data.convert import Features, TableLike
 from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options, read_prices
 from pboost.data.row_source import OneTable, RowSource, rows_here
-from pboost.data.splits import any_folds, assign_folds
 from pboost.data.table import Categorical
+from pboost.inspection.cross_validation import deal_rows
 from pboost.models.base import Model
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.trajectory import Trajectory, where_left
 from pboost.values import (
+    Array,
     FloatArray,
     IntArray,
     Seed,
@@ -192,7 +193,7 @@ PARTS = np.array([0.125, 0.25, 0.5])
 
 @builder
 def fit_within(
-    X: Any,
+    X: TableLike,
     y: ArrayLike | None = None,
     *,
     y_proba: ArrayLike | None = None,
@@ -375,7 +376,7 @@ def fit_within(
 
 
 def _prices(
-    features: Features, price: Any, prices: PriceOption, groups: GroupOption
+    features: Features, price: object, prices: PriceOption, groups: GroupOption
 ) -> tuple[Prices | None, dict[str, Any]]:
     """Return the prices of columns, and the options of builders that say so."""
     if price is None:
@@ -390,7 +391,9 @@ def _prices(
     return found, {"prices": prices, "groups": groups}
 
 
-def _budgets(comparisons: Any, worst: Any, price: Any, room: Any) -> tuple[list[float], bool]:
+def _budgets(
+    comparisons: object, worst: object, price: object, room: object
+) -> tuple[list[float], bool]:
     """Return the budgets, and whether they were given as a list."""
     if price is not None:
         if comparisons is not None or worst is not None or room is not None:
@@ -409,7 +412,7 @@ def _budgets(comparisons: Any, worst: Any, price: Any, room: Any) -> tuple[list[
     return _numbers("comparisons", comparisons, 1.0)
 
 
-def _numbers(name: str, value: Any, least: float) -> tuple[list[float], bool]:
+def _numbers(name: str, value: object, least: float) -> tuple[list[float], bool]:
     """Return one number or several, at least so large, and above 0; whether it was a list."""
     is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
     given = list(value) if is_list else [value]
@@ -423,15 +426,11 @@ def _try(
     whole: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
 ) -> dict[str, Tried]:
     """Return the paths of rows through models that were fitted to the other folds."""
-    n, truth = len(data.truth), data.truth
-    if data.task == "regression":
-        test_fold = any_folds(np.zeros(n, np.int32), None, folds, generator)
-    else:
-        test_fold = assign_folds(truth, None, folds, generator)
+    test_fold = deal_rows(data.truth, data.task, None, folds, generator)
     seed, n_votes = draw_seed(generator), 1 if data.task != "many" else data.n_labels
     most = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_votes)) // folds
     found: dict[str, list[Any]] = {name: [] for name in names}
-    tested: list[NDArray[Any]] = []
+    tested: list[Array] = []
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
         test, true = data.compared(_some(test, most, generator))
@@ -466,7 +465,7 @@ def _some(rows: NDArray[np.intp], most: int, generator: np.random.Generator) -> 
     return np.sort(generator.choice(rows, most, replace=False))
 
 
-def _of_all(score: FloatArray, known: NDArray[Any] | None, n_labels: int) -> FloatArray:
+def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray:
     """Return decision values of all labels, lowest of those that a model does not know."""
     if known is None or len(known) == n_labels:
         return score

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.frames import (
     Source,
@@ -300,6 +300,10 @@ class Rows:
         """Return rows in the type of X; numbers of levels as features, which know what they are."""
         found = row_selector(self.source)(positions)
         return found if self.table is None else Features(found, self.names, self.table)
+
+
+#: What is read as rows: an array, nested sequences or a data frame; or rows that were read.
+TableLike: TypeAlias = ArrayLike | Features | Rows
 
 
 def as_rows(X: Any) -> Rows:

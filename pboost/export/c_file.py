@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._version import __version__
 from pboost.data.check_xy import check_finite
-from pboost.data.convert import Features
+from pboost.data.convert import Features, TableLike
 from pboost.data.node_inputs import ColumnNames
 from pboost.export.c_form import Part, Walk, is_exact, part_of, walks
 from pboost.export.c_numbers import (
@@ -48,7 +47,7 @@ from pboost.models.new_rows import match_columns
 from pboost.models.text import counted
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees_of import link_of
-from pboost.values import FloatArray, check_choice, check_flag
+from pboost.values import Array, FloatArray, check_choice, check_flag
 
 #: Columns that a head lists.
 MOST_LISTED = 256
@@ -82,7 +81,7 @@ class Making:
         Rows that were given.
     """
 
-    model: Any
+    model: Model
     prefix: str
     exact: Part
     part: Part
@@ -104,9 +103,9 @@ class Making:
         return TYPES["int32" if self.fixed is not None else self.votes]
 
 
-def scores_of(model: Any, rows: FloatArray) -> FloatArray:
+def scores_of(model: Model, rows: FloatArray) -> FloatArray:
     """Return the decision values (n, J) of rows of numbers and level numbers, or shares."""
-    X: Any = rows
+    X: TableLike = rows
     if model.table is not None:
         X = Features(rows, model.feature_names, model.table)
     if isinstance(model, Averaged):
@@ -203,7 +202,7 @@ def _path_function(p: str, part: Walk, row: str) -> str:
     )
 
 
-def _labels_table(prefix: str, labels: NDArray[Any]) -> str:
+def _labels_table(prefix: str, labels: Array) -> str:
     """Return the table of the labels."""
     n = f"{prefix}_labels"
     if labels.dtype.kind == "U":
@@ -345,7 +344,7 @@ def _self_test(made: Making) -> str:
     return "\n\n".join(parts)
 
 
-def _test_rows(made: Making) -> tuple[NDArray[Any], NDArray[Any]]:
+def _test_rows(made: Making) -> tuple[Array, Array]:
     """Return the rows of the self-test, and their scores, as the file has them."""
     rows = made.rows
     if rows is None or not len(rows):
@@ -477,7 +476,7 @@ def export_c(
     *,
     prefix: str = "model",
     votes: str = "float64",
-    X: Any = None,
+    X: TableLike | None = None,
     ranges: ArrayLike | None = None,
     steps: ArrayLike | None = None,
     explain: bool = False,
@@ -604,7 +603,7 @@ def export_c(
     return CFile(dtype, "int32", prefix, *own, fixed_size(model, fixed.part))
 
 
-def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:
+def _in_fixed_point(made: Making, ranges: ArrayLike | None, steps: ArrayLike | None) -> Making:
     """Return the same in the numbers of int16."""
     walk, model, rows = compared(made.part), made.model, made.rows
     if rows is None and ranges is None:
@@ -635,7 +634,7 @@ def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:
     return replace(made, part=fixed.part, fixed=fixed, grid=grid, uncertain=uncertain)
 
 
-def _rows_of(model: Model, X: Any) -> FloatArray:
+def _rows_of(model: Model, X: TableLike) -> FloatArray:
     """Return rows as the file reads them: columns in order, level numbers, NaN."""
     features = match_columns(model, X)
     check_finite(features, model.takes_missing)
@@ -667,7 +666,7 @@ def fixed_size(model: Model, part: Walk) -> int:
     return code.n_bytes + _labels(model.labels) + _code(part) - NUMBER * (model.labels is None)
 
 
-def _labels(labels: NDArray[Any] | None) -> int:
+def _labels(labels: Array | None) -> int:
     """Return the bytes of the table of labels, and of their names."""
     if labels is None:
         return 0

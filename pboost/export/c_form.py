@@ -16,7 +16,7 @@ from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.data.table import column_label, first_unlike
-from pboost.models.base import Averaged
+from pboost.models.base import Averaged, Model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
@@ -31,7 +31,7 @@ from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Trees
 from pboost.models.trees_of import trees_of
 from pboost.models.unroll import tests_of
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 #: The links of `TreeSum` of which there is a function; shares are probabilities.
 LINKS = ("half log odds", "log odds", "probit", "softmax", "shares")
@@ -62,7 +62,7 @@ class Tests:
     """
 
     column: IntArray
-    threshold: NDArray[Any]
+    threshold: Array
     above: NDArray[np.bool_]
     set_number: IntArray
     member: NDArray[np.uint8]
@@ -99,8 +99,8 @@ class Exits(NamedTuple):
 
     each: int
     at: IntArray
-    sure: NDArray[Any]
-    slope: NDArray[Any]
+    sure: Array
+    slope: Array
     is_share: bool
     unit: int = 0
     whole: int = 0
@@ -136,8 +136,8 @@ class Walk:
     tests: Tests
     next: IntArray
     root: IntArray
-    added: NDArray[Any]
-    start: NDArray[Any]
+    added: Array
+    start: Array
     after: FloatArray | None = None
     divisor: int = 1
     lead: bool = False
@@ -250,7 +250,7 @@ class Maps:
     """
 
     part: Part
-    model: Any
+    model: CalibratedModel
 
     @property
     def n_scores(self) -> int:
@@ -277,7 +277,7 @@ def walks(part: Part | None) -> Iterator[Walk]:
         yield from walks(part.walk if isinstance(part, Affine) else part.part)
 
 
-def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Any:
+def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Part:
     """Return a part with its walks changed."""
     if isinstance(part, Walk):
         return change(part)
@@ -305,13 +305,13 @@ MOST_SHARES = 7
 TESTS = ("feature", "threshold", "missing", "level_set")
 
 
-def part_of(model: Any) -> Part:
+def part_of(model: Model) -> Part:
     """Return the form of a model; NotImplementedError if a C file cannot have it."""
     return _lower(model)[0]
 
 
 @singledispatch
-def _lower(model: Any) -> tuple[Part, str]:
+def _lower(model: object) -> tuple[Part, str]:
     """Return the form of a model, and how its decision values become probabilities."""
     raise NotImplementedError(f"model: a {type(model).__name__} is not exported to C")
 
@@ -323,7 +323,11 @@ def _(model: HypothesisSum) -> tuple[Part, str]:
     )
 
 
-def _tests(found: dict[str, Any], inputs: Any = None, levels: Any = None) -> Tests:
+def _tests(
+    found: dict[str, Any],
+    inputs: Projections | Separators | None = None,
+    levels: Indicators | None = None,
+) -> Tests:
     """Return the tests of nodes whose arrays are called as those of a `TreeSum`."""
     n, missing = len(found["feature"]), found["missing"]
     above = np.zeros(n, dtype=np.bool_) if missing is None else missing.astype(np.bool_)
@@ -393,7 +397,7 @@ def _(model: StagewiseModel) -> tuple[Part, str]:
     return _of_trees(trees, after=trees.bias), trees.link
 
 
-def _predicts_otherwise(model: Any) -> bool:
+def _predicts_otherwise(model: object) -> bool:
     is_sum = isinstance(model, StagewiseModel) and model.labels is None
     return is_sum and not model.loss.predicts_scores
 
@@ -439,7 +443,13 @@ def _(model: CalibratedModel) -> tuple[Part, str]:
 # Sums
 
 
-def _sum(model: Any, constant: float, factor: FloatArray, fill: Any, scale: Any = None) -> Affine:
+def _sum(
+    model: Any,
+    constant: float,
+    factor: FloatArray,
+    fill: FloatArray | None,
+    scale: FloatArray | None = None,
+) -> Affine:
     """Return a sum of columns; with a scale `fill` is subtracted before."""
     used = np.flatnonzero(factor)
     fill = np.zeros(len(used)) if fill is None else fill[used]
@@ -500,7 +510,7 @@ def _members(models: Any) -> list[tuple[Part, str]]:
     return [_lower(member) for member in models]
 
 
-def _added(models: Any, how: str, labels: NDArray[Any], weight: FloatArray, **end: Any) -> Members:
+def _added(models: Any, how: str, labels: Array, weight: FloatArray, **end: Any) -> Members:
     """Return the votes of members for their labels, or their probabilities."""
     place = tuple(np.searchsorted(labels, m.labels).astype(np.int32) for m in models)
     of = _members(models)
@@ -512,7 +522,7 @@ def _added(models: Any, how: str, labels: NDArray[Any], weight: FloatArray, **en
     return Members(parts, links, weight, place, **end)
 
 
-def _with_shares(model: Any, of: tuple[Part, str]) -> tuple[Part, str]:
+def _with_shares(model: object, of: tuple[Part, str]) -> tuple[Part, str]:
     """Return a member of which probabilities are added up, and its link."""
     part, link = of
     if link not in LINKS:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from pboost.data.indicators import Indicators
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.export.c_form import PLAIN, Affine, Exits, Maps, Members, Part, Tests, Walk
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
-from pboost.values import shown
+from pboost.values import Array, shown
 
 #: A missing value in a row of int16.
 NO_VALUE = -(2**15)
@@ -49,7 +49,7 @@ _PLAIN = frozenset(map(ord, " !#$%&'()*+,-./:;<=>@[]^_`{|}~")) | frozenset(
 )
 
 
-def check_prefix(prefix: Any) -> str:
+def check_prefix(prefix: object) -> str:
     """Return what the names in a C file begin with, if it is an identifier of C."""
     if not isinstance(prefix, str):
         raise TypeError(f"prefix: expected a str, got {shown(prefix)}")
@@ -92,7 +92,7 @@ def string(text: str) -> str:
     return f'"{"".join(found)}"'
 
 
-def plain(text: Any) -> str:
+def plain(text: object) -> str:
     """Return text that can stand in a comment: of other than plain ASCII the numbers."""
     found = "".join(
         letter if ord(letter) in _PLAIN or letter == '"' else f"<{ord(letter):x}>"
@@ -106,7 +106,7 @@ def comment(lines: Iterable[str]) -> str:
     return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
 
 
-def narrow(values: Any) -> NDArray[Any]:
+def narrow(values: ArrayLike) -> Array:
     """Return whole numbers in the smallest type that holds them all."""
     array = np.asarray(values)
     least, most = int(array.min(initial=0)), int(array.max(initial=0))
@@ -116,7 +116,7 @@ def narrow(values: Any) -> NDArray[Any]:
     return array.astype(np.int64)
 
 
-def table(name: str, values: NDArray[Any], *, static: bool = True) -> str:
+def table(name: str, values: Array, *, static: bool = True) -> str:
     """Return a constant table; an empty one has one number that nobody reads."""
     flat = values.ravel() if values.size else np.zeros(1, dtype=values.dtype)
     return filled_table(f"{TYPES[flat.dtype.name]} {name}", [literal(v) for v in flat], static)
@@ -162,9 +162,9 @@ class Code:
     value: str
     total: str
     takes_missing: bool
-    blocks: list[tuple[str, NDArray[Any]] | str] = field(default_factory=list)
+    blocks: list[tuple[str, Array] | str] = field(default_factory=list)
 
-    def table(self, name: str, values: NDArray[Any]) -> None:
+    def table(self, name: str, values: Array) -> None:
         """Add a table."""
         self.blocks.append((name, values))
 
@@ -317,7 +317,7 @@ def _write_walk(code: Code, name: str, walk: Walk) -> None:
     which a row leaves; in whole numbers the number of the exit, of rows that go to the end that of
     exits.
     """
-    n, part, first, end = len(walk.start), walk.exits, list[Lines](), list[Lines]()
+    part, first = walk.exits, list[Lines]()
     # Values that are not the sums so far.
     is_valued = part is not None and not walk.is_graph and not part.unit
     sums = "s" if walk.lead or is_valued else "h"
@@ -325,31 +325,36 @@ def _write_walk(code: Code, name: str, walk: Walk) -> None:
         _write_tests(code, name, walk.tests)
     if part is not None:
         first = _exit_lines(code, name, walk, part)
-    if is_valued and part is not None:
-        end = [f"{name}_value(s, {len(walk.root) // part.each}, h);"]
-    else:
-        for j in range(n):
-            if walk.after is not None:
-                end.append(f"{sums}[{j}] = {literal(walk.after[j])} + {sums}[{j}];")
-            if walk.divisor > 1:
-                end.append(f"{sums}[{j}] /= {walk.divisor};")
-        end.append(walk.lead and "h[0] = s[1] - s[0];")
-    lines = [
-        not len(walk.tests) and part is None and "(void)x;",
-        sums == "s" and f"{code.total} s[{n}];",
+    lines: list[Lines] = [
+        sums == "s" and f"{code.total} s[{len(walk.start)}];",
         part is not None and "int j = 0;",
         [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(walk.start)],
         _graph_lines(code, name, walk, first)
         if walk.is_graph
         else _tree_lines(code, name, walk, sums, first),
-        end,
     ]
     if part is None:
-        code.sums(name, *lines)
+        unused = not len(walk.tests) and "(void)x;"
+        code.sums(name, unused, *lines, _end_lines(walk, sums))
+        return
+    if is_valued:
+        lines.append(f"{name}_value(s, {len(walk.root) // part.each}, h);")
     else:
-        kind, what = ("int", "j") if part.unit else ("double", "1.0")
-        code.sums(name, *lines, f"return {what};", kind=kind, called="leave")
-        code.sums(name, _scaled_lines(name, walk.n_scores, part))
+        lines.append(_end_lines(walk, sums))
+    kind, what = ("int", "j") if part.unit else ("double", "1.0")
+    code.sums(name, *lines, f"return {what};", kind=kind, called="leave")
+    code.sums(name, _scaled_lines(name, walk.n_scores, part))
+
+
+def _end_lines(walk: Walk, sums: str) -> list[Lines]:
+    """Return the lines that make decision values of sums."""
+    found = list[Lines]()
+    for j in range(len(walk.start)):
+        if walk.after is not None:
+            found.append(f"{sums}[{j}] = {literal(walk.after[j])} + {sums}[{j}];")
+        if walk.divisor > 1:
+            found.append(f"{sums}[{j}] /= {walk.divisor};")
+    return [*found, walk.lead and "h[0] = s[1] - s[0];"]
 
 
 def _graph_lines(code: Code, name: str, walk: Walk, first: list[Lines]) -> Lines:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pboost.data.convert import TableLike
 from pboost.data.subsets import LEVELS, WORDS
 from pboost.data.table import Table
 from pboost.models.base import Model
@@ -40,7 +41,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def to_json(
-    model: Model | TreeSum, X: Any = None, *, max_nodes: int = 100_000, indent: int | None = None
+    model: Model | TreeSum,
+    X: TableLike | None = None,
+    *,
+    max_nodes: int = 100_000,
+    indent: int | None = None,
 ) -> str:
     """Return a model as text of JSON, as the page on export describes it.
 
@@ -176,14 +181,14 @@ COLUMNS: dict[str, tuple[type, bool]] = {
 }
 
 
-def _one(name: str, parts: list[Any]) -> Any:
+def _one(name: str, parts: list[object]) -> Any:
     """Return the parts, or None where all are."""
     if any((part is None) != (parts[0] is None) for part in parts):
         raise ValueError(f"{name}: expected null in all trees, or in none")
     return None if not parts or parts[0] is None else parts
 
 
-def _joined(name: str, parts: list[Any], kind: type, is_several: bool) -> Array | None:
+def _joined(name: str, parts: list[object], kind: type, is_several: bool) -> Array | None:
     """Return the arrays of all trees, one after another."""
     found = _one(name, parts)
     if found is None:
@@ -202,7 +207,7 @@ def _numbers(name: str, said: Any, kind: type, is_several: bool = False) -> Arra
     return found
 
 
-def _items(name: str, said: Any, *kinds: type) -> list[Any]:
+def _items(name: str, said: Any, *kinds: type) -> list[object]:
     """Return a list whose items are of these types."""
     if type(said) is not list or set(map(type, said)).difference(kinds):
         expected = "numbers" if int in kinds else "strings" if str in kinds else "lists of numbers"

@@ -11,7 +11,7 @@ from pboost.data.projections import Projections
 from pboost.models.base import Model
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.trees_of import as_trees, projections_of, trees_of_sums
-from pboost.values import install_hint
+from pboost.values import FloatArray, install_hint
 
 
 def needed(package: str, function: str, extra: str) -> Any:
@@ -145,7 +145,7 @@ def to_onnx(
     return found
 
 
-def _type(onnx: Any, constants: dict[str, Any]) -> Any:
+def _type(onnx: Any, constants: dict[str, Any]) -> int:
     """Return the type of labels that are numbers, or true and false."""
     return onnx.helper.np_dtype_to_tensor_dtype(np.asarray(constants["labels"]).dtype)
 
@@ -179,7 +179,9 @@ def _columns(trees: TreeSum) -> dict[str, Any]:
     return {**found, **arrays, **more}
 
 
-def _add_tree(found: dict[str, list[Any]], trees: TreeSum, root: int, value: Any, to: int) -> None:
+def _add_tree(
+    found: dict[str, list[Any]], trees: TreeSum, root: int, value: FloatArray, to: int
+) -> None:
     """Add a tree, whose leaves add these values to one of the targets.
 
     Nodes and leaves stand one after the other: as sets are in the order of nodes, "true" first.
@@ -212,7 +214,7 @@ def _add_tree(found: dict[str, list[Any]], trees: TreeSum, root: int, value: Any
         waiting += [(children[1 - true], here, 0), (children[true], here, 1)]
 
 
-def _add_node(found: dict[str, list[Any]], entry: tuple[Any, ...]) -> None:
+def _add_node(found: dict[str, list[Any]], entry: tuple[float, ...]) -> None:
     for name, item in zip(NODE, entry, strict=True):
         found[name].append(item)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.convert import TableLike
 from pboost.data.subsets import LEVELS, WORDS
 from pboost.export.runtimes import needed
 from pboost.models.base import Model
@@ -157,7 +158,9 @@ def _weights(
 LEAST = 2.0**-30
 
 
-def to_shap(model: Model | TreeSum, X: Any = None, *, max_nodes: int = 100_000) -> dict[str, Any]:
+def to_shap(
+    model: Model | TreeSum, X: TableLike | None = None, *, max_nodes: int = 100_000
+) -> dict[str, Any]:
     """Return a model as the dictionary that ``shap.TreeExplainer`` takes.
 
     The sums of SHAP values and the expected value are the values of a `TreeSum`: decision values,
@@ -231,7 +234,7 @@ def to_shap(model: Model | TreeSum, X: Any = None, *, max_nodes: int = 100_000) 
 
 
 def to_shapiq(
-    model: Model | TreeSum, X: Any = None, *, value: int = 0, max_nodes: int = 100_000
+    model: Model | TreeSum, X: TableLike | None = None, *, value: int = 0, max_nodes: int = 100_000
 ) -> list[Any]:
     """Return a model as the list of trees that ``shapiq.TreeExplainer`` takes.
 

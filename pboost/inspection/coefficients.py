@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pboost.data.check_xy import check_finite, check_has_rows
+from pboost.data.convert import TableLike
 from pboost.data.fill import column_spread
 from pboost.data.indicators import in_sums, names_in_sums
 from pboost.inspection.plots import axes_or_new
-from pboost.models.base import check_model
+from pboost.models.base import Model, check_model
 from pboost.models.new_rows import match_columns
 from pboost.values import FloatArray, IntArray, check_integer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +47,7 @@ class Coefficients:
     """
 
     names: tuple[str, ...]
-    classes: tuple[Any, ...]
+    classes: tuple[object, ...]
     intercept: FloatArray
     slopes: FloatArray
     share: FloatArray
@@ -76,7 +80,7 @@ class Coefficients:
         return "\n".join(lines)
 
 
-def coefficients(model: Any, X: Any = None) -> Coefficients:
+def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
     """Return the slopes of a model that is linear, or linear in each leaf.
 
     Parameters
@@ -146,7 +150,9 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     return replace(found, mean=mean, size=size)
 
 
-def plot_coefficients(model: Any, X: Any = None, *, most: int = 20, ax: Any = None) -> Any:
+def plot_coefficients(
+    model: Model, X: TableLike | None = None, *, most: int = 20, ax: Axes | None = None
+) -> Axes:
     """Draw the slopes of a model, with matplotlib: a bar for the mean, a disc for each leaf.
 
     Parameters

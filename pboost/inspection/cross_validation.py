@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.binned_values import values_of
 from pboost.data.check_xy import as_classes, as_targets, as_weights, check_has_rows
 from pboost.data.columns import MAX_BINS, SortedColumns
-from pboost.data.convert import Rows
+from pboost.data.convert import Rows, TableLike
 from pboost.data.labels import SoftLabels, fitted, numbers_given
 from pboost.data.row_source import RowSource, rows_of_fit
 from pboost.data.shared_reads import held
 from pboost.data.sharing import check_values, rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
-from pboost.data.target_task import task_of_fit, with_task
+from pboost.data.target_task import REGRESSION, task_of_fit, with_task
 from pboost.models.base import (
     Model,
     TwoClassModel,
@@ -33,6 +33,7 @@ from pboost.models.base import (
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.stored import Stored, column
 from pboost.values import (
+    Array,
     FloatArray,
     IntArray,
     Progress,
@@ -51,12 +52,12 @@ from pboost.values.options import builder, check_fit, takes_rng, unwrapped
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
-def weighted_mean(values: NDArray[Any], weight: FloatArray | None = None) -> float:
+def weighted_mean(values: Array, weight: FloatArray | None = None) -> float:
     """Return the mean of values by weights, whose sum need not be a finite number."""
     return float(np.average(values, weights=None if weight is None else weight / weight.max()))
 
 
-def auc(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = None) -> float:
+def auc(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the area under the receiver operating characteristic.
 
     It is the probability that a row of a class has a larger share (n, J) of that class than a row
@@ -79,7 +80,7 @@ def _area(is_one: NDArray[np.bool_], score: FloatArray, weight: FloatArray | Non
     return float(ones @ below / pairs) if pairs > 0 else np.nan
 
 
-def log_loss(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = None) -> float:
+def log_loss(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the mean of -log of the shares (n, J) of the true classes.
 
     Shares are held at a distance of 2**-52 from 0 and 1, so that it is finite.
@@ -88,7 +89,7 @@ def log_loss(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = 
     return weighted_mean(-np.log(of_truth.clip(LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)), weight)
 
 
-def brier_score(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = None) -> float:
+def brier_score(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the mean squared error of the share of the second of two classes.
 
     Of more, the sum of those of all classes.
@@ -186,9 +187,6 @@ class CrossValidation(Stored):
     proven_cost: FloatArray | None = column(np.float64, finite=False, optional=True)
     whole_cost: FloatArray | None = column(np.float64, finite=False, optional=True)
 
-    def __str__(self) -> str:
-        return self.summary()
-
     @property
     def error_sd(self) -> float:
         """Standard deviation of the error between folds (``ddof=1``)."""
@@ -239,11 +237,13 @@ class CrossValidation(Stored):
             lines.append(f"  the certificate {self.certificate_note}")
         return "\n".join(lines)
 
+    __str__ = summary
+
 
 @builder
 def cross_validate(
     fit: Callable[..., Model],
-    X: Any,
+    X: TableLike,
     y: ArrayLike | None = None,
     *,
     task: str | None = None,
@@ -348,12 +348,7 @@ def cross_validate(
     fit = with_task(fit, task)
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
     truth, values = _truth(given, n, task)
-    if values is None:
-        test_fold = any_folds(np.zeros(n, dtype=np.int32), weight, folds, generator)
-    elif isinstance(truth, SoftLabels):
-        test_fold = any_folds(truth.likeliest, weight, folds, generator)
-    else:
-        test_fold = assign_folds(truth, weight, folds, generator)
+    test_fold = deal_rows(truth, task, weight, folds, generator)
     results: list[dict[str, float]] = []
     folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, folds, generator)
     with with_bar(callback, progress, folds, "folds") as told:
@@ -371,7 +366,7 @@ def cross_validate(
     )
 
 
-def _truth(given: Any, n: int, task: str) -> tuple[Any, NDArray[Any] | None]:
+def _truth(given: Any, n: int, task: str) -> tuple[Any, Array | None]:
     """Return numbers, labels or `SoftLabels` of n rows, and all labels, None of numbers."""
     if task == "regression":
         return as_targets(numbers_given(given), n), None
@@ -383,7 +378,7 @@ def _truth(given: Any, n: int, task: str) -> tuple[Any, NDArray[Any] | None]:
 
 
 def _tested(
-    model: Any, rows: Any, truth: Any, labels: NDArray[Any] | None, weight: FloatArray | None
+    model: Model, rows: TableLike, truth: Any, labels: Array | None, weight: FloatArray | None
 ) -> dict[str, float]:
     """Return what is measured of a model on rows; of all labels, None of a regression."""
     start = time.perf_counter()
@@ -409,7 +404,7 @@ def _tested(
     }
 
 
-def _costs(model: Model, rows: Any, weight: FloatArray | None) -> dict[str, float]:
+def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str, float]:
     """Return what rows cost: as the model has it, until labels are settled, and in the end."""
     cost = weighted_mean(evaluation_cost(model, rows), weight)
     whole, proven = cost, np.nan
@@ -421,8 +416,8 @@ def _costs(model: Model, rows: Any, weight: FloatArray | None) -> dict[str, floa
 
 
 def _classes(
-    truth: Any, labels: NDArray[Any], weight: FloatArray | None
-) -> tuple[Any, NDArray[np.integer], FloatArray | None]:
+    truth: Any, labels: Array, weight: FloatArray | None
+) -> tuple[slice | NDArray[np.integer], NDArray[np.integer], FloatArray | None]:
     """Return rows, for each a class that it is of, and the weight with which it is of that."""
     if not isinstance(truth, SoftLabels):
         return slice(None), np.searchsorted(labels, truth), weight
@@ -431,11 +426,11 @@ def _classes(
 
 
 def _of_shares(
-    model: Any,
-    rows: Any,
-    at: Any,
+    model: Model,
+    rows: TableLike,
+    at: slice | NDArray[np.integer],
     code: NDArray[np.integer],
-    labels: NDArray[Any],
+    labels: Array,
     weight: FloatArray | None,
 ) -> dict[str, float]:
     """Return what is measured of the probabilities of labels, of which the model may lack some."""
@@ -455,16 +450,27 @@ def _of_shares(
     }
 
 
+def deal_rows(
+    truth: Any, task: str, weight: FloatArray | None, folds: int, generator: np.random.Generator
+) -> IntArray:
+    """Return the fold in which each row is tested: stratified by labels, soft or not."""
+    if task == REGRESSION:
+        return any_folds(np.zeros(len(truth), dtype=np.int32), weight, folds, generator)
+    if isinstance(truth, SoftLabels):
+        return any_folds(truth.likeliest, weight, folds, generator)
+    return assign_folds(truth, weight, folds, generator)
+
+
 def fold_fits(
-    fit: Callable[..., Any],
-    X: Any,
+    fit: Callable[..., Model],
+    X: TableLike,
     rows: Rows,
     truth: Any,
     weight: FloatArray | None,
     test_fold: IntArray,
     folds: int,
     generator: np.random.Generator,
-) -> Iterator[tuple[Any, NDArray[np.intp], Any, float]]:
+) -> Iterator[tuple[Model, NDArray[np.intp], TableLike, float]]:
     """Yield each fold's model, its test rows, by their numbers and as they are, and fit seconds."""
     seed = draw_seed(generator) if takes_rng(fit) else None
     for fold in range(folds):
@@ -484,7 +490,7 @@ def fold_fits(
         yield model, test, test_rows, time.perf_counter() - start
 
 
-def _cut(fit: Callable[..., Any], rows: NDArray[np.intp], n: int) -> Callable[..., Any]:
+def _cut(fit: Callable[..., Model], rows: NDArray[np.intp], n: int) -> Callable[..., Model]:
     """Return a builder whose option `observation` knows the errors of these of n rows only."""
     observation: Any = unwrapped(fit)[1].get("observation")
     sigma = np.asarray(getattr(observation, "sigma", 0.0))
@@ -493,7 +499,7 @@ def _cut(fit: Callable[..., Any], rows: NDArray[np.intp], n: int) -> Callable[..
     return partial(fit, observation=replace(observation, sigma=freeze(sigma[rows])))
 
 
-def _check_task(model: Any, task: str) -> None:
+def _check_task(model: Model, task: str) -> None:
     """Raise unless `fit` has returned a model of the task."""
     check_model(model)
     found = "regression" if model.labels is None else "classification"

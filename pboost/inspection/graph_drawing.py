@@ -7,13 +7,16 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pboost.inspection.plots import axes_or_new
 from pboost.models.nodes import OUT
 from pboost.values import FloatArray, IntArray, check_integer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Bends of all edges together, above which edges are straight.
 MOST_BENDS = 20_000
@@ -294,7 +297,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def draw(drawn: Drawn, most_labels: int, ax: Any) -> Any:
+def draw(drawn: Drawn, most_labels: int, ax: Axes | None) -> Axes:
     """Draw it on the axes, or on new ones, which are returned."""
     check_integer("most_labels", most_labels, least=0)
     n = len(drawn.next)
@@ -396,7 +399,7 @@ def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[fl
     return x + (to - x) * along + aside, -(above + (below - above) * down)
 
 
-def _draw_edges(ax: Any, drawn: Drawn, layout: Layout, shrunk: float) -> None:
+def _draw_edges(ax: Axes, drawn: Drawn, layout: Layout, shrunk: float) -> None:
     """Draw a curve for each exit, from its node to where it leads."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -426,7 +429,7 @@ def _draw_edges(ax: Any, drawn: Drawn, layout: Layout, shrunk: float) -> None:
 
 
 def _draw_texts(
-    ax: Any, drawn: Drawn, layout: Layout, texts: list[str], ends: list[list[str]], size: float
+    ax: Axes, drawn: Drawn, layout: Layout, texts: list[str], ends: list[list[str]], size: float
 ) -> None:
     """Write what nodes ask and what exits say."""
     plain: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
@@ -474,7 +477,7 @@ def _draw_texts(
         )
 
 
-def _draw_dots(ax: Any, drawn: Drawn, layout: Layout) -> None:
+def _draw_dots(ax: Axes, drawn: Drawn, layout: Layout) -> None:
     """Draw nodes and ends without texts."""
     n = len(drawn.next)
     ax.scatter(layout.x[:n], -layout.layer[:n], 12, color="0.3", gid="nodes", zorder=3)
@@ -486,7 +489,7 @@ def _draw_dots(ax: Any, drawn: Drawn, layout: Layout) -> None:
     )
 
 
-def _draw_legend(ax: Any, drawn: Drawn, layout: Layout) -> None:
+def _draw_legend(ax: Axes, drawn: Drawn, layout: Layout) -> None:
     """Say what colours mean, in the emptier of the upper corners."""
     from matplotlib.lines import Line2D
 

@@ -19,7 +19,7 @@ from pboost.data.check_xy import (
     class_codes,
     scaled_weights,
 )
-from pboost.data.convert import with_shuffled
+from pboost.data.convert import TableLike, with_shuffled
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble
 from pboost.models.forest import Forest
@@ -27,13 +27,15 @@ from pboost.models.members import is_foreign
 from pboost.models.new_rows import match_columns, match_rows, reads_columns
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
-from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer
+from pboost.values import Array, FloatArray, Seed, as_generator, check_choice, check_integer
 
 #: What importances can be made of, beside what is each model's own.
 KINDS = ("impurity",)
 
 
-def feature_importances(model: Model, kind: str | None = None, *, X: Any = None) -> FloatArray:
+def feature_importances(
+    model: Model, kind: str | None = None, *, X: TableLike | None = None
+) -> FloatArray:
     """Return the share of each column in what a model has learnt from its training data.
 
     Parameters
@@ -131,7 +133,7 @@ def feature_importances(model: Model, kind: str | None = None, *, X: Any = None)
 
 def permutation_importance(
     model: Model,
-    X: Any,
+    X: TableLike,
     y: ArrayLike,
     *,
     repeats: int = 10,
@@ -191,7 +193,7 @@ def permutation_importance(
     weights = None if weights is None else scaled_weights(weights)[0]
     numbers = isinstance(model, Tree | Forest | Bagging | StagewiseModel) and model.labels is None
     if numbers:
-        truth: NDArray[Any] = as_targets(y, n)
+        truth: Array = as_targets(y, n)
     else:
         assert model.labels is not None
         truth = model.labels[class_codes(model.labels, y, n)]
@@ -213,7 +215,9 @@ def permutation_importance(
     return rise
 
 
-def _shuffled(model: Any, X: Any) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
+def _shuffled(
+    model: Any, X: TableLike
+) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
     """Return the number of rows and columns, and what gives the rows with one column in an order.
 
     Functions get rows as they are given, other models the numbers of their columns.

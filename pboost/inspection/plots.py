@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.check_xy import as_targets, as_weights, check_has_rows, class_codes
-from pboost.data.convert import Features
+from pboost.data.convert import Features, TableLike
 from pboost.data.node_inputs import ColumnNames
 from pboost.data.subsets import Subsets
 from pboost.data.table import column_label, named_columns, positions
@@ -23,10 +24,13 @@ from pboost.models.tree_record import NO_SET
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.models.trees_of import trees_of
-from pboost.values import FloatArray, IntArray, check_integer, install_hint, shown
+from pboost.values import Array, FloatArray, IntArray, check_integer, install_hint, shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-def axes_or_new(ax: Any, width: float, height: float) -> Any:
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     """Return the axes given; if None, some in a new figure, which pyplot does not know of."""
     if ax is not None:
         if not callable(getattr(ax, "scatter", None)):
@@ -40,7 +44,7 @@ def axes_or_new(ax: Any, width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
-def plot_budget_curve(model: Model, *, ax: Any = None) -> Any:
+def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     """Draw the cross-validated error of what `fit_within` would choose, by budget.
 
     Parameters
@@ -81,26 +85,41 @@ def plot_budget_curve(model: Model, *, ax: Any = None) -> Any:
         curve = getattr(model, "settings", {}).get("curve")
     if curve is None:
         raise ValueError("model: expected one made by fit_within, which has a curve of budgets")
-    ax = axes_or_new(ax, 5, 4)
     _, comparisons, error, standard_error = np.asarray(curve, dtype=np.float64).T
-    ax.errorbar(comparisons, error, yerr=standard_error, marker="o", capsize=3)
-    said = "mean squared error" if model.labels is None else "error"
-    ax.set(xlabel="comparisons per row", ylabel=f"cross-validated {said}", xscale="log")
+    return _error_bars(model, comparisons, error, standard_error, "comparisons per row", ax)
+
+
+def _error_bars(
+    model: Model,
+    at: Array,
+    error: FloatArray,
+    standard_error: FloatArray,
+    unit: str,
+    ax: Axes | None,
+) -> Axes:
+    """Draw cross-validated errors with their standard errors."""
+    ax = axes_or_new(ax, 5, 4)
+    ax.errorbar(at, error, yerr=standard_error, marker="o", capsize=3)
+    ax.set(xlabel=unit, ylabel=f"cross-validated {_error_name(model)}", xscale="log")
     ax.set_ylim(bottom=0.0)
     return ax
+
+
+def _error_name(model: Model) -> str:
+    return "mean squared error" if model.labels is None else "error"
 
 
 # Training: certificate and errors by step, pruning tables
 
 
 def plot_steps(
-    model: Any,
-    X: Any = None,
+    model: Model,
+    X: TableLike | None = None,
     y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the certificate, or the training loss, and errors after each step, with matplotlib.
 
     Parameters
@@ -166,11 +185,11 @@ def plot_steps(
         )
     errors = None if X is None else _errors(model, X, y, sample_weight)
     ax = axes_or_new(ax, 5, 4)
-    for name, line in lines.items():
-        ax.plot(np.arange(len(line)), line, label=name, gid=name.replace(" ", "-"))
+    drawn = {name: (np.arange(len(line)), line) for name, line in lines.items()}
     if errors is not None:
-        name = "mean squared error" if model.labels is None else "error"
-        ax.plot(*errors, label=name, gid=name.replace(" ", "-"))
+        drawn[_error_name(model)] = errors
+    for name, points in drawn.items():
+        ax.plot(*points, label=name, gid=name.replace(" ", "-"))
     ax.set(xlabel=f"{unit}s")
     ax.set_ylim(bottom=min(0.0, *(float(np.min(line)) for line in lines.values())))
     ax.legend()
@@ -178,7 +197,7 @@ def plot_steps(
 
 
 def _errors(
-    model: Model, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None
+    model: Model, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[IntArray, FloatArray]:
     """Return the numbers of steps after which the model was what it is now, and errors there."""
     n = count_rows(model, X)
@@ -196,7 +215,7 @@ def _errors(
     return at, np.array(errors)
 
 
-def plot_pruning(model: Any, *, ax: Any = None) -> Any:
+def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     """Draw the cross-validated errors of the subtrees of a pruned tree, with matplotlib.
 
     Parameters
@@ -242,16 +261,12 @@ def plot_pruning(model: Any, *, ax: Any = None) -> Any:
     table = model.pruning
     if table is None:
         raise ValueError("model: expected one made by fit_pruned_cart, which has a pruning table")
-    ax = axes_or_new(ax, 5, 4)
-    ax.errorbar(table.n_leaves, table.error, yerr=table.standard_error, marker="o", capsize=3)
+    ax = _error_bars(model, table.n_leaves, table.error, table.standard_error, "leaves", ax)
     best = int(np.argmin(table.error))
     within = float(table.error[best] + table.standard_error[best])
     ax.axhline(within, linestyle="--", color="gray", label="least error + standard error")
     chosen = table.n_leaves[table.chosen], table.error[table.chosen]
     ax.plot(*chosen, "o", markersize=12, fillstyle="none", color="C1", label="chosen")
-    said = "mean squared error" if model.labels is None else "error"
-    ax.set(xlabel="leaves", ylabel=f"cross-validated {said}", xscale="log")
-    ax.set_ylim(bottom=0.0)
     ax.legend()
     return ax
 
@@ -273,14 +288,14 @@ class Axis(NamedTuple):
 
 
 def plot_regions(
-    model: Any,
-    X: Any,
+    model: Model,
+    X: TableLike,
     y: ArrayLike | None = None,
     *,
-    features: Any = (0, 1),
+    features: Sequence[str | int] = (0, 1),
     resolution: int = 150,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw what a model predicts over two columns, with matplotlib; others are held where they are.
 
     Parameters
@@ -349,7 +364,7 @@ def plot_regions(
     return ax
 
 
-def _two(features: Any, model: Any) -> list[int]:
+def _two(features: Sequence[str | int], model: Model) -> list[int]:
     """Return the positions of two different columns, in the order given."""
     given = named_columns("features", features)
     if len(given) != 2:
@@ -397,13 +412,13 @@ def _held(rows: Features, column: int) -> float:
     return float(np.quantile(values, 0.5, method="lower"))
 
 
-def _truth(model: Any, y: ArrayLike, n: int) -> NDArray[Any]:
+def _truth(model: Model, y: ArrayLike, n: int) -> Array:
     """Return the targets of the rows, or the numbers of their labels."""
     return as_targets(y, n) if model.labels is None else class_codes(model.labels, y, n)
 
 
 def _draw_numbers(
-    ax: Any, across: Axis, up: Axis, found: FloatArray, rows: Features, truth: Any
+    ax: Axes, across: Axis, up: Axis, found: FloatArray, rows: Features, truth: Array | None
 ) -> None:
     """Draw predicted numbers, and rows in the colours of their targets."""
     both = found if truth is None else np.append(found, truth)
@@ -416,13 +431,13 @@ def _draw_numbers(
 
 
 def _draw_labels(
-    ax: Any,
+    ax: Axes,
     across: Axis,
     up: Axis,
-    found: NDArray[Any],
+    found: Array,
     rows: Features,
-    truth: Any,
-    labels: NDArray[Any],
+    truth: Array | None,
+    labels: Array,
 ) -> None:
     """Draw predicted labels, and rows in the colours of theirs."""
     from matplotlib.colors import ListedColormap
@@ -471,8 +486,8 @@ class SetTests(NamedTuple):
 
 
 def plot_level_sets(
-    model: Any, column: str | int | None = None, *, most: int = 20, ax: Any = None
-) -> Any:
+    model: Model, column: str | int | None = None, *, most: int = 20, ax: Axes | None = None
+) -> Axes:
     """Draw which levels of a category the nodes of a model send to which side, with matplotlib.
 
     Parameters
@@ -552,16 +567,16 @@ def plot_level_sets(
     return ax
 
 
-def _set_tests(model: Any) -> SetTests:
+def _set_tests(model: Model) -> SetTests:
     """Return the nodes of a model that ask for sets of levels."""
     if isinstance(model, DecisionGraph):
         if not isinstance(model.inputs, Subsets):
-            return _tests(np.empty(0, int), np.empty((0, 256), bool), [], np.empty(0))
+            return SetTests(np.empty(0, np.int32), np.empty((0, 256), bool), [], np.empty(0))
         nodes = np.flatnonzero(model.feature >= model.n_features)
         number = model.feature[nodes] - model.n_features
         called = [f"node {node}" for node in nodes.tolist()]
         gain = falls(model.record.certificate)[nodes]
-        return _tests(model.inputs.column[number], model.inputs.bits()[number], called, gain)
+        return SetTests(model.inputs.column[number], model.inputs.bits()[number], called, gain)
     if isinstance(model, ProbitTree):
         model = model.partition
     elif isinstance(model, SubaggedProbitTrees):
@@ -576,8 +591,4 @@ def _set_tests(model: Any) -> SetTests:
     ]
     weight = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
     sets = Subsets(trees.n_features, column, trees.sets[trees.level_set[nodes]])
-    return _tests(column, sets.bits(), called, weight[nodes])
-
-
-def _tests(column: Any, member: Any, called: list[str], gain: FloatArray) -> SetTests:
-    return SetTests(np.asarray(column, dtype=np.int32), member, called, gain)
+    return SetTests(column, sets.bits(), called, weight[nodes])
