@@ -134,15 +134,15 @@ def early_exit(
     if comparisons is None and worst is None and price is None:
         raise ValueError("comparisons: expected a budget, comparisons=, worst= or price=, got None")
     known = _known_prices(model, comparisons, price, prices, groups)
-    is_states, hashed = isinstance(X_cal, Trajectory), None
-    if is_states:
+    hashed = None
+    if isinstance(X_cal, Trajectory):
         states = X_cal
     elif known is None:
         states = trajectory(model, X_cal)
     else:
         states = priced_trajectory(model, X_cal, known)
     _check_states(states, model)
-    if not is_states:
+    if not isinstance(X_cal, Trajectory):
         hashed = hashes_of_unseen(model, X_cal)
     end = model.n_joints if worst is None else end_of(model, check_number("worst", worst, least=0))
     unit = "comparisons" if price is None else "price"
@@ -173,10 +173,15 @@ def _known_prices(
         if comparisons is not None:
             raise ValueError("price: expected without comparisons, another budget of the mean row")
         return prices_for(model, prices, groups)
+    check_no_prices(prices, groups)
+    return None
+
+
+def check_no_prices(prices: PriceOption, groups: GroupOption) -> None:
+    """Raise ValueError if there are prices though no budget is counted in them."""
     if prices is not None or groups is not None:
         name = "groups" if prices is None else "prices"
         raise ValueError(f"{name}: expected with price=, the budget that is counted in them")
-    return None
 
 
 def calibrated(
@@ -276,6 +281,12 @@ def _last(tau: FloatArray) -> float | None:
     return largest if math.isfinite(largest) else None
 
 
+def upper(cost: FloatArray) -> FloatArray:
+    """Return means of costs (..., n) over rows, and a standard error more."""
+    found: FloatArray = np.add(*mean_and_error(cost))
+    return found
+
+
 def mean_and_error(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return means of costs (..., n) over rows, and their standard errors."""
     return cost.mean(axis=-1), cost.std(axis=-1, ddof=1) / math.sqrt(cost.shape[-1])
@@ -292,7 +303,7 @@ def _costs(
 
 def _with_its_error(costs: Sequence[FloatArray]) -> float:
     """Return the mean of the costs of the first path, and its standard error more."""
-    return float(np.add(*mean_and_error(costs[0])))
+    return float(upper(costs[0]))
 
 
 def _factors(

@@ -16,7 +16,6 @@ from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.choice import REACH, by_weight, first_part
 from pboost.budget.distill import distill, held_back
 from pboost.data.convert import Features
-from pboost.data.labels import SoftLabels
 from pboost.data.prices import Prices
 from pboost.export.c_file import c_size
 from pboost.models.forest import Forest, join_trees
@@ -26,7 +25,7 @@ from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import LEAF
 from pboost.trees.forest import fit_forest
 from pboost.trees.stagewise import fit_stagewise
-from pboost.values import Array, FloatArray, IntArray
+from pboost.values import FloatArray, IntArray
 
 #: Log odds by which a forest counts that is certain; those of its shares are cut off there.
 CERTAIN = 4.0
@@ -103,7 +102,7 @@ class Fits:
     """
 
     X: Features
-    y: Array | SoftLabels
+    y: Any
     task: str
     budget: float
     n_rows: int

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.budget.calibrate_exit import early_exit, mean_and_error
+from pboost.budget.calibrate_exit import early_exit, upper
 from pboost.data.check_xy import as_classes, as_targets, as_weights
 from pboost.data.labels import SoftLabels, labels_of_rows
 from pboost.data.target_task import REGRESSION, task_of
@@ -245,12 +245,6 @@ def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, flo
     most = np.log(SHARPER)
     found = minimize_scalar(loss, bounds=(-most, most), method="bounded", options={"xatol": 0.01})
     return float(np.exp(found.x)), float(found.fun)
-
-
-def upper(cost: FloatArray) -> FloatArray:
-    """Return mean costs (T + 1,) of rows, and a standard error more."""
-    found: FloatArray = np.add(*mean_and_error(cost))
-    return found
 
 
 def first_part(path: Trajectory, joints: int) -> Trajectory:

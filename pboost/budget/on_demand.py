@@ -152,8 +152,10 @@ class Case:
     def whole(self, X: Features) -> Found:
         """Return what is decided of a row of which all is known that counts."""
         model, share = self.model, self._shares(lambda: self.model.predict_proba(X)[0])
-        has_score = share is None or len(share) == 2 or not self.inquiry.of_shares
-        score = model.decision_function(X)[0] if has_score else share
+        if share is not None and len(share) > 2 and self.inquiry.of_shares:
+            score = share
+        else:
+            score = model.decision_function(X)[0]
         return model.predict(X)[0].item(), _plain(score), share, np.array([score, score])
 
     def by_now(self, known: Known) -> Found:
@@ -235,7 +237,7 @@ class RowInquiry:
         self.spent += price
         self.ledger.append(Asked(asked, answer, price))
 
-    def _values(self, asked: Name, columns: tuple[int, ...], answer: object) -> dict[int, object]:
+    def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, object]:
         """Return the values that an answer gives to columns."""
         if asked not in self.case.groups:
             return {columns[0]: answer}

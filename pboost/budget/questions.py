@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -88,29 +88,18 @@ def called(function: Callable[[], object], asked: Name, ledger: Iterable[Asked])
         raise AskError(message, asked, tuple(ledger)) from error
 
 
-D_co = TypeVar("D_co", covariant=True)
-
-
-class Row(Protocol[D_co]):
-    """What is known of a row."""
-
-    @property
-    def decision(self) -> D_co | None:
-        """What is decided; None as long as it is open."""
-
-    def tell(self, asked: Any, answer: object) -> None:
-        """Take an answer; AskError where it is none."""
-
-
-R = TypeVar("R", bound=Row[object])
+R = TypeVar("R")
 D = TypeVar("D")
 
 
 class Session(Generic[R, D]):
-    """Rows with open questions. A subclass finds what a row is asked next, in `_go_on`."""
+    """Rows with open questions. A subclass finds what a row is asked next, in `_go_on`.
+
+    R is what is known of a row: it takes answers by `tell`, and has a `decision` D in the end.
+    """
 
     def __init__(self) -> None:
-        self._rows: list[R] = []
+        self._rows: list[Any] = []
         self._new: list[Question] = []
         self._waiting: list[set[Name]] = []
 

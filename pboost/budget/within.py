@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.budget.calibrate_exit import calibrated, end_of, mean_and_error
+from pboost.budget.calibrate_exit import calibrated, check_no_prices, end_of, upper
 from pboost.budget.candidates import (
     FAMILIES,
     LONG,
@@ -36,7 +36,6 @@ from pboost.budget.choice import (
     options,
     read_data,
     sharpened,
-    upper,
 )
 from pboost.data.binned_values import values_of
 from pboost.data.check_xy import as_features
@@ -121,7 +120,7 @@ def _takes(costs: Sequence[FloatArray]) -> float:
 
     Given what those of other folds do in models of folds, and rows that were fitted to in both.
     """
-    return float(np.add(*mean_and_error(costs[0]))) * _more(costs[1], costs[2:])
+    return float(upper(costs[0])) * _more(costs[1], costs[2:])
 
 
 def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
@@ -193,7 +192,7 @@ PARTS = np.array([0.125, 0.25, 0.5])
 
 @builder
 def fit_within(
-    X: TableLike,
+    X: TableLike | RowSource | OneTable,
     y: ArrayLike | None = None,
     *,
     y_proba: ArrayLike | None = None,
@@ -380,9 +379,7 @@ def _prices(
 ) -> tuple[Prices | None, dict[str, Any]]:
     """Return the prices of columns, and the options of builders that say so."""
     if price is None:
-        if prices is not None or groups is not None:
-            name = "groups" if prices is None else "prices"
-            raise ValueError(f"{name}: expected with price=, the budget that is counted in them")
+        check_no_prices(prices, groups)
         return None, {}
     if prices is None:
         raise ValueError("prices: expected prices of columns, in which price= is counted, got None")
@@ -405,14 +402,13 @@ def _budgets(
         return _numbers("bytes", room, 1.0)
     if comparisons is None and worst is None:
         raise TypeError("comparisons, worst, price, bytes: expected a budget, got none of them")
-    if worst is not None:
-        worst = check_number("worst", worst, least=1.0)
-    if comparisons is None:
-        return [worst], False
+    most = None if worst is None else check_number("worst", worst, least=1.0)
+    if comparisons is None and most is not None:
+        return [most], False
     return _numbers("comparisons", comparisons, 1.0)
 
 
-def _numbers(name: str, value: object, least: float) -> tuple[list[float], bool]:
+def _numbers(name: str, value: Any, least: float) -> tuple[list[float], bool]:
     """Return one number or several, at least so large, and above 0; whether it was a list."""
     is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
     given = list(value) if is_list else [value]

@@ -278,7 +278,7 @@ def _columns(made: Making) -> Iterator[str]:
     model, d = made.model, made.model.n_features
     read = np.zeros(d, dtype=np.bool_)
     if isinstance(made.exact, Walk) and made.exact.tests.inputs is None:
-        read[made.exact.tests.column] = True
+        read[made.exact.tests.feature] = True
     else:
         read[:] = True
     names = ColumnNames(model.feature_names, d, model.table)
@@ -366,8 +366,8 @@ def _made_rows(made: Making) -> FloatArray:
     for tests in (walk.tests for walk in walks(made.exact)):
         if tests.inputs is not None or not len(tests):
             continue
-        order = np.argsort(tests.column, kind="stable")
-        columns, first = np.unique(tests.column[order], return_index=True)
+        order = np.argsort(tests.feature, kind="stable")
+        columns, first = np.unique(tests.feature[order], return_index=True)
         for j, of in zip(
             columns.tolist(), np.split(tests.threshold[order], first[1:]), strict=True
         ):
@@ -618,10 +618,10 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, steps: ArrayLike | N
         )
     is_level = np.zeros(model.n_features, dtype=np.bool_)
     tests = walk.tests
-    is_level[tests.column[tests.set_number >= 0]] = True
+    is_level[tests.feature[tests.level_set >= 0]] = True
     if model.table is not None:
         is_level |= model.table.n_levels > 0
-    grid = grid_of(model.n_features, np.unique(tests.column), is_level, rows, ranges, steps)
+    grid = grid_of(model.n_features, np.unique(tests.feature), is_level, rows, ranges, steps)
     fixed, uncertain = fixed_part(walk, grid), None
     if rows is not None and model.labels is not None:
         given = grid.values(grid.numbers(rows))
@@ -693,6 +693,6 @@ def _code(walk: Walk) -> int:
         several = LEAVING_FEW if n <= FEW else LEAVING_SEVERAL + EACH * n
         if part.is_share:
             chosen += SHARE if n == 1 else FEW_SHARES if n <= FEW else SHARES
-    if (walk.tests.set_number >= 0).any():
-        chosen += large if walk.tests.member.shape[1] > 1 else small
+    if (walk.tests.level_set >= 0).any():
+        chosen += large if walk.tests.sets.shape[1] > 1 else small
     return chosen + several * (n > 1)

@@ -43,17 +43,19 @@ PLAIN = ("identity", "shares")
 class Tests:
     """The tests of nodes: whether a number of a row is above a threshold, or in a set.
 
+    Arrays have the names of a `TreeSum`.
+
     Attributes
     ----------
-    column : ndarray of int32, shape (n,)
+    feature : ndarray of int32, shape (n,)
         Column of the row that each node reads, or number among `inputs`.
     threshold : ndarray, shape (n,)
         What it is compared with.
-    above : ndarray of bool, shape (n,)
+    missing : ndarray of bool, shape (n,)
         Whether a row whose value is missing takes exit 1.
-    set_number : ndarray of int32, shape (n,)
+    level_set : ndarray of int32, shape (n,)
         Which set a node tests, -1 where it compares.
-    member : ndarray of uint8, shape (sets, bytes)
+    sets : ndarray of uint8, shape (n_sets, bytes)
         The sets: level b is in one where bit ``b % 8`` of byte ``b // 8`` is set.
     inputs : Projections or Separators, or None
         The sums of columns that are compared, None where columns are.
@@ -61,16 +63,16 @@ class Tests:
         The columns that are added up, where they are not those of the row.
     """
 
-    column: IntArray
+    feature: IntArray
     threshold: Array
-    above: NDArray[np.bool_]
-    set_number: IntArray
-    member: NDArray[np.uint8]
+    missing: NDArray[np.bool_]
+    level_set: IntArray
+    sets: NDArray[np.uint8]
     inputs: Projections | Separators | None = None
     levels: Indicators | None = None
 
     def __len__(self) -> int:
-        return len(self.column)
+        return len(self.feature)
 
 
 class Exits(NamedTuple):
@@ -328,17 +330,17 @@ def _tests(
     inputs: Projections | Separators | None = None,
     levels: Indicators | None = None,
 ) -> Tests:
-    """Return the tests of nodes whose arrays are called as those of a `TreeSum`."""
-    n, missing = len(found["feature"]), found["missing"]
-    above = np.zeros(n, dtype=np.bool_) if missing is None else missing.astype(np.bool_)
+    """Return the tests of nodes, given the arrays of a `TreeSum`."""
+    if found["missing"] is None:
+        missing = np.zeros(len(found["feature"]), dtype=np.bool_)
+    else:
+        missing = found["missing"].astype(np.bool_)
     # No more bytes than the largest level needs.
-    sets = found["sets"].astype("<u8")
-    member = sets.view(np.uint8).reshape(len(sets), 8 * sets.shape[1])
-    used = np.flatnonzero(member.any(axis=0))
-    member = member[:, : used[-1] + 1 if len(used) else 1].copy()
-    return Tests(
-        found["feature"], found["threshold"], above, found["level_set"], member, inputs, levels
-    )
+    words = found["sets"].astype("<u8")
+    sets = words.view(np.uint8).reshape(len(words), 8 * words.shape[1])
+    used = np.flatnonzero(sets.any(axis=0))
+    sets = sets[:, : used[-1] + 1 if len(used) else 1].copy()
+    return Tests(**{**found, "missing": missing, "sets": sets}, inputs=inputs, levels=levels)
 
 
 @_lower.register
@@ -349,19 +351,21 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
         raise NotImplementedError(
             "model: its nodes ask oracles, Python functions, which no format but a pickle has"
         )
-    adds_up = isinstance(inputs, Projections | Separators)
-    if not (inputs is None or adds_up or isinstance(inputs, Subsets)):
+    found = tests_of(graph, np.arange(n, dtype=np.int32))
+    if isinstance(inputs, Projections | Separators):
+        tests = _tests(found, inputs, indicators_of(graph.table))
+    elif inputs is None or isinstance(inputs, Subsets):
+        tests = _tests(found)
+    else:
         raise NotImplementedError(
             f"model: nodes that compare {type(inputs).__name__} are not exported to C"
         )
-    found = tests_of(graph, np.arange(n, dtype=np.int32))
-    tests = _tests(found, inputs, indicators_of(graph.table)) if adds_up else _tests(found)
     root = np.array([0 if n else -1], dtype=np.int32)
     vote, bias = graph.vote.reshape(n, 2, k), np.atleast_1d(np.asarray(graph.bias, np.float64))
     return Walk(tests, graph.next, root, vote, bias), "half log odds" if k == 1 else "softmax"
 
 
-def _of_trees(trees: TreeSum, **end: Any) -> Walk:
+def walks_of(trees: TreeSum, **end: Any) -> Walk:
     """Return the walks through trees: inner nodes and leaves numbered apart."""
     is_leaf = trees.feature == LEAF
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
@@ -384,7 +388,7 @@ def _(model: Trees) -> tuple[Part, str]:
     trees = trees_of(model)
     n = trees.n_trees if trees.aggregation == "mean" else 1
     is_lead = trees.labels is not None and len(trees.labels) == 2
-    return _of_trees(trees, divisor=n, lead=is_lead), trees.link
+    return walks_of(trees, divisor=n, lead=is_lead), trees.link
 
 
 @_lower.register
@@ -394,12 +398,13 @@ def _(model: StagewiseModel) -> tuple[Part, str]:
         raise NotImplementedError(
             f"model: what the {model.loss} loss predicts by decision values is not known in C"
         )
-    return _of_trees(trees, after=trees.bias), trees.link
+    return walks_of(trees, after=trees.bias), trees.link
 
 
 def _predicts_otherwise(model: object) -> bool:
-    is_sum = isinstance(model, StagewiseModel) and model.labels is None
-    return is_sum and not model.loss.predicts_scores
+    if not isinstance(model, StagewiseModel) or model.labels is not None:
+        return False
+    return not model.loss.predicts_scores
 
 
 # Models around one model
@@ -476,7 +481,7 @@ def _(model: ProbitModel) -> tuple[Part, str]:
 
 @_lower.register
 def _(model: ProbitTree) -> tuple[Part, str]:
-    means, walk = means_of(model), _of_trees(trees_of(model.partition))
+    means, walk = means_of(model), walks_of(trees_of(model.partition))
     fill = np.zeros((1, model.n_added)) if means is None else means
     absent = (model.taken == NO_ROW) & (model.n_functions > 1)
     return Affine(

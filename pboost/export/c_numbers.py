@@ -126,6 +126,7 @@ def _ends(d: int, X: FloatArray | None, ranges: ArrayLike | None) -> FloatArray:
         if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
             raise ValueError("ranges: expected finite numbers, the lesser of two first")
         return ends
+    assert X is not None
     with np.errstate(invalid="ignore"):
         known = np.isnan(X)
         least = np.where(known, np.inf, X).min(axis=0, initial=np.inf)
@@ -197,10 +198,10 @@ def compared(part: Part) -> Walk:
             'dtype: "int16" is for nodes that compare columns; those of this model compare sums, '
             'which "float64" and "float32" can hold'
         )
-    if len(part.tests.member) > MOST:
+    if len(part.tests.sets) > MOST:
         raise NotImplementedError(
             f'dtype: "int16" is for models with at most {MOST} sets of levels, got '
-            f'{len(part.tests.member)}; "float64" and "float32" can hold them'
+            f'{len(part.tests.sets)}; "float64" and "float32" can hold them'
         )
     return part
 
@@ -334,8 +335,8 @@ def _shift(moved: FloatArray | None, start: float, most: float, terms: float) ->
 
 def _on_grid(tests: Tests, grid: Grid) -> Tests:
     """Return the questions with points of the grid as thresholds."""
-    threshold = grid.below(tests.column, tests.threshold)
-    return replace(tests, threshold=np.where(tests.set_number >= 0, 0, threshold).astype(np.int16))
+    threshold = grid.below(tests.feature, tests.threshold)
+    return replace(tests, threshold=np.where(tests.level_set >= 0, 0, threshold).astype(np.int16))
 
 
 def single_part(part: Part, votes: str) -> Part:
@@ -457,7 +458,7 @@ def sums_of(walk: Walk, rows: Array) -> Array:
     found, left = value.copy(), np.flatnonzero(place < len(part.at))
     at = place[left]
     product = value[left].astype(np.int64) * part.slope[at, None].astype(np.int64)
-    scaled = _quotient(product, part.unit)
+    scaled: Array = _quotient(product, part.unit)
     if part.is_share and walk.n_scores == 1:
         scaled = scaled.clip(-part.whole, part.whole)
     elif part.even is not None:
@@ -467,9 +468,9 @@ def sums_of(walk: Walk, rows: Array) -> Array:
     return found
 
 
-def _quotient(a: NDArray[np.int64], b: int | NDArray[np.int64]) -> NDArray[np.int64]:
+def _quotient(a: Array, b: int | Array) -> Array:
     """Return quotients of integers, towards 0; b > 0."""
-    found: NDArray[np.int64] = np.sign(a) * (np.abs(a) // b)
+    found: Array = np.sign(a) * (np.abs(a) // b)
     return found
 
 
@@ -529,20 +530,20 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
 
 def above(tests: Tests, node: Array, rows: Array) -> NDArray[np.bool_]:
     """Return whether rows take exit 1, each at a node of its own; nodes compare columns."""
-    value = rows[np.arange(len(rows)), tests.column[node]]
+    value = rows[np.arange(len(rows)), tests.feature[node]]
     is_missing = value == NO_VALUE if rows.dtype == np.int16 else np.isnan(value)
     found = np.asarray(goes_right(value, tests.threshold[node]))
-    number = tests.set_number[node]
+    number = tests.level_set[node]
     is_set = number >= 0
     if is_set.any():
         level = np.where(is_missing, -1, value)
         is_level = (level >= 0) & (level < 255) & (level == np.floor(level))
         code = np.where(is_level, level, 0).astype(np.intp)
-        inside = code < 8 * tests.member.shape[1]
-        byte = tests.member[np.where(is_set, number, 0), np.where(inside, code // 8, 0)]
+        inside = code < 8 * tests.sets.shape[1]
+        byte = tests.sets[np.where(is_set, number, 0), np.where(inside, code // 8, 0)]
         found = np.where(is_set, inside & (byte >> (code % 8) & 1 == 1), found)
         is_missing |= is_set & ~is_level
-    return np.where(is_missing, tests.above[node], found)
+    return np.where(is_missing, tests.missing[node], found)
 
 
 def _step(walk: Walk, node: Array, rows: Array) -> tuple[NDArray[np.intp], IntArray]:

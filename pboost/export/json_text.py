@@ -207,7 +207,7 @@ def _numbers(name: str, said: Any, kind: type, is_several: bool = False) -> Arra
     return found
 
 
-def _items(name: str, said: Any, *kinds: type) -> list[object]:
+def _items(name: str, said: Any, *kinds: type) -> list[Any]:
     """Return a list whose items are of these types."""
     if type(said) is not list or set(map(type, said)).difference(kinds):
         expected = "numbers" if int in kinds else "strings" if str in kinds else "lists of numbers"

@@ -91,7 +91,7 @@ def _sum(trees: TreeSum, columns: dict[int, str], value: FloatArray, column: int
     return terms[0]
 
 
-def _tree(trees: TreeSum, columns: dict[int, str], tree: int, value: object) -> str:
+def _tree(trees: TreeSum, columns: dict[int, str], tree: int, value: FloatArray) -> str:
     """Return the value of one tree."""
     root, stop = trees.root[tree : tree + 2].tolist()
     said: dict[int, str] = {}
@@ -126,18 +126,18 @@ def _question(trees: TreeSum, columns: dict[int, str], node: int) -> tuple[str, 
     return f"{name} IN ({', '.join(values)})", asked
 
 
-def _levels(trees: TreeSum, column: int) -> list[list[object]]:
+def _levels(trees: TreeSum, column: int) -> list[list[str | bool | float]]:
     """Return the values of each level number of a column, the numbers where none are known."""
     table = trees.table
     levels = None if table is None else table.levels[column]
     if table is None or levels is None:
         return [[float(k)] for k in range(256)]
-    found: list[list[object]] = [[value] for value in levels.tolist()]
+    found: list[list[str | bool | float]] = [[value] for value in levels.tolist()]
     other = None if table.other is None else table.other[column]
     return found if other is None else [*found, other.tolist()]
 
 
-def _literal(value: object) -> str:
+def _literal(value: str | bool | float) -> str:
     """Return a level as SQL writes it."""
     if isinstance(value, str):
         if "\0" in value:

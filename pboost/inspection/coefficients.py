@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,10 +57,7 @@ class Coefficients:
 
     def of_class(self, place: int) -> tuple[FloatArray, FloatArray]:
         """Return the slopes (leaves, d) that speak for a class, and the shares of their leaves."""
-        if self.leaf_class is None:
-            return self.slopes[:, place], self.share
-        own = self.leaf_class == place
-        return self.slopes[own, 0], self.share[own]
+        return _of_class(self.slopes, self.share, self.leaf_class, place)
 
     def order(self) -> list[int]:
         """Return the features in falling order of `size`, summed over the classes."""
@@ -130,24 +127,25 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
             raise ValueError("X: expected columns whose spreads times the slopes are finite")
     assert model.labels is not None
     labels = model.labels.tolist()
-    none = np.empty((0, model.n_added))
-    found = Coefficients(
-        tuple(names_in_sums(model.feature_names, model.n_features, model.table)),
-        tuple(labels[1:] if len(labels) == 2 else labels),
-        coefficient[:, :, 0],
-        slopes,
-        share,
-        leaf_class,
-        none,
-        none,
-    )
-    each = [found.of_class(k) for k in range(len(found.classes))]
+    classes = tuple(labels[1:] if len(labels) == 2 else labels)
+    each = [_of_class(slopes, share, leaf_class, k) for k in range(len(classes))]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.array([by @ of_class for of_class, by in each])
         size = np.array([by @ np.abs(of_class) for of_class, by in each])
     if not np.isfinite(size).all():
         raise ValueError("model: expected slopes whose mean is finite")
-    return replace(found, mean=mean, size=size)
+    names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
+    return Coefficients(names, classes, coefficient[:, :, 0], slopes, share, leaf_class, mean, size)
+
+
+def _of_class(
+    slopes: FloatArray, share: FloatArray, leaf_class: IntArray | None, place: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the slopes (leaves, d) that speak for a class, and the shares of their leaves."""
+    if leaf_class is None:
+        return slopes[:, place], share
+    own = leaf_class == place
+    return slopes[own, 0], share[own]
 
 
 def plot_coefficients(

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.binned_values import values_of
-from pboost.data.check_xy import as_classes, as_targets, as_weights, check_has_rows
+from pboost.data.check_xy import (
+    as_classes,
+    as_targets,
+    as_weights,
+    check_has_rows,
+    class_codes,
+)
 from pboost.data.columns import MAX_BINS, SortedColumns
 from pboost.data.convert import Rows, TableLike
 from pboost.data.labels import SoftLabels, fitted, numbers_given
@@ -114,6 +120,17 @@ def r2(found: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -
         return np.nan
     left, whole = (weighted_mean(np.square(of / scale), weight) for of in (found - truth, around))
     return 1 - left / whole if whole > 0 else np.nan
+
+
+def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
+    """Return the targets of n rows, or their labels, which the model must know."""
+    labels = model.labels
+    return as_targets(y, n) if labels is None else labels[class_codes(labels, y, n)]
+
+
+def row_errors(model: Model, found: Array, truth: Array) -> Array:
+    """Return the squared errors of predictions, or whether labels are missed."""
+    return (found - truth) ** 2 if model.labels is None else found != truth
 
 
 # The cross-validation
@@ -243,7 +260,7 @@ class CrossValidation(Stored):
 @builder
 def cross_validate(
     fit: Callable[..., Model],
-    X: TableLike,
+    X: TableLike | SortedColumns | RowSource,
     y: ArrayLike | None = None,
     *,
     task: str | None = None,
@@ -441,6 +458,7 @@ def _of_shares(
         area = auc(np.column_stack([-score, score]), code, weight)
         return {"auc": area, "log_loss": np.nan, "brier": np.nan}
     share = np.zeros((len(found), len(labels)))
+    assert model.labels is not None
     known = np.isin(model.labels, labels)
     share[:, np.searchsorted(labels, model.labels[known])] = found[:, known]
     return {
@@ -463,7 +481,7 @@ def deal_rows(
 
 def fold_fits(
     fit: Callable[..., Model],
-    X: TableLike,
+    X: TableLike | SortedColumns | RowSource,
     rows: Rows,
     truth: Any,
     weight: FloatArray | None,
@@ -481,8 +499,10 @@ def fold_fits(
             options, y = {}, None
         if seed is not None:
             options["rng"] = child(seed, fold)
-        is_sorted = isinstance(X, SortedColumns)
-        of_fit = X.select(train.astype(np.int32), MAX_BINS) if is_sorted else rows.take(train)
+        if isinstance(X, SortedColumns):
+            of_fit = X.select(train.astype(np.int32), MAX_BINS)
+        else:
+            of_fit = rows.take(train)
         test_rows, start = rows.take(test), time.perf_counter()
         if isinstance(X, RowSource):
             test_rows = values_of(test_rows.gather().X)

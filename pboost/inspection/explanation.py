@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -182,9 +183,11 @@ def _are_words(classes: tuple[object, ...]) -> bool:
     return bool(classes) and isinstance(classes[0], str)
 
 
-def _by_label(classes: tuple[object, ...], votes: Iterable[float]) -> str:
+def _by_label(classes: tuple[object, ...], votes: float | tuple[float, ...] | FloatArray) -> str:
     """Return votes, each behind its label."""
-    return ", ".join(f"{label} {vote:+.4f}" for label, vote in zip(classes, votes, strict=True))
+    return ", ".join(
+        f"{label} {vote:+.4f}" for label, vote in zip(classes, np.ravel(votes), strict=True)
+    )
 
 
 def _table(titles: list[str], cells: list[list[str]], classes: tuple[object, ...]) -> list[str]:
@@ -338,7 +341,7 @@ def _explanation(
     tests: tuple[PathTest, ...],
     bias: float | FloatArray,
     score: float | FloatArray,
-    label: object,
+    label: np.generic | None,
     parts: FloatArray | None,
     row: FloatArray | None,
 ) -> Explanation:
@@ -377,7 +380,7 @@ def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
     return lambda number: float(functions.value(number, rows, np.arange(1))[0])
 
 
-def _one_row(model: Model, x: TableLike) -> Features:
+def _one_row(model: Model, x: Any) -> Features:
     """Return one row as features with the model's columns, in float64."""
     if not (is_series(x) or is_frame(x)):
         row = x[None] if isinstance(x, np.ma.MaskedArray) else [x]  # keeps the mask

@@ -432,49 +432,28 @@ def _draw_texts(
     ax: Axes, drawn: Drawn, layout: Layout, texts: list[str], ends: list[list[str]], size: float
 ) -> None:
     """Write what nodes ask and what exits say."""
-    plain: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+
+    def write(x: float, y: float, text: str, gid: str, above: int, **box: Any) -> None:
+        look = {"facecolor": "white", **box}
+        where: dict[str, Any] = {"ha": "center", "va": "center", "gid": gid, "zorder": above}
+        ax.text(x, y, text, fontsize=size, bbox=look, **where)
+
     for node, text in enumerate(texts):
-        ax.text(
-            layout.x[node],
-            -layout.layer[node],
-            text,
-            gid=f"node-{node}",
-            zorder=3,
-            **plain,
-            bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "0.4"},
-        )
+        x, y = float(layout.x[node]), -float(layout.layer[node])
+        write(x, y, text, f"node-{node}", 3, boxstyle="round", edgecolor="0.4")
     n_into = np.bincount(drawn.next[drawn.next != OUT], minlength=len(texts))
     for (node, exit_), way in layout.way.items():
         item = layout.out.get((node, exit_))
-        colour = drawn.colour[node][exit_]
         if item is not None:
-            ax.text(
-                layout.x[item],
-                -layout.layer[item],
-                ends[node][exit_],
-                zorder=3,
-                **plain,
-                gid=f"out-{node}-{exit_}",
-                bbox={"boxstyle": "square", "facecolor": "white", "edgecolor": colour},
-            )
+            x, y, colour = float(layout.x[item]), -float(layout.layer[item]), drawn.colour[node]
+            name = f"out-{node}-{exit_}"
+            write(x, y, ends[node][exit_], name, 3, boxstyle="square", edgecolor=colour[exit_])
             continue
         near = FAR if n_into[drawn.next[node, exit_]] == 1 else 0.5
         at = PASSING if len(way) > 2 else near
         x, y = _on_edge(way, at, _bow(layout, drawn, node, exit_))
-        ax.text(
-            x,
-            y,
-            _edge_text(drawn, node, exit_),
-            gid=f"vote-{node}-{exit_}",
-            zorder=2,
-            **plain,
-            bbox={
-                "boxstyle": "square,pad=0.1",
-                "facecolor": "white",
-                "edgecolor": "none",
-                "alpha": 0.8,
-            },
-        )
+        text, bare = _edge_text(drawn, node, exit_), {"edgecolor": "none", "alpha": 0.8}
+        write(x, y, text, f"vote-{node}-{exit_}", 2, boxstyle="square,pad=0.1", **bare)
 
 
 def _draw_dots(ax: Axes, drawn: Drawn, layout: Layout) -> None:

@@ -97,17 +97,17 @@ def plot_graph(
     >>> model.n_nodes, len([edge.get_gid() for edge in ax.patches])
     (5, 10)
     """
-    model = as_graph(model, "plot_graph")
+    graph = as_graph(model, "plot_graph")
     if X is None and y is not None:
         raise ValueError("y: expected None without X, whose labels they are")
-    passed = _passed_in_training(model) if X is None else _passed_by(model, X, y)
-    names = input_names(model)
+    passed = _passed_in_training(graph) if X is None else _passed_by(graph, X, y)
+    names = input_names(graph)
     asked = []
-    for node in range(model.n_nodes):
-        asked.append(question(model, names, node) + of_missing(model, node)[0])
-    vote = model.vote.reshape(model.n_nodes, 2, model.n_votes)
-    best = np.argmax(vote, axis=2) if model.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
-    labels = model.labels.tolist()
+    for node in range(graph.n_nodes):
+        asked.append(question(graph, names, node) + of_missing(graph, node)[0])
+    vote = graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
+    best = np.argmax(vote, axis=2) if graph.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
+    labels = graph.labels.tolist()
 
     def said(node: int, exit_: int) -> str:
         votes = vote[node, exit_]
@@ -118,18 +118,18 @@ def plot_graph(
     colour = [(f"C{a % COLOURS}", f"C{b % COLOURS}") for a, b in best.tolist()]
     legend = [(str(label), f"C{k}") for k, label in enumerate(labels)]
     drawn = Drawn(
-        model.next,
+        graph.next,
         asked,
-        [(said(node, 0), said(node, 1)) for node in range(model.n_nodes)],
+        [(said(node, 0), said(node, 1)) for node in range(graph.n_nodes)],
         colour,
-        _at_nodes(model) if X is None else passed.sum(axis=1),
+        _at_nodes(graph) if X is None else passed.sum(axis=1),
         passed,
         legend if len(legend) <= COLOURS else [],
-        f"no nodes: every row gets {signed(model.bias)}, labels {named_labels(model.labels)}",
+        f"no nodes: every row gets {signed(graph.bias)}, labels {named_labels(graph.labels)}",
     )
     ax = draw(drawn, most_labels, ax)
-    if model.n_nodes and np.any(model.bias):
-        ax.set_title(f"every row starts with vote {signed(model.bias)}")
+    if graph.n_nodes and np.any(graph.bias):
+        ax.set_title(f"every row starts with vote {signed(graph.bias)}")
     return ax
 
 
@@ -351,7 +351,7 @@ def _question(trees: TreeSum, names: ColumnNames, node: int) -> str:
 
 
 @singledispatch
-def _one_tree(model: Model, X: TableLike, tree: int, most_terms: int) -> OneTree:
+def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
     """Return a tree of a model; X are rows by which nodes are weighted."""
     try:
         trees = trees_of(model, X)
@@ -389,13 +389,13 @@ def _of_values(
 
 
 @_one_tree.register
-def _(model: ProbitTree, X: TableLike, tree: int, most_terms: int) -> OneTree:
+def _(model: ProbitTree, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
     _check_number(tree, 1)
     return _with_equations(model, X, most_terms, "")
 
 
 @_one_tree.register
-def _(model: SubaggedProbitTrees, X: TableLike, tree: int, most_terms: int) -> OneTree:
+def _(model: SubaggedProbitTrees, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
     n = len(model.trees)
     _check_number(tree, n)
     title = f"tree {tree} of {n}"
@@ -409,7 +409,7 @@ def _check_number(tree: int, n_trees: int) -> None:
         raise ValueError(f"tree: expected a number below {n_trees}, got {tree}")
 
 
-def _with_equations(model: ProbitTree, X: TableLike, most_terms: int, title: str) -> OneTree:
+def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, title: str) -> OneTree:
     """Return a tree with its linear functions, of several labels one in a line for each."""
     trees = trees_of(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))

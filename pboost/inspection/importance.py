@@ -12,22 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.blocks import copied
 from pboost.data.check_xy import (
-    as_targets,
     as_weights,
     check_finite,
     check_has_rows,
-    class_codes,
     scaled_weights,
 )
 from pboost.data.convert import TableLike, with_shuffled
+from pboost.inspection.cross_validation import row_errors, truth_for
 from pboost.models.base import Model, check_model, predict
-from pboost.models.ensembles import Bagging, Ensemble
+from pboost.models.ensembles import Ensemble
 from pboost.models.forest import Forest
 from pboost.models.members import is_foreign
 from pboost.models.new_rows import match_columns, match_rows, reads_columns
-from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
-from pboost.values import Array, FloatArray, Seed, as_generator, check_choice, check_integer
+from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer
 
 #: What importances can be made of, beside what is each model's own.
 KINDS = ("impurity",)
@@ -191,18 +189,12 @@ def permutation_importance(
         raise ValueError("X: expected at least one row, got none")
     weights = as_weights(sample_weight, n)
     weights = None if weights is None else scaled_weights(weights)[0]
-    numbers = isinstance(model, Tree | Forest | Bagging | StagewiseModel) and model.labels is None
-    if numbers:
-        truth: Array = as_targets(y, n)
-    else:
-        assert model.labels is not None
-        truth = model.labels[class_codes(model.labels, y, n)]
+    truth = truth_for(model, y, n)
 
     def error(rows: Any) -> float:
         found = predict(model, rows)
         with np.errstate(over="ignore"):
-            loss = (found - truth) ** 2 if numbers else found != truth
-            average = float(np.average(loss, weights=weights))
+            average = float(np.average(row_errors(model, found, truth), weights=weights))
         if not np.isfinite(average):
             raise ValueError("model: expected predictions whose squared errors are finite")
         return average

@@ -442,10 +442,11 @@ def margin_curve(
     score = np.empty(n)
     fits = fold_fits(model, X, rows, truth, weight, test_fold, folds, generator)
     for fitted, test, test_rows, _ in fits:
-        if not np.array_equal(as_two_class(fitted).labels, values):
+        known = as_two_class(fitted).labels
+        if not np.array_equal(known, values):
             raise ValueError(
                 f"model: expected a function that fits models of the labels {values.tolist()}, got "
-                f"one of {shown(fitted.labels.tolist())}"
+                f"one of {shown(known.tolist())}"
             )
         score[test] = decision_function(fitted, test_rows)
     return share_below(*_of_labels(score, second, weight, scale), at)

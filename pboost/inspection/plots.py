@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import as_targets, as_weights, check_has_rows, class_codes
+from pboost.data.check_xy import as_weights, check_has_rows
 from pboost.data.convert import Features, TableLike
 from pboost.data.node_inputs import ColumnNames
 from pboost.data.subsets import Subsets
 from pboost.data.table import column_label, named_columns, positions
+from pboost.inspection.cross_validation import row_errors, truth_for
 from pboost.models.attribution import falls
 from pboost.models.base import Model, TwoClassModel, check_model, predict, staged_predict
 from pboost.models.graph import DecisionGraph
@@ -185,7 +186,9 @@ def plot_steps(
         )
     errors = None if X is None else _errors(model, X, y, sample_weight)
     ax = axes_or_new(ax, 5, 4)
-    drawn = {name: (np.arange(len(line)), line) for name, line in lines.items()}
+    drawn: dict[str, tuple[Array, Array]] = {
+        name: (np.arange(len(line)), line) for name, line in lines.items()
+    }
     if errors is not None:
         drawn[_error_name(model)] = errors
     for name, points in drawn.items():
@@ -204,10 +207,9 @@ def _errors(
     check_has_rows(n)
     assert y is not None
     weight = as_weights(sample_weight, n)
-    is_number, labels = model.labels is None, model.labels
-    truth = as_targets(y, n) if labels is None else labels[class_codes(labels, y, n)]
+    truth = truth_for(model, y, n)
     errors = [
-        float(np.average((found - truth) ** 2 if is_number else found != truth, weights=weight))
+        float(np.average(row_errors(model, found, truth), weights=weight))
         for found in staged_predict(model, X)
     ]
     stages = model.record.stages if isinstance(model, TwoClassModel) else None
@@ -351,7 +353,7 @@ def plot_regions(
     grid[:, up.column] = np.repeat(up.at, len(across.at))
     asked = grid if rows.table is None else replace(rows, values=grid)
     found = predict(model, asked).reshape(len(up.at), len(across.at))
-    truth = None if y is None else _truth(model, y, len(rows.values))
+    truth = None if y is None else truth_for(model, y, len(rows.values))
     ax = axes_or_new(ax, 5, 4)
     if model.labels is None:
         _draw_numbers(ax, across, up, found, rows, truth)
@@ -412,21 +414,19 @@ def _held(rows: Features, column: int) -> float:
     return float(np.quantile(values, 0.5, method="lower"))
 
 
-def _truth(model: Model, y: ArrayLike, n: int) -> Array:
-    """Return the targets of the rows, or the numbers of their labels."""
-    return as_targets(y, n) if model.labels is None else class_codes(model.labels, y, n)
-
-
 def _draw_numbers(
     ax: Axes, across: Axis, up: Axis, found: FloatArray, rows: Features, truth: Array | None
 ) -> None:
     """Draw predicted numbers, and rows in the colours of their targets."""
     both = found if truth is None else np.append(found, truth)
-    limits = {"vmin": float(both.min()), "vmax": float(both.max())}
-    drawn = ax.pcolormesh(across.at, up.at, found, shading="nearest", gid="regions", **limits)
+    low, high = float(both.min()), float(both.max())
+    drawn = ax.pcolormesh(
+        across.at, up.at, found, shading="nearest", gid="regions", vmin=low, vmax=high
+    )
     if truth is not None:
         x, y = (rows.values[:, axis.column] for axis in (across, up))
-        ax.scatter(x, y, 12, c=truth, edgecolors="white", linewidths=0.4, gid="rows", **limits)
+        points = ax.scatter(x, y, 12, c=truth, edgecolors="white", linewidths=0.4, gid="rows")
+        points.set_clim(low, high)
     ax.figure.colorbar(drawn, ax=ax, label="prediction")
 
 
@@ -458,8 +458,8 @@ def _draw_labels(
         rasterized=True,
     )
     if truth is not None:
-        for k in np.unique(truth).tolist():
-            x, y = (rows.values[truth == k, axis.column] for axis in (across, up))
+        for k in np.flatnonzero(np.isin(labels, truth)).tolist():
+            x, y = (rows.values[truth == labels[k], axis.column] for axis in (across, up))
             ax.scatter(x, y, 8, color=colours[k], gid=f"rows-{k}")
     if len(labels) <= COLOURS:
         called = zip(labels.tolist(), colours, strict=True)
