@@ -157,7 +157,7 @@ def early_exit(
     if prices is not None:
         options |= plain_options(prices, groups, None)
     item = None if known is None else known.item
-    found = calibrated(model, (states,), end, options, _with_its_error, item)
+    found = calibrated(model, (states,), end, options, lambda costs: float(upper(costs[0])), item)
     return found if hashed is None else replace(found, seen=digest(hashed))
 
 
@@ -299,11 +299,6 @@ def _costs(
     joint = where_left(states, threshold, is_priced)
     mean, error = mean_and_error(states.cost[joint, np.arange(len(joint))])
     return float(mean), float(error), joint
-
-
-def _with_its_error(costs: Sequence[FloatArray]) -> float:
-    """Return the mean of the costs of the first path, and its standard error more."""
-    return float(upper(costs[0]))
 
 
 def _factors(

@@ -477,12 +477,18 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
     budget = min(promise)
     unit = whole.unit
     names = families(whole.task, budget, whole.n_rows, unit)
-    curve = [
-        (float(part), option.cost, option.error, option.standard_error)
-        for part in (BUDGETS if unit == "comparisons" else PARTS * budget)
-        if part < budget and (option := _best(tried, names, promise.at_most(part), unit))
-    ]
-    found = _options(tried, names, promise)
+
+    def kept(promise: Promise) -> list[Option]:
+        return [option for name in names for option in options(tried[name], promise)]
+
+    def choose(found: list[Option], budget: float) -> Option | None:
+        return best(found, few=unit == "comparisons" and budget <= FEW)
+
+    curve = []
+    for part in BUDGETS if unit == "comparisons" else PARTS * budget:
+        if part < budget and (option := choose(kept(promise.at_most(part)), part)):
+            curve.append((float(part), option.cost, option.error, option.standard_error))
+    found = kept(promise)
     settings = {
         "builder": "fit_within",
         unit: _plain(promise.comparisons),
@@ -494,8 +500,12 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
             for name in dict.fromkeys(option.family for option in found)
         },
     }
-    while chosen := best(found, few=_are_few(budget, unit)):
-        if (model := _fitted(whole, tried, chosen, promise)) is not None:
+    while chosen := choose(found, budget):
+        if whole.is_device:
+            model = fitted_in_bytes(whole, chosen.family, chosen.joints, min(promise))
+        else:
+            model = fitted_within(whole, tried[chosen.family], chosen, promise)
+        if model is not None:
             break
         found = [option for option in found if option is not chosen]
     else:
@@ -511,32 +521,6 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
         return replace(model, comparisons=budget, settings=settings, curve=np.array(curve))
     # What it is has no field for a curve.
     return replace(model, settings={**model.settings, **settings, "curve": curve})
-
-
-def _fitted(
-    whole: Fits, tried: Mapping[str, Tried], chosen: Option, promise: Promise
-) -> EarlyExitModel | Fitted | None:
-    """Return an option, fitted to all rows; None if it does not keep the promise."""
-    if whole.is_device:
-        return fitted_in_bytes(whole, chosen.family, chosen.joints, min(promise))
-    return fitted_within(whole, tried[chosen.family], chosen, promise)
-
-
-def _options(tried: Mapping[str, Tried], names: Sequence[str], promise: Promise) -> list[Option]:
-    """Return what keeps a promise."""
-    return [option for name in names for option in options(tried[name], promise)]
-
-
-def _best(
-    tried: Mapping[str, Tried], names: Sequence[str], promise: Promise, unit: str
-) -> Option | None:
-    """Return the best of what keeps a promise."""
-    return best(_options(tried, names, promise), few=_are_few(min(promise), unit))
-
-
-def _are_few(budget: float, unit: str) -> bool:
-    """Return whether a budget is one of few comparisons."""
-    return unit == "comparisons" and budget <= FEW
 
 
 def _plain(number: float) -> float | None:

@@ -515,7 +515,8 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
                 stay[is_asked] = stays(going[is_asked], 0)
                 going = going[stay]
             node = at[going]
-            exit_, at[going] = _step(walk, node, rows[going])
+            exit_ = above(walk.tests, node, rows[going]).astype(np.intp)
+            at[going] = walk.next[node, exit_]
             if walk.is_graph:
                 total[going] += walk.added[node, exit_]
         if walk.is_graph:
@@ -544,12 +545,6 @@ def above(tests: Tests, node: Array, rows: Array) -> NDArray[np.bool_]:
         found = np.where(is_set, inside & (byte >> (code % 8) & 1 == 1), found)
         is_missing |= is_set & ~is_level
     return np.where(is_missing, tests.missing[node], found)
-
-
-def _step(walk: Walk, node: Array, rows: Array) -> tuple[NDArray[np.intp], IntArray]:
-    """Return the exits that rows take at nodes, and where these lead."""
-    exit_ = above(walk.tests, node, rows).astype(np.intp)
-    return exit_, walk.next[node, exit_]
 
 
 def _plain(value: Array) -> Array:

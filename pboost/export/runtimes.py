@@ -111,8 +111,10 @@ def to_onnx(
     kinds: dict[str, Any] = {"values": (onnx.TensorProto.DOUBLE, trees.n_values)}
     if trees.labels is not None:
         steps += _label(trees, constants)
-        text = trees.labels.dtype.kind == "U"
-        kinds["label"] = (onnx.TensorProto.STRING if text else _type(onnx, constants), None)
+        kind = onnx.TensorProto.STRING
+        if trees.labels.dtype.kind != "U":  # numbers, or true and false
+            kind = onnx.helper.np_dtype_to_tensor_dtype(trees.labels.dtype)
+        kinds["label"] = (kind, None)
         found = _probabilities(trees, constants)
         steps += found
         if found:
@@ -129,11 +131,6 @@ def to_onnx(
     found = onnx.helper.make_model(graph, opset_imports=sets, ir_version=FORMAT)
     onnx.checker.check_model(found)
     return found
-
-
-def _type(onnx: Any, constants: dict[str, Any]) -> int:
-    """Return the type of labels that are numbers, or true and false."""
-    return onnx.helper.np_dtype_to_tensor_dtype(np.asarray(constants["labels"]).dtype)
 
 
 def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[list[Step], str]:
@@ -174,8 +171,9 @@ def _columns(trees: TreeSum) -> dict[str, Any]:
         "tree_roots": np.add.outer(len(ends) * np.arange(K), root),
     }
     copy = np.repeat(np.arange(K), len(ends))
+    first, second = np.tile(ends, (K, 1)).T
     for called, side in (("true", is_set), ("false", ~is_set)):
-        end = np.where(side, *np.tile(ends, (K, 1)).T[::-1])
+        end = np.where(side, second, first)
         in_copy = np.where(end < 0, n_leaves * copy - 1 - end, len(ends) * copy + end)
         found |= {f"nodes_{called}nodeids": in_copy, f"nodes_{called}leafs": end < 0}
     value = walk.added / trees.n_trees if trees.aggregation == "mean" else walk.added

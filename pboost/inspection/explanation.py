@@ -130,10 +130,10 @@ class Explanation:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Explanation):
             return NotImplemented
-        same = self.tests == other.tests and self.label == other.label
+        same, both = self.tests == other.tests and self.label == other.label, (self, other)
         arrays = ("bias", "score", "contributions", "values")
         return same and all(
-            np.array_equal(_numbers(self, name), _numbers(other, name), equal_nan=True)
+            np.array_equal(*(np.asarray(getattr(one, name), float) for one in both), equal_nan=True)
             for name in arrays
         )
 
@@ -356,11 +356,6 @@ def _explanation(
         model.explained,
         tuple(model.labels.tolist()) if np.ndim(score) and model.labels is not None else (),
     )
-
-
-def _numbers(explanation: Explanation, name: str) -> FloatArray:
-    """Return a field of numbers, NaN where there are none."""
-    return np.asarray(getattr(explanation, name), dtype=np.float64)
 
 
 def _plain(votes: FloatArray) -> float | tuple[float, ...]:

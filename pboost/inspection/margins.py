@@ -236,7 +236,8 @@ def margin_bound(
     factor = 0.5 / scale_factor(scale)
     on_rows = certificate(model, X, y, y_proba=y_proba, sample_weight=sample_weight)
     # Of J labels a wrong one leads only where exp(-F) of the right or exp(F) of the other is large.
-    found = 0.5 * _n_labels(model) * on_rows * ((1 + at) / (1 - at)) ** factor
+    n_labels = 2 if model.labels is None else len(model.labels)
+    found = 0.5 * n_labels * on_rows * ((1 + at) / (1 - at)) ** factor
     return found if np.ndim(found) else float(found)
 
 
@@ -287,10 +288,6 @@ def normalised_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     if not largest > 0:
         raise ValueError("model: expected votes, got a model without any")
     return np.asarray(signed / largest)
-
-
-def _n_labels(model: Model) -> int:
-    return 2 if model.labels is None else len(model.labels)
 
 
 def as_thetas(theta: ArrayLike, name: str = "theta") -> FloatArray:
