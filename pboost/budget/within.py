@@ -500,6 +500,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
             for name in dict.fromkeys(option.family for option in found)
         },
     }
+    model: EarlyExitModel | Fitted | None
     while chosen := choose(found, budget):
         if whole.is_device:
             model = fitted_in_bytes(whole, chosen.family, chosen.joints, min(promise))

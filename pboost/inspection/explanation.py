@@ -130,11 +130,14 @@ class Explanation:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Explanation):
             return NotImplemented
-        same, both = self.tests == other.tests and self.label == other.label, (self, other)
-        arrays = ("bias", "score", "contributions", "values")
+        fields = ("bias", "score", "contributions", "values")
+        numbers = [
+            [np.asarray(getattr(one, name), dtype=np.float64) for name in fields]
+            for one in (self, other)
+        ]
+        same = self.tests == other.tests and self.label == other.label
         return same and all(
-            np.array_equal(*(np.asarray(getattr(one, name), float) for one in both), equal_nan=True)
-            for name in arrays
+            np.array_equal(a, b, equal_nan=True) for a, b in zip(*numbers, strict=True)
         )
 
     __hash__ = None  # type: ignore[assignment]

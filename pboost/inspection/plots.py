@@ -25,6 +25,7 @@ from pboost.models.tree_record import NO_SET
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.models.trees_of import trees_of
+from pboost.models.unroll import tests_of
 from pboost.values import Array, FloatArray, IntArray, check_integer, install_hint, shown
 
 if TYPE_CHECKING:
@@ -570,25 +571,22 @@ def plot_level_sets(
 def _set_tests(model: Model) -> SetTests:
     """Return the nodes of a model that ask for sets of levels."""
     if isinstance(model, DecisionGraph):
-        if not isinstance(model.inputs, Subsets):
-            return SetTests(np.empty(0, np.int32), np.empty((0, 256), bool), [], np.empty(0))
-        nodes = np.flatnonzero(model.feature >= model.n_features)
-        number = model.feature[nodes] - model.n_features
-        called = [f"node {node}" for node in nodes.tolist()]
-        gain = falls(model.record.certificate)[nodes]
-        return SetTests(model.inputs.column[number], model.inputs.bits()[number], called, gain)
-    if isinstance(model, ProbitTree):
-        model = model.partition
-    elif isinstance(model, SubaggedProbitTrees):
-        model = model.trees
-    trees = trees_of(model)
-    nodes = np.flatnonzero(trees.level_set != NO_SET)
-    column = trees.feature[nodes]
-    tree = np.searchsorted(trees.root, nodes, side="right") - 1
+        found = tests_of(model, np.arange(model.n_nodes, dtype=np.int32))
+        feature, level_set, sets = found["feature"], found["level_set"], found["sets"]
+        gain, root = falls(model.record.certificate), np.array([0, model.n_nodes])
+    else:
+        if isinstance(model, ProbitTree):
+            model = model.partition
+        elif isinstance(model, SubaggedProbitTrees):
+            model = model.trees
+        trees = trees_of(model)
+        feature, level_set, sets, root = trees.feature, trees.level_set, trees.sets, trees.root
+        gain = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
+    nodes = np.flatnonzero(level_set != NO_SET)
+    tree = np.searchsorted(root, nodes, side="right") - 1
     called = [
-        f"node {node}" if trees.n_trees == 1 else f"tree {t}, node {node}"
-        for t, node in zip(tree.tolist(), (nodes - trees.root[tree]).tolist(), strict=True)
+        f"node {node}" if len(root) == 2 else f"tree {t}, node {node}"
+        for t, node in zip(tree.tolist(), (nodes - root[tree]).tolist(), strict=True)
     ]
-    weight = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
-    sets = Subsets(trees.n_features, column, trees.sets[trees.level_set[nodes]])
-    return SetTests(column, sets.bits(), called, weight[nodes])
+    tests = Subsets(model.n_features, feature[nodes], sets[level_set[nodes]])
+    return SetTests(feature[nodes], tests.bits(), called, gain[nodes])
