@@ -6,13 +6,14 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost.data.projections import Projections
 from pboost.export.c_form import walks_of
 from pboost.models.base import Model
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.trees_of import as_trees, projections_of, trees_of_sums
-from pboost.values import Array, install_hint
+from pboost.values import Array, IntArray, install_hint
 
 
 def needed(package: str, function: str, extra: str) -> Any:
@@ -155,8 +156,9 @@ def _columns(trees: TreeSum) -> dict[str, Any]:
     # A tree of one leaf is a node both of whose branches are this leaf.
     alone = np.flatnonzero(walk.root < 0)
     ends = np.append(walk.next, np.repeat(walk.root[alone, None], 2, axis=1), axis=0)
-    root = walk.root.copy()
+    size, root = len(ends), walk.root.copy()
     root[alone] = n_nodes + np.arange(len(alone))
+    root = np.add.outer(size * np.arange(K), root).ravel()
 
     def tiled(of_nodes: Array) -> Array:
         return np.tile(np.append(of_nodes, np.zeros(len(alone), of_nodes.dtype)), K)
@@ -168,30 +170,42 @@ def _columns(trees: TreeSum) -> dict[str, Any]:
         "nodes_featureids": tiled(tests.feature),
         "nodes_splits": tiled(tests.threshold),
         "nodes_missing_value_tracks_true": tiled(tests.missing) == is_set,
-        "tree_roots": np.add.outer(len(ends) * np.arange(K), root),
+        "tree_roots": root,
     }
-    copy = np.repeat(np.arange(K), len(ends))
-    first, second = np.tile(ends, (K, 1)).T
-    for called, side in (("true", is_set), ("false", ~is_set)):
-        end = np.where(side, second, first)
-        in_copy = np.where(end < 0, n_leaves * copy - 1 - end, len(ends) * copy + end)
-        found |= {f"nodes_{called}nodeids": in_copy, f"nodes_{called}leafs": end < 0}
+    copy, ends = np.repeat(np.arange(K), size)[:, None], np.tile(ends, (K, 1))
+    is_end = ends < 0
+    child = np.where(is_end, n_leaves * copy - 1 - ends, size * copy + ends)
+    unused = _unused_leaves(child[root], is_end[root])
+    child += unused * is_end
+    for called, side in (("true", is_set.astype(int)), ("false", 1 - is_set)):
+        found[f"nodes_{called}nodeids"] = child[np.arange(len(child)), side]
+        found[f"nodes_{called}leafs"] = is_end[np.arange(len(child)), side]
     value = walk.added / trees.n_trees if trees.aggregation == "mean" else walk.added
     is_leaf, target = trees.feature == LEAF, np.repeat(np.arange(K), n_leaves)
     if trees.target is not None:
         target = np.repeat(trees.target, np.diff(trees.root))[is_leaf]
-    sets = [
-        trees.levels(number).tolist() for number in tests.level_set.tolist() if number != NO_SET
-    ]
+    sets = [trees.levels(k).tolist() for k in tests.level_set.tolist() if k != NO_SET]
     found |= {
-        "leaf_weights": value.T.ravel(),
-        "leaf_targetids": target,
+        "leaf_weights": np.append(np.zeros(unused), value.T.ravel()),
+        "leaf_targetids": np.append(np.zeros(unused, dtype=np.int32), target),
         "membership_values": np.array([v for levels in sets * K for v in (*levels, np.nan)]),
     }
     more = {"n_targets": trees.n_values, "aggregate_function": SUM, "post_transform": NONE}
     for name in found.keys() - TENSORS:
         found[name] = found[name].ravel().astype(int).tolist()
     return {**found, **more}
+
+
+def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:
+    """Return how many unused leaves come first, given the numbers of the children of each root.
+
+    onnxruntime 1.23 takes a root for a leaf if both of its children have the same number, even if
+    one is a node and the other a leaf.
+    """
+    one_leaf = is_leaf[:, 0] != is_leaf[:, 1]
+    more = child[one_leaf, 1] - child[one_leaf, 0]
+    same = set(np.where(is_leaf[one_leaf, 0], more, -more).tolist())
+    return next(unused for unused in range(len(same) + 1) if unused not in same)
 
 
 def _label(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:
