@@ -47,14 +47,14 @@ class Clock:
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = defaultdict(list)
         self._within: list[float] = []
-        self._once = Fits._once
+        self._of = Fits.of
 
-    def once(self, fits: Any, name: str, fit: Any) -> Any:
+    def once(self, fits: Any, name: str) -> Any:
         """Return what is fitted, once, and note how long it took."""
         if name in fits.made:
             return fits.made[name]
         self._within.append(0.0)
-        seconds, model = cpu(partial(self._once, fits, name, fit))
+        seconds, model = cpu(partial(self._of, fits, name))
         alone = seconds - self._within.pop()
         if self._within:
             self._within[-1] += seconds
@@ -72,7 +72,7 @@ def peer(name: str, X: Any, y: Any) -> None:
 def ours(X: Any, y: Any, comparisons: float, threads: int) -> tuple[float, float, Clock]:
     """Return CPU and wall seconds of a choice, and those of its candidates."""
     clock, start = Clock(), time.perf_counter()
-    with mock.patch.object(Fits, "_once", lambda *given: clock.once(*given)):
+    with mock.patch.object(Fits, "of", lambda *given: clock.once(*given)):
         seconds, _ = cpu(
             partial(pb.fit_within, X, y, comparisons=comparisons, rng=0, n_threads=threads)
         )

@@ -29,7 +29,7 @@ from pboost.bounds._binomial import (
     kl_inverse,
     pac_bayes_bound,
 )
-from pboost.bounds._numbers import align, as_numbers, plain
+from pboost.bounds._numbers import align, as_integers, as_numbers, plain
 from pboost.values import FloatArray, check_integer, check_number, shown
 
 __all__ = [
@@ -639,10 +639,7 @@ def margin_generalization_bound(
 
 def _crowd(T: ArrayLike, gamma: ArrayLike, least: float = -0.5) -> list[FloatArray]:
     """Return numbers of voters and edges, checked and of one shape."""
-    sizes = as_numbers("T", T, 0.0)
-    if (wrong := sizes[sizes != np.floor(sizes)]).size:
-        raise ValueError(f"T: expected integers, got {wrong.flat[0]}")
-    return align("T, gamma", sizes, as_numbers("gamma", gamma, least, 0.5))
+    return align("T, gamma", as_integers("T", T, 0.0), as_numbers("gamma", gamma, least, 0.5))
 
 
 def members_needed(n: ArrayLike) -> float | FloatArray:
@@ -741,7 +738,8 @@ def subagging_bound(
     [0.0104, 0.2262]
     """
     p = as_numbers("p", p, 0.0, 0.5)
-    M, m, n = (_counts(*given) for given in (("members", members), ("m", m), ("n", n)))
+    given = ("members", members), ("m", m), ("n", n)
+    M, m, n = (as_integers(name, value, 1.0) for name, value in given)
     failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
     p, M, m, n, failing = align("p, members, m, n, delta", p, M, m, n, failing)
     if (m > n).any():
@@ -818,7 +816,7 @@ def boosted_pmt_bound(
     if not risks.ndim or not risks.shape[-1]:
         raise ValueError("risks: expected one risk per tree")
     T = risks.shape[-1]
-    rows, dimension = _counts("n", n), _counts("vc", vc)
+    rows, dimension = as_integers("n", n, 1.0), as_integers("vc", vc, 1.0)
     failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
     trained = np.asarray(training_error_bound(0.5 - risks / _LN_2, simple=True, step=step))
     trained, rows, dimension, failing = align(
@@ -832,11 +830,3 @@ def boosted_pmt_bound(
     growth = T * (1 + np.log(rows / T) + dimension * (1 + np.log(rows / dimension)))
     spread = np.sqrt(32 * (growth + np.log(8 / failing)) / rows)
     return plain(np.minimum(trained + spread, 1.0))
-
-
-def _counts(name: str, value: ArrayLike) -> FloatArray:
-    """Return integers >= 1 as numbers."""
-    counts = as_numbers(name, value, 1.0)
-    if (wrong := counts[counts != np.floor(counts)]).size:
-        raise ValueError(f"{name}: expected integers, got {wrong.flat[0]}")
-    return counts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.bounds._numbers import align, as_numbers, plain
+from pboost.bounds._numbers import align, as_integers, as_numbers, plain
 from pboost.values import FloatArray
 
 
@@ -249,12 +249,8 @@ def as_delta(delta: ArrayLike) -> FloatArray:
 
 def _counts(errors: ArrayLike, n: ArrayLike, delta: ArrayLike) -> list[FloatArray]:
     """Return counts and probabilities of failure, checked and of one shape."""
-    wrong, rows = as_numbers("errors", errors, 0.0), as_numbers("n", n, 1.0)
+    wrong, rows = as_integers("errors", errors, 0.0), as_integers("n", n, 1.0)
     found = align("errors, n, delta", wrong, rows, as_delta(delta))
-    for name, values in zip(("errors", "n"), found, strict=False):
-        if (values != np.floor(values)).any():
-            part = values[values != np.floor(values)].flat[0]
-            raise ValueError(f"{name}: expected integers, got {part}")
     if (found[0] > found[1]).any():
         raise ValueError(f"errors: expected at most n, got {found[0][found[0] > found[1]].flat[0]}")
     return found

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pboost.values import FloatArray, as_array, shown
 
@@ -42,6 +43,14 @@ def as_numbers(
         else:
             expected = f"finite numbers {'> 0' if positive else f'>= {least:g}'}"
         raise ValueError(f"{name}: expected {expected}, got {numbers[~inside].flat[0]}")
+    return numbers
+
+
+def as_integers(name: str, value: ArrayLike, least: float) -> FloatArray:
+    """Return `value` as integers >= least, in float64."""
+    numbers = as_numbers(name, value, least)
+    if (wrong := numbers[numbers != np.floor(numbers)]).size:
+        raise ValueError(f"{name}: expected integers, got {wrong.flat[0]}")
     return numbers
 
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 #: The series is applied this far out, where its first seven terms give all digits.
 SHIFT = 10
@@ -66,7 +65,7 @@ def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, 
     return np.where(one, rho, bound), np.where(one, rest, lack)
 
 
-def doubled(levels: NDArray[Any], bound: FloatArray, rest: FloatArray) -> FloatArray:
+def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:
     """Return F(2, F(2, ... bound)) with as many levels; F(2, rho) = rho (1 + rho) / 2."""
     for level in range(int(levels.max(initial=0))):
         # Rounding errors grow in the bound while it is near 1, but not in what it lacks to 1.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices
+from pboost.data.read.convert import TableLike
 from pboost.data.row_digest import digest
 from pboost.inspection.guarantees import hashes_of_unseen
 from pboost.models.base import Model, Walks, check_model, prices_for
@@ -36,7 +37,7 @@ _Joints: TypeAlias = Sequence[NDArray[np.intp]]
 
 def early_exit(
     model: Model,
-    X_cal: Any,
+    X_cal: TableLike | Trajectory,
     *,
     comparisons: float | None = None,
     worst: float | None = None,
@@ -138,15 +139,15 @@ def early_exit(
     if comparisons is None and worst is None and price is None:
         raise ValueError("comparisons: expected a budget, comparisons=, worst= or price=, got None")
     known = _known_prices(model, comparisons, price, prices, groups)
-    is_states, hashed = isinstance(X_cal, Trajectory), None
-    if is_states:
+    hashed = None
+    if isinstance(X_cal, Trajectory):
         states = X_cal
     elif known is None:
         states = trajectory(model, X_cal)
     else:
         states = priced_trajectory(model, X_cal, known)
     _check_states(states, model)
-    if not is_states:
+    if not isinstance(X_cal, Trajectory):
         hashed = hashes_of_unseen(model, X_cal)
     end = model.n_joints if worst is None else end_of(model, check_number("worst", worst, least=0))
     unit = "comparisons" if price is None else "price"
@@ -161,22 +162,31 @@ def early_exit(
     if prices is not None:
         options |= checked(PriceOptions, {"prices": prices, "groups": groups})
     item = None if known is None else known.item
-    found = calibrated(model, (states,), end, options, _with_its_error, item)
+    found = calibrated(model, (states,), end, options, lambda costs: float(upper(costs[0])), item)
     return found if hashed is None else replace(found, seen=digest(hashed))
 
 
 def _known_prices(
-    model: Model, comparisons: Any, price: Any, prices: PriceOption, groups: GroupOption
+    model: Model,
+    comparisons: float | None,
+    price: float | None,
+    prices: PriceOption,
+    groups: GroupOption,
 ) -> Prices | None:
     """Return the prices of columns; None without a budget in prices."""
     if price is not None:
         if comparisons is not None:
             raise ValueError("price: expected without comparisons, another budget of the mean row")
         return prices_for(model, prices, groups)
+    check_no_prices(prices, groups)
+    return None
+
+
+def check_no_prices(prices: PriceOption, groups: GroupOption) -> None:
+    """Raise ValueError if there are prices though no budget is counted in them."""
     if prices is not None or groups is not None:
         name = "groups" if prices is None else "prices"
         raise ValueError(f"{name}: expected with price=, the budget that is counted in them")
-    return None
 
 
 def calibrated(
@@ -280,42 +290,24 @@ def _last(tau: FloatArray) -> float | None:
     return largest if math.isfinite(largest) else None
 
 
-def mean_and_error(cost: FloatArray) -> tuple[Any, Any]:
+def upper(cost: FloatArray) -> FloatArray:
+    """Return means of costs (..., n) over rows, and a standard error more."""
+    found: FloatArray = np.add(*mean_and_error(cost))
+    return found
+
+
+def mean_and_error(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return means of costs (..., n) over rows, and their standard errors."""
     return cost.mean(axis=-1), cost.std(axis=-1, ddof=1) / math.sqrt(cost.shape[-1])
 
 
-def _costs(states: Trajectory, threshold: FloatArray, is_priced: bool) -> tuple[float, float, Any]:
+def _costs(
+    states: Trajectory, threshold: FloatArray, is_priced: bool
+) -> tuple[float, float, NDArray[np.intp]]:
     """Return what rows take on average, its standard error, and the joints where they leave."""
     joint = where_left(states, threshold, is_priced)
     mean, error = mean_and_error(states.cost[joint, np.arange(len(joint))])
     return float(mean), float(error), joint
-
-
-def _with_its_error(costs: Sequence[FloatArray]) -> float:
-    """Return the mean of the costs of the first path, and its standard error more."""
-    return float(np.add(*mean_and_error(costs[0])))
-
-
-def _bisected(
-    low: float,
-    high: float,
-    at_low: _Joints,
-    at_high: _Joints,
-    joints: Callable[[float, _Joints, _Joints], _Joints],
-    is_within: Callable[[_Joints], bool],
-) -> tuple[float, float, _Joints]:
-    """Return the largest factor that is within a budget, the next one, and the joints of the first.
-
-    `low` is within it, or 0, and `high` beyond.
-    """
-    while low < (middle := (low + high) / 2) < high:
-        at = joints(middle, at_low, at_high)
-        if is_within(at):
-            low, at_low = middle, at
-        else:
-            high, at_high = middle, at
-    return low, high, at_low
 
 
 def _factors(
@@ -334,47 +326,95 @@ def _factors(
     """
     if end == 1 or takes([path.cost[end] for path in paths]) <= budget:
         return np.full(end, np.inf)
-    size = [np.array([sizes(one) for one in path.score[1:end]]).T.copy() for path in paths]
-    if is_priced:  # others, where rows pay nothing more, are never large enough
-        for of, path in zip(size, paths, strict=True):
+    search = _Search(paths, _sizes_on_the_way(paths, end, is_priced), spread[1:], takes)
+    low, high = 0.0, 1.0
+    for _ in range(ROUNDS):
+        low, high, at_low = search.between(low, high, budget)
+        changed = zip(search.leaving(low), search.leaving(high), strict=True)
+        stuck = np.any([(before != after).any(axis=0) for before, after in changed], axis=0)
+        search.settle(low, stuck)
+        if search.taken(at_low) >= FILLED * budget or not (stuck.any() and search.is_open.any()):
+            break
+    return np.append(np.inf, search.tau)
+
+
+def _sizes_on_the_way(paths: Sequence[Trajectory], end: int, is_priced: bool) -> list[FloatArray]:
+    """Return the sizes of values (n, end - 1) of rows at the joints before the last.
+
+    With prices those where rows pay nothing more are never large enough.
+    """
+    found = [np.array([sizes(one) for one in path.score[1:end]]).T.copy() for path in paths]
+    if is_priced:
+        for of, path in zip(found, paths, strict=True):
             pays = path.cost[2 : end + 1] > path.cost[1:end]
             of[~pays.T | (of < LEAST)] = -np.inf
-    is_open, tau = np.ones(end - 1, dtype=bool), np.zeros(end - 1)
+    return found
 
-    def leaving(factor: float) -> list[NDArray[np.bool_]]:
-        threshold = np.where(is_open, factor, tau) * spread[1:]
-        return [of >= threshold for of in size]
 
-    def joints(factor: float, before: _Joints, after: _Joints) -> _Joints:
+class _Search:
+    """Bisection for the factor of the joints that are open; others have theirs in `tau`."""
+
+    def __init__(
+        self,
+        paths: Sequence[Trajectory],
+        size: list[FloatArray],
+        spread: FloatArray,
+        takes: Takes,
+    ) -> None:
+        self.paths, self.size, self.spread, self._takes = paths, size, spread, takes
+        self.is_open, self.tau = np.ones(len(spread), dtype=bool), np.zeros(len(spread))
+
+    def threshold(self, factor: float) -> FloatArray:
+        """Return the thresholds of the joints."""
+        return np.where(self.is_open, factor, self.tau) * self.spread
+
+    def leaving(self, factor: float) -> list[NDArray[np.bool_]]:
+        """Return at which joints the values of rows are large enough."""
+        threshold = self.threshold(factor)
+        return [of >= threshold for of in self.size]
+
+    def joints(self, factor: float, before: _Joints, after: _Joints) -> _Joints:
         """Return where rows leave, given that for a smaller factor and for a larger one."""
-        threshold, found = np.where(is_open, factor, tau) * spread[1:], []
-        for of, first, last in zip(size, before, after, strict=True):
+        threshold, found = self.threshold(factor), []
+        for of, first, last in zip(self.size, before, after, strict=True):
             rows, at = np.flatnonzero(first != last), first.copy()
             leaves = of[rows] >= threshold
-            at[rows] = np.where(leaves.any(axis=1), leaves.argmax(axis=1), end - 1)
+            at[rows] = np.where(leaves.any(axis=1), leaves.argmax(axis=1), len(threshold))
             found.append(at)
         return found
 
-    def taken(at: _Joints) -> float:
-        every = zip(paths, at, strict=True)
-        return takes([path.cost[1 + joint, np.arange(len(joint))] for path, joint in every])
+    def taken(self, at: _Joints) -> float:
+        """Return what is compared with the budget, given where rows leave."""
+        every = zip(self.paths, at, strict=True)
+        return self._takes([path.cost[1 + joint, np.arange(len(joint))] for path, joint in every])
 
-    none, last = ([np.full(len(of), joint) for of in size] for joint in (-1, end - 1))
-    low, high = 0.0, 1.0
-    for _ in range(ROUNDS):
-        at_high = joints(high, none, last)
-        while taken(at_high) <= budget and any(of[:, is_open].any() for of in leaving(high)):
+    def between(self, low: float, high: float, budget: float) -> tuple[float, float, _Joints]:
+        """Return the largest factor within a budget, the next one, and the joints of the first.
+
+        `low` is within it, or 0; `high` is doubled until it is beyond.
+        """
+        none, last = (
+            [np.full(len(of), joint) for of in self.size] for joint in (-1, len(self.spread))
+        )
+        at_high = self.joints(high, none, last)
+        while self.taken(at_high) <= budget and any(
+            of[:, self.is_open].any() for of in self.leaving(high)
+        ):
             high *= 2
-            at_high = joints(high, none, last)
-        between = low, high, joints(low, none, last), at_high
-        low, high, at_low = _bisected(*between, joints, lambda at: taken(at) <= budget)
-        changed = zip(leaving(low), leaving(high), strict=True)
-        stuck = np.any([(before != after).any(axis=0) for before, after in changed], axis=0)
-        tau[is_open] = low
-        is_open &= ~stuck
-        if taken(at_low) >= FILLED * budget or not (stuck.any() and is_open.any()):
-            break
-    return np.append(np.inf, tau)
+            at_high = self.joints(high, none, last)
+        at_low = self.joints(low, none, last)
+        while low < (middle := (low + high) / 2) < high:
+            at = self.joints(middle, at_low, at_high)
+            if self.taken(at) <= budget:
+                low, at_low = middle, at
+            else:
+                high, at_high = middle, at
+        return low, high, at_low
+
+    def settle(self, factor: float, stuck: NDArray[np.bool_]) -> None:
+        """Keep the factor of the open joints; those that are stuck are closed with it."""
+        self.tau[self.is_open] = factor
+        self.is_open &= ~stuck
 
 
 def _slopes(score: FloatArray, end: int) -> FloatArray:

@@ -66,7 +66,7 @@ def _scores(forest: Forest, chain: StagewiseModel) -> FloatArray:
     return np.where(is_leaf if value.ndim == 1 else is_leaf[:, None], value, 0.0)
 
 
-def _scaled(trees: Forest, value: Any) -> Forest:
+def _scaled(trees: Forest, value: FloatArray) -> Forest:
     """Return trees as regression trees with these values."""
     return replace(trees, value=value, labels=None, oob=None)
 
@@ -110,19 +110,15 @@ class Fits:
     n_threads: int | None
     prices: Prices | None = None
     priced: Mapping[str, Any] = field(default_factory=dict)
-    made: dict[str, Any] = field(default_factory=dict)
+    made: dict[str, Fitted] = field(default_factory=dict)
     weight: FloatArray | None = None
     is_device: bool = False
 
     def of(self, family: str) -> Fitted:
         """Return the model of a family."""
-        model: Fitted = self._once(family, FAMILIES[family].fit)
-        return model
-
-    def _once(self, name: str, fit: Callable[[Fits], Any]) -> Any:
-        if name not in self.made:
-            self.made[name] = fit(self)
-        return self.made[name]
+        if family not in self.made:
+            self.made[family] = FAMILIES[family].fit(self, family)
+        return self.made[family]
 
     @property
     def unit(self) -> str:
@@ -132,8 +128,13 @@ class Fits:
         return "comparisons" if self.prices is None else "price"
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Options of all builders."""
+        return {"sample_weight": self.weight, "n_threads": self.n_threads}
+
+    @property
     def task_of_builders(self) -> Literal["classification", "regression"]:
-        """What builders call it."""
+        """What builders call the task."""
         return "regression" if self.task == "regression" else "classification"
 
     def sum_of_trees(self, number: int, **options: Any) -> StagewiseModel:
@@ -145,30 +146,10 @@ class Fits:
             task=self.task_of_builders,
             trees="one" if has_one else "per-class",
             max_depth=None,
-            sample_weight=self.weight,
             rng=self.rng(number),
-            n_threads=self.n_threads,
+            **self.options,
             **options,
         )
-
-    def forest(self) -> Forest:
-        """Return trees grown to the end on all rows, in few columns at each node."""
-        return fit_forest(
-            self.X,
-            self.y,
-            task=self.task_of_builders,
-            members=FOREST,
-            replace=False,
-            sample_weight=self.weight,
-            rng=self.rng(1),
-            n_threads=self.n_threads,
-        )
-
-    def mixture(self) -> StagewiseModel:
-        """Return a sum of trees and a forest, which err in other places, in one sum."""
-        chain = self.of("long sum of trees")
-        assert isinstance(chain, StagewiseModel)
-        return with_forest(chain.prefix(min(len(chain), MOST_MIXED)), self.forest(), SHARE)
 
     def rounds(self, family: str, per_round: float, most: int) -> int:
         """Return how many rounds, of so many comparisons, a family needs at most."""
@@ -176,7 +157,26 @@ class Fits:
         return min(math.ceil(REACH * budget / per_round) + 1, most)
 
 
-def _long(fits: Fits) -> StagewiseModel:
+def _mixture(fits: Fits, family: str) -> StagewiseModel:
+    """Return a sum of trees and a forest, which err in other places, in one sum.
+
+    Trees of the forest are grown to the end on all rows, in few columns at each node.
+    """
+    chain = fits.of("long sum of trees")
+    assert isinstance(chain, StagewiseModel)
+    forest = fit_forest(
+        fits.X,
+        fits.y,
+        task=fits.task_of_builders,
+        members=FOREST,
+        replace=False,
+        rng=fits.rng(1),
+        **fits.options,
+    )
+    return with_forest(chain.prefix(min(len(chain), MOST_MIXED)), forest, SHARE)
+
+
+def _long(fits: Fits, family: str) -> StagewiseModel:
     """Return many small steps, each by other rows and columns."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
@@ -184,27 +184,23 @@ def _long(fits: Fits) -> StagewiseModel:
     )
 
 
-def _short(fits: Fits) -> StagewiseModel:
-    """Return large steps."""
-    steps = fits.rounds("short sum of trees", 2.5, SHORT)
-    return fits.sum_of_trees(2, max_leaves=8, learning_rate=0.3, steps=steps)
+def _short(
+    fits: Fits, family: str, *, number: int, leaves: int, rate: float, per_round: float
+) -> StagewiseModel:
+    """Return large steps; `number` is that of its random numbers."""
+    steps = fits.rounds(family, per_round, SHORT)
+    return fits.sum_of_trees(number, max_leaves=leaves, learning_rate=rate, steps=steps)
 
 
-def _larger(fits: Fits) -> StagewiseModel:
-    """Return larger steps, by larger trees."""
-    steps = fits.rounds("sum of larger trees", 3.0, SHORT)
-    return fits.sum_of_trees(6, max_leaves=16, learning_rate=0.6, steps=steps)
-
-
-def _large(fits: Fits) -> StagewiseModel:
+def _large(fits: Fits, family: str) -> StagewiseModel:
     """Return trees as large as many rows bear."""
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
-    steps = fits.rounds("sum of large trees", 0.8 * np.log2(leaves), LARGE)
+    steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
     held = held_back(fits.task)
     return fits.sum_of_trees(7, max_leaves=leaves, learning_rate=0.3, min_weight=held, steps=steps)
 
 
-def _saving(fits: Fits, family: str, first: float) -> StagewiseModel:
+def _saving(fits: Fits, family: str, *, first: float) -> StagewiseModel:
     """Return trees that grow by gain per comparison, the first up to so many of a row.
 
     The others are twice as large where there are many rows.
@@ -222,39 +218,22 @@ def _saving(fits: Fits, family: str, first: float) -> StagewiseModel:
     )
 
 
-def _chain(fits: Fits, family: str, leaves: int) -> DecisionGraph:
+def _chain(
+    fits: Fits, family: str, *, nodes: int, per_round: float, rate: float = 0.3
+) -> DecisionGraph:
     """Return a chain of deep trees, which find what no single split shows."""
-    shape = leaves - 1, fits.rounds(family, 0.8 * np.log2(leaves), DEEP)
+    shape = nodes, fits.rounds(family, per_round, DEEP)
     return fit_matryoshka(
-        fits.X,
-        fits.y,
-        shape=shape,
-        join="all",
-        learning_rate=0.3,
-        sample_weight=fits.weight,
-        n_threads=fits.n_threads,
+        fits.X, fits.y, shape=shape, join="all", learning_rate=rate, **fits.options
     )
 
 
-def _tree(fits: Fits) -> DecisionGraph:
+def _tree(fits: Fits, family: str) -> DecisionGraph:
     """Return a tree, whose first nodes are small models."""
-    return fit_boosted_tree(
-        fits.X,
-        fits.y,
-        nodes=SIZES[-1],
-        growth="look-ahead",
-        sample_weight=fits.weight,
-        n_threads=fits.n_threads,
-    )
+    return fit_boosted_tree(fits.X, fits.y, nodes=SIZES[-1], growth="look-ahead", **fits.options)
 
 
-def _stumps(fits: Fits, family: str, rate: float) -> StagewiseModel:
-    """Return steps of one comparison each: functions of single columns, added up."""
-    steps = fits.rounds(family, 1.0, SHORT)
-    return fits.sum_of_trees(4, max_leaves=2, learning_rate=rate, steps=steps)
-
-
-def _distilled(fits: Fits, family: str, teacher: str, rate: float) -> StagewiseModel:
+def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> StagewiseModel:
     """Return a shorter sum of trees that imitates a longer one."""
     comparisons = REACH * min(fits.budget, FAMILIES[family].most)
     X = fits.X
@@ -270,7 +249,9 @@ def _distilled(fits: Fits, family: str, teacher: str, rate: float) -> StagewiseM
     )
 
 
-def _priced(fits: Fits, leaves: int, price: float | None) -> StagewiseModel:
+def _priced(
+    fits: Fits, family: str, *, leaves: int = 8, price: float | None = None
+) -> StagewiseModel:
     """Return large steps whose splits know what is still to be paid.
 
     `price` is that of a comparison, by the mean price of a column: the larger, the less prices
@@ -285,7 +266,7 @@ def _priced(fits: Fits, leaves: int, price: float | None) -> StagewiseModel:
     )
 
 
-def _small(fits: Fits, family: str, leaves: int) -> StagewiseModel:
+def _small(fits: Fits, family: str, *, leaves: int) -> StagewiseModel:
     """Return trees of so many leaves, as many as there is room for."""
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
@@ -293,32 +274,16 @@ def _small(fits: Fits, family: str, leaves: int) -> StagewiseModel:
     return fits.sum_of_trees(9, max_leaves=leaves, learning_rate=0.3, steps=steps)
 
 
-def _small_stumps(fits: Fits) -> DecisionGraph:
+def _small_stumps(fits: Fits, family: str) -> DecisionGraph:
     """Return a vote of stumps, of which each takes a column, a threshold and a vote."""
-    rounds = fits.rounds("votes of stumps", (NODE_OF_CHAIN + VOTE) * REACH, MOST_STUMPS)
-    return fit_adaboost(
-        fits.X, fits.y, rounds=rounds, sample_weight=fits.weight, n_threads=fits.n_threads
-    )
-
-
-def _small_chain(fits: Fits) -> DecisionGraph:
-    """Return a chain of trees of seven nodes."""
-    rounds = fits.rounds("chain of small trees", 7 * (NODE + 2 * VOTE) * REACH, DEEP)
-    return fit_matryoshka(
-        fits.X,
-        fits.y,
-        shape=(7, rounds),
-        join="all",
-        learning_rate=0.5,
-        sample_weight=fits.weight,
-        n_threads=fits.n_threads,
-    )
+    rounds = fits.rounds(family, (NODE_OF_CHAIN + VOTE) * REACH, MOST_STUMPS)
+    return fit_adaboost(fits.X, fits.y, rounds=rounds, **fits.options)
 
 
 class Family(NamedTuple):
     """How models are grown, for which tasks, for what budgets and of how many rows."""
 
-    fit: Callable[[Fits], Fitted]
+    fit: Callable[[Fits, str], Fitted]
     tasks: tuple[str, ...] = ("two", "many", "regression")
     least: float = 0.0
     most: float = math.inf
@@ -326,62 +291,56 @@ class Family(NamedTuple):
     rows: int = 0
 
 
+def _deep(leaves: int) -> Callable[[Fits, str], DecisionGraph]:
+    """Return how a chain of trees of so many leaves is grown."""
+    return partial(_chain, nodes=leaves - 1, per_round=0.8 * np.log2(leaves))
+
+
+_BYTES_OF_SEVEN = 7 * (NODE + 2 * VOTE)
+_LABELS = ("two", "many")
 #: By their names in ``settings``.
 FAMILIES = {
-    "mixture": Family(Fits.mixture, least=160),
+    "mixture": Family(_mixture, least=160),
     "distilled sum of trees": Family(
-        partial(_distilled, family="distilled sum of trees", teacher="long sum of trees", rate=0.5),
-        ("two",),
-        least=4.5,
-        most=30,
+        partial(_distilled, teacher="long sum of trees", rate=0.5), ("two",), least=4.5, most=30
     ),
     "distilled mixture": Family(
-        partial(_distilled, family="distilled mixture", teacher="mixture", rate=0.25),
-        ("two",),
-        least=30,
-        most=150,
+        partial(_distilled, teacher="mixture", rate=0.25), ("two",), least=30, most=150
     ),
-    "chain": Family(partial(_chain, family="chain", leaves=32), ("two", "many")),
-    "chain of smaller trees": Family(
-        partial(_chain, family="chain of smaller trees", leaves=16), ("many",), least=30
+    "chain": Family(_deep(32), _LABELS),
+    "chain of smaller trees": Family(_deep(16), ("many",), least=30),
+    "chain of larger trees": Family(_deep(128), ("many",), least=4.5),
+    "short sum of trees": Family(
+        partial(_short, number=2, leaves=8, rate=0.3, per_round=2.5), most=150
     ),
-    "chain of larger trees": Family(
-        partial(_chain, family="chain of larger trees", leaves=128), ("many",), least=4.5
-    ),
-    "short sum of trees": Family(_short, most=150),
     "long sum of trees": Family(_long, least=30),
-    "sum of larger trees": Family(_larger, ("two",), least=8, most=30),
-    "sum of saving trees": Family(
-        partial(_saving, family="sum of saving trees", first=4.6),
-        ("two", "many"),
-        least=4.5,
-        most=8,
+    "sum of larger trees": Family(
+        partial(_short, number=6, leaves=16, rate=0.6, per_round=3.0), ("two",), least=8, most=30
     ),
+    "sum of saving trees": Family(partial(_saving, first=4.6), _LABELS, least=4.5, most=8),
     "sum of large saving trees": Family(
-        partial(_saving, family="sum of large saving trees", first=8.0),
-        ("two", "many"),
-        least=8,
-        most=15,
-        rows=MANY_ROWS,
+        partial(_saving, first=8.0), _LABELS, least=8, most=15, rows=MANY_ROWS
     ),
     "sum of large trees": Family(_large, least=12, rows=MANY_ROWS),
-    "tree": Family(_tree, ("two", "many"), most=15),
-    "stumps": Family(partial(_stumps, family="stumps", rate=0.5), ("regression",), most=15),
+    "tree": Family(_tree, _LABELS, most=15),
+    "stumps": Family(
+        partial(_short, number=4, leaves=2, rate=0.5, per_round=1.0), ("regression",), most=15
+    ),
     "large steps of stumps": Family(
-        partial(_stumps, family="large steps of stumps", rate=1.0), ("many",), least=8
+        partial(_short, number=4, leaves=2, rate=1.0, per_round=1.0), ("many",), least=8
     ),
-    "priced trees": Family(partial(_priced, leaves=8, price=None), unit="price"),
-    "priced trees, mildly": Family(partial(_priced, leaves=8, price=1.0), unit="price"),
-    "priced stumps": Family(partial(_priced, leaves=2, price=None), unit="price"),
-    "unpriced trees": Family(partial(_priced, leaves=8, price=1e6), unit="price"),
+    "priced trees": Family(_priced, unit="price"),
+    "priced trees, mildly": Family(partial(_priced, price=1.0), unit="price"),
+    "priced stumps": Family(partial(_priced, leaves=2), unit="price"),
+    "unpriced trees": Family(partial(_priced, price=1e6), unit="price"),
     "votes of stumps": Family(_small_stumps, ("two",), unit="bytes"),
-    "chain of small trees": Family(_small_chain, ("two", "many"), unit="bytes"),
-    "small stumps": Family(partial(_small, family="small stumps", leaves=2), unit="bytes"),
-    "small trees": Family(partial(_small, family="small trees", leaves=4), unit="bytes"),
-    "small larger trees": Family(
-        partial(_small, family="small larger trees", leaves=8), unit="bytes"
+    "chain of small trees": Family(
+        partial(_chain, nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="bytes"
     ),
-    "small tree": Family(_tree, ("two", "many"), unit="bytes"),
+    "small stumps": Family(partial(_small, leaves=2), unit="bytes"),
+    "small trees": Family(partial(_small, leaves=4), unit="bytes"),
+    "small larger trees": Family(partial(_small, leaves=8), unit="bytes"),
+    "small tree": Family(_tree, _LABELS, unit="bytes"),
 }
 
 
@@ -418,8 +377,7 @@ def first(model: Fitted, joints: int) -> Fitted:
     sizes = sizes_of(model)
     if sizes is not None:
         return model.prefix(int(sizes[min(joints, len(sizes)) - 1]))
-    part: Fitted = model.first(min(joints, model.n_joints))
-    return part
+    return model.first(min(joints, model.n_joints))
 
 
 def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Trajectory:

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.budget.calibrate_exit import early_exit, mean_and_error
+from pboost.budget.calibrate_exit import early_exit, upper
 from pboost.data.read.check_xy import as_classes, as_targets, as_weights
 from pboost.data.targets import REGRESSION, SoftLabels, labels_of_rows, task_of
 from pboost.inspection.cross_validation import log_loss
 from pboost.models.base import Model
 from pboost.models.early_exit import Trajectory, where_left
-from pboost.values import FloatArray
+from pboost.models.graph import DecisionGraph
+from pboost.models.tree_sum import StagewiseModel
+from pboost.values import Array, FloatArray
 
 Rows = NDArray[np.intp]
 #: Its multiples are spread evenly over [0, 1).
@@ -43,8 +45,8 @@ class Data(NamedTuple):
     of the rows, None where all are equal; `n_labels` 0 of a regression.
     """
 
-    y: Any
-    truth: NDArray[Any]
+    y: Array | SoftLabels
+    truth: Array
     task: str
     weight: FloatArray | None
     n_labels: int
@@ -54,7 +56,7 @@ class Data(NamedTuple):
         weight = None if self.weight is None else self.weight[rows]
         return self._replace(y=self.y[rows], truth=self.truth[rows], weight=weight)
 
-    def numbered(self) -> Any:
+    def numbered(self) -> Array | SoftLabels:
         """Return labels as their numbers, without those that no row has."""
         if not isinstance(self.y, SoftLabels):
             return self.truth
@@ -65,7 +67,7 @@ class Data(NamedTuple):
         """Return some rows, each about as often as its weight says."""
         return rows if self.weight is None else rows[by_weight(self.weight[rows], len(rows))]
 
-    def compared(self, rows: Rows) -> tuple[Rows, NDArray[Any]]:
+    def compared(self, rows: Rows) -> tuple[Rows, Array]:
         """Return as many rows, as often as their weights say, and what is true of each.
 
         Of soft labels each of a row is true as often as is probable.
@@ -160,13 +162,13 @@ class Tried:
     family: str
     path: Trajectory
     longest: FloatArray
-    truth: NDArray[Any]
-    models: Sequence[tuple[Any, NDArray[np.intp]]]
+    truth: Array
+    models: Sequence[tuple[DecisionGraph | StagewiseModel, NDArray[np.intp]]]
     has_exits: bool
     unit: str = "comparisons"
 
     @property
-    def fullest(self) -> Any:
+    def fullest(self) -> DecisionGraph | StagewiseModel:
         """A model of a fold that knows as many labels as any."""
         return max((model for model, _ in self.models), key=lambda model: model.n_votes)
 
@@ -232,7 +234,7 @@ def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArr
     return Option(tried.family, joints, exits, cost, loss, log_loss)
 
 
-def sharpened(model: Model, score: FloatArray, truth: NDArray[Any]) -> tuple[float, float]:
+def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, float]:
     """Return the factor of decision values of least log loss, and this."""
     from scipy.optimize import minimize_scalar  # not at import: see bounds._tree.terms_at_2
 
@@ -242,12 +244,6 @@ def sharpened(model: Model, score: FloatArray, truth: NDArray[Any]) -> tuple[flo
     most = np.log(SHARPER)
     found = minimize_scalar(loss, bounds=(-most, most), method="bounded", options={"xatol": 0.01})
     return float(np.exp(found.x)), float(found.fun)
-
-
-def upper(cost: FloatArray) -> FloatArray:
-    """Return mean costs (T + 1,) of rows, and a standard error more."""
-    found: FloatArray = np.add(*mean_and_error(cost))
-    return found
 
 
 def first_part(path: Trajectory, joints: int) -> Trajectory:
@@ -260,7 +256,7 @@ def _last(values: FloatArray, most: float) -> int:
     return int(np.searchsorted(values, most * (1 + 1e-12), side="right")) - 1
 
 
-def losses(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
+def losses(score: FloatArray, truth: Array) -> FloatArray:
     """Return whether the label of each row is missed, or the squared error."""
     if truth.dtype.kind != "i":
         squared: FloatArray = (score - truth) ** 2
@@ -285,7 +281,9 @@ def best(found: Sequence[Option], *, few: bool = False) -> Option | None:
     return min(compress(found, good), key=lambda option: option.log_loss)
 
 
-def joined(paths: Sequence[Trajectory], longest: Sequence[FloatArray]) -> tuple[Trajectory, Any]:
+def joined(
+    paths: Sequence[Trajectory], longest: Sequence[FloatArray]
+) -> tuple[Trajectory, FloatArray]:
     """Return the paths of all folds as one, up to the last joint but one that all of them have.
 
     What has one joint more gives rows that go that far a slope, see `refit`.

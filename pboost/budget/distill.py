@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.check_xy import TASKS, as_features
-from pboost.data.read.convert import Features
+from pboost.data.read.convert import Features, TableLike
 from pboost.data.read.table import Categorical
 from pboost.data.row_digest import digest_of_rows, merged
 from pboost.models.base import Model, evaluation_cost, predict, predict_proba
@@ -131,7 +131,7 @@ def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
 
 # Distillation
 
-Teacher: TypeAlias = Model | Callable[[Any], ArrayLike]
+Teacher: TypeAlias = Model | Callable[[Array], ArrayLike]
 #: Synthetic rows by default: at least, for each row, and at most.
 LEAST, PER_ROW, MOST = 15_000, 5, 100_000
 #: Comparisons from which on steps are smaller and synthetic rows nearer to real ones.
@@ -146,7 +146,7 @@ COUNTED = 10_000
 
 def distill(
     teacher: Teacher,
-    X: Any,
+    X: TableLike,
     *,
     comparisons: float = 60.0,
     labels: ArrayLike | None = None,
@@ -299,7 +299,7 @@ def _length(model: StagewiseModel, X: Features, most: float) -> int:
     return max(1, int(np.count_nonzero(cost <= most)))
 
 
-def _told(teacher: Any, rows: Features, labels: Any, task: str) -> dict[str, Any]:
+def _told(teacher: Teacher, rows: Features, labels: ArrayLike | None, task: str) -> dict[str, Any]:
     """Return what a sum of trees is fitted to, as its options."""
     if isinstance(teacher, Model):
         if teacher.labels is None:
@@ -338,7 +338,7 @@ def _numbers(found: FloatArray) -> dict[str, Any]:
     return {"y": found, "task": "regression", "loss": "squared"}
 
 
-def _probabilities(found: FloatArray, labels: Any) -> dict[str, Any]:
+def _probabilities(found: FloatArray, labels: ArrayLike | None) -> dict[str, Any]:
     is_fine = (found >= -SLACK) & (found <= 1.0 + SLACK)
     if found.ndim == 2:
         is_fine = is_fine.all(axis=1) & (np.abs(found.sum(axis=1) - 1.0) <= SLACK)

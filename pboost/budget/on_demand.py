@@ -10,8 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.budget.questions import BUDGET, Asked, AskError, Name, Question, Session
-from pboost.data.prices import PRICE_OPTIONS, Prices, plain_groups, read_prices
+from pboost.budget.questions import BUDGET, Asked, AskError, Name, Question, Session, called
+from pboost.data.prices import (
+    PRICE_OPTIONS,
+    GroupOption,
+    PriceOption,
+    Prices,
+    plain_groups,
+    read_prices,
+)
 from pboost.data.read.check_xy import check_finite
 from pboost.data.read.convert import Features
 from pboost.data.read.table import column_label, positions
@@ -24,7 +31,7 @@ from pboost.values import FloatArray, check_choice, check_number, shown
 EXITS = ("proven", "none")
 WHOLE, PROVEN = "all that its path reads is known", "the rest cannot change the label"
 #: Label, score, probabilities and bounds.
-Found: TypeAlias = tuple[Any, Any, FloatArray | None, FloatArray]
+Found: TypeAlias = tuple[object, float | FloatArray, FloatArray | None, FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +59,8 @@ class Decision:
         Why nothing more was asked, as a sentence.
     """
 
-    label: Any
-    score: Any
+    label: object
+    score: float | FloatArray
     probability: FloatArray | None
     bounds: FloatArray
     ledger: tuple[Asked, ...]
@@ -70,7 +77,14 @@ class Decision:
 class Case:
     """A model, what it asks, and what that costs: the same for all rows."""
 
-    def __init__(self, model: Model, budget: Any, prices: Any, groups: Any, exit: str) -> None:
+    def __init__(
+        self,
+        model: Model,
+        budget: float | None,
+        prices: PriceOption,
+        groups: GroupOption,
+        exit: str,
+    ) -> None:
         check_model(model)
         check_choice("exit", exit, EXITS)
         self.model, self.settles = model, exit == "proven" and model.labels is not None
@@ -88,7 +102,7 @@ class Case:
         groups = self.groups.items()
         return next((name for name, columns in groups if column in columns), None)
 
-    def columns_of(self, asked: Any) -> tuple[int, ...]:
+    def columns_of(self, asked: object) -> tuple[int, ...]:
         """Return the columns of a name or a position, or of a group."""
         names, d = self.model.feature_names, self.model.n_features
         if isinstance(asked, str):
@@ -117,7 +131,7 @@ class Case:
             )
         return dict(enumerate(row))
 
-    def read(self, values: Mapping[int, Any]) -> FloatArray:
+    def read(self, values: Mapping[int, object]) -> FloatArray:
         """Return the numbers of values of columns; ValueError or TypeError where they are none."""
         model, columns = self.model, list(values)
         row = np.full((1, model.n_features), None, dtype=object)
@@ -137,8 +151,10 @@ class Case:
     def whole(self, X: Features) -> Found:
         """Return what is decided of a row of which all is known that counts."""
         model, share = self.model, self._shares(lambda: self.model.predict_proba(X)[0])
-        has_score = share is None or len(share) == 2 or not self.inquiry.of_shares
-        score = model.decision_function(X)[0] if has_score else share
+        if share is not None and len(share) > 2 and self.inquiry.of_shares:
+            score = share
+        else:
+            score = model.decision_function(X)[0]
         return model.predict(X)[0].item(), _plain(score), share, np.array([score, score])
 
     def by_now(self, known: Known) -> Found:
@@ -171,7 +187,7 @@ class RowInquiry:
         self.spent = 0.0
         self.decision: Decision | None = None
 
-    def take(self, values: Mapping[int, Any]) -> None:
+    def take(self, values: Mapping[int, object]) -> None:
         """Take values of columns."""
         if values:
             columns = list(values)
@@ -208,7 +224,7 @@ class RowInquiry:
         """Return the row as models take it."""
         return Features(self.values, self.case.model.feature_names, self.case.model.row_table)
 
-    def tell(self, asked: Name, answer: Any) -> None:
+    def tell(self, asked: Name, answer: object) -> None:
         """Take the answer to a question; AskError where it is none."""
         columns = self.case.columns_of(asked)
         try:
@@ -220,7 +236,7 @@ class RowInquiry:
         self.spent += price
         self.ledger.append(Asked(asked, answer, price))
 
-    def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, Any]:
+    def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, object]:
         """Return the values that an answer gives to columns."""
         if asked not in self.case.groups:
             return {columns[0]: answer}
@@ -235,12 +251,12 @@ class RowInquiry:
         return {column: value for column, value in found.items() if not self.is_known[column]}
 
 
-def _plain(score: Any) -> Any:
+def _plain(score: FloatArray) -> float | FloatArray:
     return score if np.ndim(score) else float(score)
 
 
 def _prices_of(
-    model: Model, prices: Any, groups: Any
+    model: Model, prices: PriceOption, groups: GroupOption
 ) -> tuple[Prices, Mapping[str, tuple[int, ...]]]:
     """Return prices of columns, and the columns of groups that have names.
 
@@ -267,8 +283,8 @@ def decide(
     row: Any,
     *,
     budget: float | None = None,
-    prices: Any = None,
-    groups: Any = None,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
     exit: str = "proven",
 ) -> Decision:
     """Decide about one row, asking only for the values that its path through the model reads.
@@ -350,20 +366,15 @@ def decide(
         raise ValueError(f"row: expected values or functions for the columns {names}, too")
     while wants := inquiry.wants():
         for asked in dict.fromkeys(sources[column] for column in wants):
-            try:
-                answer = ask[asked]()
-            except Exception as error:
-                said = f"{asked!r}: its function raised {error!r}"
-                raise AskError(said, asked, tuple(inquiry.ledger)) from error
-            inquiry.tell(asked, answer)
+            inquiry.tell(asked, called(ask[asked], asked, inquiry.ledger))
     assert inquiry.decision is not None
     return inquiry.decision
 
 
-def _parted(case: Case, row: Any) -> tuple[dict[int, Any], dict[Name, Callable[[], Any]]]:
+def _parted(case: Case, row: Any) -> tuple[dict[int, object], dict[Name, Callable[[], object]]]:
     """Return the values that are given, by column, and the functions, by column or group."""
-    given: dict[int, Any] = {}
-    ask: dict[Name, Callable[[], Any]] = {}
+    given: dict[int, object] = {}
+    ask: dict[Name, Callable[[], object]] = {}
     taken: set[int] = set()
     for key, value in case.entries(row).items():
         columns = case.columns_of(key)
@@ -420,20 +431,6 @@ class Decisions(Session[RowInquiry, Decision]):
         inquiry.take(given)
         return self._join(inquiry)
 
-    def tell(self, question: Question, answer: Any) -> None:
-        """Take the answer to a question; of a group a mapping of the values of its columns.
-
-        Raises
-        ------
-        AskError
-            If it is no value of the column. The question stays open, and can be answered again.
-        ValueError
-            If the question is not open.
-        """
-        row = self._open_row(question)
-        self._rows[row].tell(question.asked, answer)
-        self._answered(question)
-
     def _go_on(self, row: int) -> None:
         """Find what a row is asked next."""
         inquiry, case = self._rows[row], self._case
@@ -448,8 +445,8 @@ def decisions(
     rows: Iterable[Any] = (),
     *,
     budget: float | None = None,
-    prices: Any = None,
-    groups: Any = None,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
     exit: str = "proven",
 ) -> Decisions:
     """Decide about many rows, whose questions the caller answers, in batches if it likes.

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.budget.questions import BUDGET, Asked, AskError, Question, Session
+from pboost.budget.questions import BUDGET, Asked, AskError, Question, Session, called, plain
 from pboost.data.targets import IMPURITIES, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, freeze, shown
 
 #: Answers of this many rows are taken for certain: those of an oracle whose errors are known.
 CERTAIN = math.inf
+#: Probabilities of labels before any answer.
+Prior: TypeAlias = Sequence[float] | Mapping[Any, float] | ArrayLike | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,14 +36,14 @@ class AnswerCounts:
         How many answers the table counts for at most, beside the answers about the row in question.
     """
 
-    labels: tuple[Any, ...]
-    answers: tuple[Any, ...]
+    labels: tuple[object, ...]
+    answers: tuple[object, ...]
     counts: FloatArray
     strength: float = math.inf
 
     def __post_init__(self) -> None:
         for name in ("labels", "answers"):
-            values = tuple(_plain(value) for value in getattr(self, name))
+            values = tuple(plain(value) for value in getattr(self, name))
             if len(values) < 2 or len(set(values)) < len(values):
                 raise ValueError(f"{name}: expected two or more that differ, got {shown(values)}")
             object.__setattr__(self, name, values)
@@ -71,7 +73,7 @@ def count_answers(
     answers: Iterable[Any],
     y: Iterable[Any],
     *,
-    labels: Sequence[Any] | None = None,
+    labels: Sequence[object] | None = None,
     before: AnswerCounts | None = None,
     strength: float | None = None,
 ) -> AnswerCounts:
@@ -111,7 +113,7 @@ def count_answers(
     >>> found.probability[0].tolist()
     [0.6, 0.4]
     """
-    given, known = [_plain(one) for one in answers], [_plain(one) for one in y]
+    given, known = [plain(one) for one in answers], [plain(one) for one in y]
     if len(given) != len(known):
         raise ValueError(
             f"answers: expected one for each label, got {len(given)} and {len(known)} labels"
@@ -120,7 +122,7 @@ def count_answers(
         raise TypeError(f"before: expected AnswerCounts or None, got {shown(before)}")
     if labels is None:
         labels = sorted(set(known)) if before is None else before.labels
-    labels = [_plain(label) for label in labels]
+    labels = [plain(label) for label in labels]
     if before is not None and tuple(labels) != before.labels:
         raise ValueError(f"labels: expected those of before, {before.labels}, got {shown(labels)}")
     if strange := [label for label in known if label not in labels]:
@@ -136,12 +138,16 @@ def count_answers(
     return AnswerCounts(tuple(labels), tuple(columns), counts, strength)
 
 
-class AnswerLaw:
+#: How an oracle errs: a known rate of errors, or what it answered.
+Errors: TypeAlias = float | AnswerCounts
+
+
+class AnswerLaw(NamedTuple):
     """What an oracle is expected to answer about a row of each label, given what it answered.
 
     An urn for each label: it holds what was counted, one ball of each answer, and those drawn.
 
-    Parameters
+    Attributes
     ----------
     answers : tuple of length K
         The answers.
@@ -151,10 +157,9 @@ class AnswerLaw:
         How many answers these count for; infinite where they are known.
     """
 
-    def __init__(self, answers: tuple[Any, ...], probability: ArrayLike, strength: ArrayLike):
-        self.answers = answers
-        self.probability = np.asarray(probability, dtype=np.float64)
-        self.strength = np.asarray(strength, dtype=np.float64)
+    answers: tuple[object, ...]
+    probability: FloatArray
+    strength: FloatArray
 
     def next(self, told: FloatArray) -> FloatArray:
         """Return the probabilities (J, K) of the next answer, after `told` (K,) of each."""
@@ -162,13 +167,12 @@ class AnswerLaw:
         if total == 0:
             return self.probability
         # The share of what was counted: 1 where that is known for certain.
-        share = 1.0 / (1.0 + total / self.strength)
-        share = share[:, None]
+        share = 1.0 / (1.0 + total / self.strength[:, None])
         found: FloatArray = share * self.probability + (1.0 - share) * (told / total)
         return found
 
 
-def law_of(name: str, errors: Any, labels: tuple[Any, ...]) -> AnswerLaw:
+def law_of(name: str, errors: Any, labels: tuple[object, ...]) -> AnswerLaw:
     """Return the law of an oracle, of counts or of a known rate of errors."""
     J = len(labels)
     if isinstance(errors, AnswerCounts):
@@ -182,10 +186,6 @@ def law_of(name: str, errors: Any, labels: tuple[Any, ...]) -> AnswerLaw:
     table = np.full((J, J), rate / (J - 1))
     np.fill_diagonal(table, 1.0 - rate)
     return AnswerLaw(labels, table, np.full(J, CERTAIN))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 # Which of them to ask next
@@ -220,8 +220,8 @@ class OracleDecision:
         Why nothing more was asked, as a sentence.
     """
 
-    label: Any
-    labels: tuple[Any, ...]
+    label: object
+    labels: tuple[object, ...]
     probability: FloatArray
     ledger: tuple[Asked, ...]
     price: float
@@ -238,26 +238,40 @@ class OracleDecision:
         return sum(entry.calls for entry in self.ledger)
 
 
+class OracleOptions(NamedTuple):
+    """The options of `ask_oracles`, as they were passed."""
+
+    labels: Sequence[object] | None = None
+    prior: Prior = None
+    prices: float | Mapping[str, float] | None = None
+    budget: float | None = None
+    most_error: float | None = None
+    repeats: int | Mapping[str, int] | None = None
+    criterion: str = "entropy"
+
+
 class OracleCase:
     """What is known of oracles before any is asked: the same for all rows."""
 
-    def __init__(self, names: Sequence[str] | None, errors: Any, **options: Any) -> None:
+    def __init__(
+        self, names: Sequence[str] | None, errors: Mapping[str, Errors], options: OracleOptions
+    ) -> None:
         errors = _by_name("errors", errors, names)
         if not errors:
             raise ValueError("errors: expected one oracle or more, got none")
         self.names = tuple(errors if names is None else names)
-        self.labels = _labels(options["labels"], errors)
+        self.labels = _labels(options.labels, errors)
         self.laws = {name: law_of(name, errors[name], self.labels) for name in self.names}
-        self.prior = _prior(options["prior"], self.labels)
+        self.prior = _prior(options.prior, self.labels)
         self.prices = {
             name: check_number(f"prices[{name!r}]", price, least=0.0, open_least=True)
-            for name, price in self._of_each("prices", options["prices"], 1.0).items()
+            for name, price in self._of_each("prices", options.prices, 1.0).items()
         }
         self.repeats = {
             name: math.inf if most is None else check_integer(f"repeats[{name!r}]", most, least=1)
-            for name, most in self._of_each("repeats", options["repeats"], None).items()
+            for name, most in self._of_each("repeats", options.repeats, None).items()
         }
-        budget, most_error = options["budget"], options["most_error"]
+        budget, most_error = options.budget, options.most_error
         self.budget = math.inf if budget is None else check_number("budget", budget, least=0.0)
         self.most_error = (
             0.0 if most_error is None else check_number("most_error", most_error, least=0.0, most=1)
@@ -267,11 +281,10 @@ class OracleCase:
                 "budget: expected a number, or repeats of each oracle, as asking need not end "
                 "without either"
             )
-        known = class_criteria(len(self.labels))
-        check_choice("criterion", options["criterion"], known)
-        self.criterion = IMPURITIES[options["criterion"]]
+        check_choice("criterion", options.criterion, class_criteria(len(self.labels)))
+        self.criterion = IMPURITIES[options.criterion]
 
-    def _of_each(self, option: str, value: Any, default: Any) -> dict[str, Any]:
+    def _of_each(self, option: str, value: object, default: object) -> dict[str, Any]:
         """Return what an option says of each oracle: one value for all, or a mapping."""
         if isinstance(value, Mapping):
             return _by_name(option, value, self.names)
@@ -324,10 +337,10 @@ class OracleInquiry:
         )
         return None
 
-    def tell(self, name: str, answer: Any) -> None:
+    def tell(self, name: str, answer: object) -> None:
         """Take an answer; AskError where it is none."""
         law, ledger = self.case.laws[name], tuple(self.ledger)
-        answer = answer.item() if isinstance(answer, np.generic) else answer
+        answer = plain(answer)
         if not isinstance(answer, Hashable) or answer not in law.answers:
             said = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
             raise AskError(said, name, ledger)
@@ -362,7 +375,7 @@ class OracleDecisions(Session[OracleInquiry, OracleDecision]):
         super().__init__()
         self._case = case
 
-    def add(self, prior: Sequence[float] | Mapping[Any, float] | None = None) -> int:
+    def add(self, prior: Prior = None) -> int:
         """Add a row and return its number.
 
         Parameters
@@ -372,20 +385,6 @@ class OracleDecisions(Session[OracleInquiry, OracleDecision]):
         """
         return self._join(OracleInquiry(self._case, prior))
 
-    def tell(self, question: Question, answer: Any) -> None:
-        """Take the answer to a question.
-
-        Raises
-        ------
-        AskError
-            If it is no answer of the oracle. The question stays open, and can be answered again.
-        ValueError
-            If the question is not open.
-        """
-        row = self._open_row(question)
-        self._rows[row].tell(str(question.asked), answer)
-        self._answered(question)
-
     def _go_on(self, row: int) -> None:
         """Find whom to ask next about a row."""
         name = self._rows[row].wants()
@@ -394,11 +393,11 @@ class OracleDecisions(Session[OracleInquiry, OracleDecision]):
 
 
 def ask_oracles(
-    oracles: Mapping[str, Callable[[], Any]],
-    errors: Mapping[str, float | AnswerCounts],
+    oracles: Mapping[str, Callable[[], object]],
+    errors: Mapping[str, Errors],
     *,
-    labels: Sequence[Any] | None = None,
-    prior: Sequence[float] | Mapping[Any, float] | ArrayLike | None = None,
+    labels: Sequence[object] | None = None,
+    prior: Prior = None,
     prices: float | Mapping[str, float] | None = None,
     budget: float | None = None,
     most_error: float | None = None,
@@ -495,35 +494,21 @@ def ask_oracles(
     """
     if not isinstance(oracles, Mapping) or not all(map(callable, oracles.values())):
         raise TypeError(f"oracles: expected a mapping of names to functions, got {shown(oracles)}")
-    case = OracleCase(
-        list(oracles),
-        errors,
-        labels=labels,
-        prior=prior,
-        prices=prices,
-        budget=budget,
-        most_error=most_error,
-        repeats=repeats,
-        criterion=criterion,
-    )
+    options = OracleOptions(labels, prior, prices, budget, most_error, repeats, criterion)
+    case = OracleCase(list(oracles), errors, options)
     inquiry = OracleInquiry(case)
     while (name := inquiry.wants()) is not None:
-        try:
-            answer = oracles[name]()
-        except Exception as error:
-            said = f"{name!r}: its function raised {error!r}"
-            raise AskError(said, name, tuple(inquiry.ledger)) from error
-        inquiry.tell(name, answer)
+        inquiry.tell(name, called(oracles[name], name, inquiry.ledger))
     assert inquiry.decision is not None
     return inquiry.decision
 
 
 def oracle_decisions(
-    errors: Mapping[str, float | AnswerCounts],
+    errors: Mapping[str, Errors],
     priors: Iterable[Any] = (),
     *,
-    labels: Sequence[Any] | None = None,
-    prior: Sequence[float] | Mapping[Any, float] | ArrayLike | None = None,
+    labels: Sequence[object] | None = None,
+    prior: Prior = None,
     prices: float | Mapping[str, float] | None = None,
     budget: float | None = None,
     most_error: float | None = None,
@@ -582,18 +567,8 @@ def oracle_decisions(
     >>> [(found.label, found.calls) for found in session]
     [('dog', 3), ('cat', 0)]
     """
-    case = OracleCase(
-        None,
-        errors,
-        labels=labels,
-        prior=prior,
-        prices=prices,
-        budget=budget,
-        most_error=most_error,
-        repeats=repeats,
-        criterion=criterion,
-    )
-    session = OracleDecisions(case)
+    options = OracleOptions(labels, prior, prices, budget, most_error, repeats, criterion)
+    session = OracleDecisions(OracleCase(None, errors, options))
     for one in priors:
         session.add(one)
     return session
@@ -620,13 +595,13 @@ def _labels(labels: Any, errors: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(counted[0])
     if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
         raise TypeError(f"labels: expected a sequence, got {shown(labels)}")
-    found = tuple(one.item() if isinstance(one, np.generic) else one for one in labels)
+    found = tuple(map(plain, labels))
     if len(found) < 2 or len(set(found)) < len(found):
         raise ValueError(f"labels: expected two or more that differ, got {shown(labels)}")
     return found
 
 
-def _prior(prior: Any, labels: tuple[Any, ...]) -> FloatArray:
+def _prior(prior: Any, labels: tuple[object, ...]) -> FloatArray:
     """Return the probabilities of the labels before any answer."""
     if prior is None:
         return np.full(len(labels), 1.0 / len(labels))

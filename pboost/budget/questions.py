@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
 
 from pboost.values import shown
 
@@ -29,7 +31,7 @@ class Asked(NamedTuple):
     """
 
     asked: Name
-    value: Any
+    value: object
     price: float
     calls: int = 1
 
@@ -49,7 +51,7 @@ class AskError(RuntimeError):
         super().__init__(message)
         self.asked, self.ledger = asked, ledger
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (str(self), self.asked, self.ledger)
 
 
@@ -72,26 +74,32 @@ class Question(NamedTuple):
     price: float
 
 
-D_co = TypeVar("D_co", covariant=True)
+def plain(value: Any) -> Any:
+    """Return a scalar of NumPy as one of Python; other values as they are."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
-class Row(Protocol[D_co]):
-    """What is known of a row."""
+def called(function: Callable[[], object], asked: Name, ledger: Iterable[Asked]) -> object:
+    """Return what a function answers; AskError if it raises."""
+    try:
+        return function()
+    except Exception as error:
+        message = f"{asked!r}: its function raised {error!r}"
+        raise AskError(message, asked, tuple(ledger)) from error
 
-    @property
-    def decision(self) -> D_co | None:
-        """What is decided; None as long as it is open."""
 
-
-R = TypeVar("R", bound=Row[Any])
+R = TypeVar("R")
 D = TypeVar("D")
 
 
 class Session(Generic[R, D]):
-    """Rows with open questions. A subclass finds what a row is asked next, in `_go_on`."""
+    """Rows with open questions. A subclass finds what a row is asked next, in `_go_on`.
+
+    R is what is known of a row: it takes answers by `tell`, and has a `decision` D in the end.
+    """
 
     def __init__(self) -> None:
-        self._rows: list[R] = []
+        self._rows: list[Any] = []
         self._new: list[Question] = []
         self._waiting: list[set[Name]] = []
 
@@ -128,18 +136,23 @@ class Session(Generic[R, D]):
             self._waiting[question.row].add(question.asked)
             self._new.append(question)
 
-    def _open_row(self, question: Question) -> int:
-        """Return the row of a question; ValueError if it is not open."""
+    def tell(self, question: Question, answer: object) -> None:
+        """Take the answer to a question; of a group of columns a mapping of their values.
+
+        Raises
+        ------
+        AskError
+            If it is no answer to the question, which stays open, and can be answered again.
+        ValueError
+            If the question is not open.
+        """
         row, asked, _ = question
         if not 0 <= row < len(self) or asked not in self._waiting[row]:
             raise ValueError(f"question: expected one that is open, got {shown(question)}")
-        return row
-
-    def _answered(self, question: Question) -> None:
-        """Close a question, and go on where the row has no other."""
-        self._waiting[question.row].remove(question.asked)
-        if not self._waiting[question.row]:
-            self._go_on(question.row)
+        self._rows[row].tell(asked, answer)
+        self._waiting[row].remove(asked)
+        if not self._waiting[row]:
+            self._go_on(row)
 
     def _go_on(self, row: int) -> None:
         raise NotImplementedError

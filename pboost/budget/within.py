@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.budget.calibrate_exit import calibrated, end_of, mean_and_error
+from pboost.budget.calibrate_exit import calibrated, check_no_prices, end_of, upper
 from pboost.budget.candidates import (
     FAMILIES,
     LONG,
@@ -36,18 +36,18 @@ from pboost.budget.choice import (
     options,
     read_data,
     sharpened,
-    upper,
 )
 from pboost.data.columns.columns import values_of
 from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices, read_prices
 from pboost.data.read.check_xy import as_features
-from pboost.data.read.convert import Features
+from pboost.data.read.convert import Features, TableLike
 from pboost.data.read.table import Categorical
 from pboost.data.row_source import OneTable, RowSource, rows_here
-from pboost.data.splits import any_folds, assign_folds
+from pboost.inspection.cross_validation import deal_rows
 from pboost.models.base import Model
 from pboost.models.early_exit import EarlyExitModel, Trajectory, where_left
 from pboost.values import (
+    Array,
     FloatArray,
     IntArray,
     Seed,
@@ -119,7 +119,7 @@ def _takes(costs: Sequence[FloatArray]) -> float:
 
     Given what those of other folds do in models of folds, and rows that were fitted to in both.
     """
-    return float(np.add(*mean_and_error(costs[0]))) * _more(costs[1], costs[2:])
+    return float(upper(costs[0])) * _more(costs[1], costs[2:])
 
 
 def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
@@ -191,7 +191,7 @@ PARTS = np.array([0.125, 0.25, 0.5])
 
 @builder
 def fit_within(
-    X: Any,
+    X: TableLike | RowSource | OneTable,
     y: ArrayLike | None = None,
     *,
     y_proba: ArrayLike | None = None,
@@ -375,13 +375,11 @@ def fit_within(
 
 
 def _prices(
-    features: Features, price: Any, prices: PriceOption, groups: GroupOption
+    features: Features, price: object, prices: PriceOption, groups: GroupOption
 ) -> tuple[Prices | None, dict[str, Any]]:
     """Return the prices of columns, and the options of builders that say so."""
     if price is None:
-        if prices is not None or groups is not None:
-            name = "groups" if prices is None else "prices"
-            raise ValueError(f"{name}: expected with price=, the budget that is counted in them")
+        check_no_prices(prices, groups)
         return None, {}
     if prices is None:
         raise ValueError("prices: expected prices of columns, in which price= is counted, got None")
@@ -390,7 +388,9 @@ def _prices(
     return found, {"prices": prices, "groups": groups}
 
 
-def _budgets(comparisons: Any, worst: Any, price: Any, room: Any) -> tuple[list[float], bool]:
+def _budgets(
+    comparisons: object, worst: object, price: object, room: object
+) -> tuple[list[float], bool]:
     """Return the budgets, and whether they were given as a list."""
     if price is not None:
         if comparisons is not None or worst is not None or room is not None:
@@ -402,10 +402,9 @@ def _budgets(comparisons: Any, worst: Any, price: Any, room: Any) -> tuple[list[
         return _numbers("bytes", room, 1.0)
     if comparisons is None and worst is None:
         raise TypeError("comparisons, worst, price, bytes: expected a budget, got none of them")
-    if worst is not None:
-        worst = check_number("worst", worst, least=1.0)
-    if comparisons is None:
-        return [worst], False
+    most = None if worst is None else check_number("worst", worst, least=1.0)
+    if comparisons is None and most is not None:
+        return [most], False
     return _numbers("comparisons", comparisons, 1.0)
 
 
@@ -423,15 +422,11 @@ def _try(
     whole: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
 ) -> dict[str, Tried]:
     """Return the paths of rows through models that were fitted to the other folds."""
-    n, truth = len(data.truth), data.truth
-    if data.task == "regression":
-        test_fold = any_folds(np.zeros(n, np.int32), None, folds, generator)
-    else:
-        test_fold = assign_folds(truth, None, folds, generator)
+    test_fold = deal_rows(data.truth, data.task, None, folds, generator)
     seed, n_votes = draw_seed(generator), 1 if data.task != "many" else data.n_labels
     most = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_votes)) // folds
     found: dict[str, list[Any]] = {name: [] for name in names}
-    tested: list[NDArray[Any]] = []
+    tested: list[Array] = []
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
         test, true = data.compared(_some(test, most, generator))
@@ -466,7 +461,7 @@ def _some(rows: NDArray[np.intp], most: int, generator: np.random.Generator) -> 
     return np.sort(generator.choice(rows, most, replace=False))
 
 
-def _of_all(score: FloatArray, known: NDArray[Any] | None, n_labels: int) -> FloatArray:
+def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray:
     """Return decision values of all labels, lowest of those that a model does not know."""
     if known is None or len(known) == n_labels:
         return score
@@ -482,12 +477,18 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
     budget = min(promise)
     unit = whole.unit
     names = families(whole.task, budget, whole.n_rows, unit)
-    curve = [
-        (float(part), option.cost, option.error, option.standard_error)
-        for part in (BUDGETS if unit == "comparisons" else PARTS * budget)
-        if part < budget and (option := _best(tried, names, promise.at_most(part), unit))
-    ]
-    found = _options(tried, names, promise)
+
+    def kept(promise: Promise) -> list[Option]:
+        return [option for name in names for option in options(tried[name], promise)]
+
+    def choose(found: list[Option], budget: float) -> Option | None:
+        return best(found, few=unit == "comparisons" and budget <= FEW)
+
+    curve = []
+    for part in BUDGETS if unit == "comparisons" else PARTS * budget:
+        if part < budget and (option := choose(kept(promise.at_most(part)), part)):
+            curve.append((float(part), option.cost, option.error, option.standard_error))
+    found = kept(promise)
     settings = {
         "builder": "fit_within",
         unit: _plain(promise.comparisons),
@@ -499,8 +500,13 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
             for name in dict.fromkeys(option.family for option in found)
         },
     }
-    while chosen := best(found, few=_are_few(budget, unit)):
-        if (model := _fitted(whole, tried, chosen, promise)) is not None:
+    model: EarlyExitModel | Fitted | None
+    while chosen := choose(found, budget):
+        if whole.is_device:
+            model = fitted_in_bytes(whole, chosen.family, chosen.joints, min(promise))
+        else:
+            model = fitted_within(whole, tried[chosen.family], chosen, promise)
+        if model is not None:
             break
         found = [option for option in found if option is not chosen]
     else:
@@ -516,32 +522,6 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
         return replace(model, comparisons=budget, settings=settings, curve=np.array(curve))
     # What it is has no field for a curve.
     return replace(model, settings={**model.settings, **settings, "curve": curve})
-
-
-def _fitted(
-    whole: Fits, tried: Mapping[str, Tried], chosen: Option, promise: Promise
-) -> EarlyExitModel | Fitted | None:
-    """Return an option, fitted to all rows; None if it does not keep the promise."""
-    if whole.is_device:
-        return fitted_in_bytes(whole, chosen.family, chosen.joints, min(promise))
-    return fitted_within(whole, tried[chosen.family], chosen, promise)
-
-
-def _options(tried: Mapping[str, Tried], names: Sequence[str], promise: Promise) -> list[Option]:
-    """Return what keeps a promise."""
-    return [option for name in names for option in options(tried[name], promise)]
-
-
-def _best(
-    tried: Mapping[str, Tried], names: Sequence[str], promise: Promise, unit: str
-) -> Option | None:
-    """Return the best of what keeps a promise."""
-    return best(_options(tried, names, promise), few=_are_few(min(promise), unit))
-
-
-def _are_few(budget: float, unit: str) -> bool:
-    """Return whether a budget is one of few comparisons."""
-    return unit == "comparisons" and budget <= FEW
 
 
 def _plain(number: float) -> float | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.check_xy import as_features, check_finite
+from pboost.data.read.convert import TableLike
 from pboost.values import (
     FloatArray,
     Seed,
@@ -847,7 +848,7 @@ def mease_wyner_probability(X: ArrayLike, *, q: float = 0.1, E: int = 5) -> Floa
     return np.where(rows[:, :effective].sum(axis=1) > effective / 2, 1 - q, q)
 
 
-def _as_rows(X: Any, n_columns: int, *, more: bool = False) -> FloatArray:
+def _as_rows(X: TableLike, n_columns: int, *, more: bool = False) -> FloatArray:
     """Return `X` as finite float64 rows with `n_columns` columns, or with `more`."""
     features = as_features(X)
     check_finite(features)

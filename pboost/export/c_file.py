@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._version import __version__
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.read.check_xy import check_finite
-from pboost.data.read.convert import Features
+from pboost.data.read.convert import Features, TableLike
 from pboost.export.c_form import Part, Walk, is_exact, part_of, walks
 from pboost.export.c_numbers import (
     Fixed,
@@ -48,7 +47,7 @@ from pboost.models.files import check_path, replace_file
 from pboost.models.text import counted
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees_of import link_of
-from pboost.values import FloatArray, check_choice, check_flag
+from pboost.values import Array, FloatArray, check_choice, check_flag
 
 #: Columns that a head lists.
 MOST_LISTED = 256
@@ -82,7 +81,7 @@ class Making:
         Rows that were given.
     """
 
-    model: Any
+    model: Model
     prefix: str
     exact: Part
     part: Part
@@ -104,9 +103,9 @@ class Making:
         return TYPES["int32" if self.fixed is not None else self.votes]
 
 
-def scores_of(model: Any, rows: FloatArray) -> FloatArray:
+def scores_of(model: Model, rows: FloatArray) -> FloatArray:
     """Return the decision values (n, J) of rows of numbers and level numbers, or shares."""
-    X: Any = rows
+    X: TableLike = rows
     if model.table is not None:
         X = Features(rows, model.feature_names, model.table)
     if isinstance(model, Averaged):
@@ -203,7 +202,7 @@ def _path_function(p: str, part: Walk, row: str) -> str:
     )
 
 
-def _labels_table(prefix: str, labels: NDArray[Any]) -> str:
+def _labels_table(prefix: str, labels: Array) -> str:
     """Return the table of the labels."""
     n = f"{prefix}_labels"
     if labels.dtype.kind == "U":
@@ -279,7 +278,7 @@ def _columns(made: Making) -> Iterator[str]:
     model, d = made.model, made.model.n_features
     read = np.zeros(d, dtype=np.bool_)
     if isinstance(made.exact, Walk) and made.exact.tests.inputs is None:
-        read[made.exact.tests.column] = True
+        read[made.exact.tests.feature] = True
     else:
         read[:] = True
     names = ColumnNames(model.feature_names, d, model.table)
@@ -345,7 +344,7 @@ def _self_test(made: Making) -> str:
     return "\n\n".join(parts)
 
 
-def _test_rows(made: Making) -> tuple[NDArray[Any], NDArray[Any]]:
+def _test_rows(made: Making) -> tuple[Array, Array]:
     """Return the rows of the self-test, and their scores, as the file has them."""
     rows = made.rows
     if rows is None or not len(rows):
@@ -367,8 +366,8 @@ def _made_rows(made: Making) -> FloatArray:
     for tests in (walk.tests for walk in walks(made.exact)):
         if tests.inputs is not None or not len(tests):
             continue
-        order = np.argsort(tests.column, kind="stable")
-        columns, first = np.unique(tests.column[order], return_index=True)
+        order = np.argsort(tests.feature, kind="stable")
+        columns, first = np.unique(tests.feature[order], return_index=True)
         for j, of in zip(
             columns.tolist(), np.split(tests.threshold[order], first[1:]), strict=True
         ):
@@ -477,7 +476,7 @@ def export_c(
     *,
     prefix: str = "model",
     votes: str = "float64",
-    X: Any = None,
+    X: TableLike | None = None,
     ranges: ArrayLike | None = None,
     steps: ArrayLike | None = None,
     explain: bool = False,
@@ -604,7 +603,7 @@ def export_c(
     return CFile(dtype, "int32", prefix, *own, fixed_size(model, fixed.part))
 
 
-def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:
+def _in_fixed_point(made: Making, ranges: ArrayLike | None, steps: ArrayLike | None) -> Making:
     """Return the same in the numbers of int16."""
     walk, model, rows = compared(made.part), made.model, made.rows
     if rows is None and ranges is None:
@@ -619,10 +618,10 @@ def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:
         )
     is_level = np.zeros(model.n_features, dtype=np.bool_)
     tests = walk.tests
-    is_level[tests.column[tests.set_number >= 0]] = True
+    is_level[tests.feature[tests.level_set >= 0]] = True
     if model.table is not None:
         is_level |= model.table.n_levels > 0
-    grid = grid_of(model.n_features, np.unique(tests.column), is_level, rows, ranges, steps)
+    grid = grid_of(model.n_features, np.unique(tests.feature), is_level, rows, ranges, steps)
     fixed, uncertain = fixed_part(walk, grid), None
     if rows is not None and model.labels is not None:
         given = grid.values(grid.numbers(rows))
@@ -635,7 +634,7 @@ def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:
     return replace(made, part=fixed.part, fixed=fixed, grid=grid, uncertain=uncertain)
 
 
-def _rows_of(model: Model, X: Any) -> FloatArray:
+def _rows_of(model: Model, X: TableLike) -> FloatArray:
     """Return rows as the file reads them: columns in order, level numbers, NaN."""
     features = match_columns(model, X)
     check_finite(features, model.takes_missing)
@@ -667,7 +666,7 @@ def fixed_size(model: Model, part: Walk) -> int:
     return code.n_bytes + _labels(model.labels) + _code(part) - NUMBER * (model.labels is None)
 
 
-def _labels(labels: NDArray[Any] | None) -> int:
+def _labels(labels: Array | None) -> int:
     """Return the bytes of the table of labels, and of their names."""
     if labels is None:
         return 0
@@ -694,6 +693,6 @@ def _code(walk: Walk) -> int:
         several = LEAVING_FEW if n <= FEW else LEAVING_SEVERAL + EACH * n
         if part.is_share:
             chosen += SHARE if n == 1 else FEW_SHARES if n <= FEW else SHARES
-    if (walk.tests.set_number >= 0).any():
-        chosen += large if walk.tests.member.shape[1] > 1 else small
+    if (walk.tests.level_set >= 0).any():
+        chosen += large if walk.tests.sets.shape[1] > 1 else small
     return chosen + several * (n > 1)

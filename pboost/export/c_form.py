@@ -14,7 +14,7 @@ from pboost.data.node_inputs.functions import Oracles
 from pboost.data.node_inputs.inputs import Indicators, Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.data.read.table import column_label, first_unlike
-from pboost.models.base import Averaged
+from pboost.models.base import Averaged, Model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote, is_foreign
@@ -27,7 +27,7 @@ from pboost.models.tree_record import LEAF, TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Trees
 from pboost.models.trees_of import tests_of, trees_of
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 #: The links of `TreeSum` of which there is a function; shares are probabilities.
 LINKS = ("half log odds", "log odds", "probit", "softmax", "shares")
@@ -39,17 +39,19 @@ PLAIN = ("identity", "shares")
 class Tests:
     """The tests of nodes: whether a number of a row is above a threshold, or in a set.
 
+    Arrays have the names of a `TreeSum`.
+
     Attributes
     ----------
-    column : ndarray of int32, shape (n,)
+    feature : ndarray of int32, shape (n,)
         Column of the row that each node reads, or number among `inputs`.
     threshold : ndarray, shape (n,)
         What it is compared with.
-    above : ndarray of bool, shape (n,)
+    missing : ndarray of bool, shape (n,)
         Whether a row whose value is missing takes exit 1.
-    set_number : ndarray of int32, shape (n,)
+    level_set : ndarray of int32, shape (n,)
         Which set a node tests, -1 where it compares.
-    member : ndarray of uint8, shape (sets, bytes)
+    sets : ndarray of uint8, shape (n_sets, bytes)
         The sets: level b is in one where bit ``b % 8`` of byte ``b // 8`` is set.
     inputs : Projections or Separators, or None
         The sums of columns that are compared, None where columns are.
@@ -57,16 +59,16 @@ class Tests:
         The columns that are added up, where they are not those of the row.
     """
 
-    column: IntArray
-    threshold: NDArray[Any]
-    above: NDArray[np.bool_]
-    set_number: IntArray
-    member: NDArray[np.uint8]
+    feature: IntArray
+    threshold: Array
+    missing: NDArray[np.bool_]
+    level_set: IntArray
+    sets: NDArray[np.uint8]
     inputs: Projections | Separators | None = None
     levels: Indicators | None = None
 
     def __len__(self) -> int:
-        return len(self.column)
+        return len(self.feature)
 
 
 class Exits(NamedTuple):
@@ -95,8 +97,8 @@ class Exits(NamedTuple):
 
     each: int
     at: IntArray
-    sure: NDArray[Any]
-    slope: NDArray[Any]
+    sure: Array
+    slope: Array
     is_share: bool
     unit: int = 0
     whole: int = 0
@@ -132,8 +134,8 @@ class Walk:
     tests: Tests
     next: IntArray
     root: IntArray
-    added: NDArray[Any]
-    start: NDArray[Any]
+    added: Array
+    start: Array
     after: FloatArray | None = None
     divisor: int = 1
     lead: bool = False
@@ -246,7 +248,7 @@ class Maps:
     """
 
     part: Part
-    model: Any
+    model: CalibratedModel
 
     @property
     def n_scores(self) -> int:
@@ -273,7 +275,7 @@ def walks(part: Part | None) -> Iterator[Walk]:
         yield from walks(part.walk if isinstance(part, Affine) else part.part)
 
 
-def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Any:
+def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Part:
     """Return a part with its walks changed."""
     if isinstance(part, Walk):
         return change(part)
@@ -301,13 +303,13 @@ MOST_SHARES = 7
 TESTS = ("feature", "threshold", "missing", "level_set")
 
 
-def part_of(model: Any) -> Part:
+def part_of(model: Model) -> Part:
     """Return the form of a model; NotImplementedError if a C file cannot have it."""
     return _lower(model)[0]
 
 
 @singledispatch
-def _lower(model: Any) -> tuple[Part, str]:
+def _lower(model: object) -> tuple[Part, str]:
     """Return the form of a model, and how its decision values become probabilities."""
     raise NotImplementedError(f"model: a {type(model).__name__} is not exported to C")
 
@@ -319,18 +321,22 @@ def _(model: HypothesisSum) -> tuple[Part, str]:
     )
 
 
-def _tests(found: dict[str, Any], inputs: Any = None, levels: Any = None) -> Tests:
-    """Return the tests of nodes whose arrays are called as those of a `TreeSum`."""
-    n, missing = len(found["feature"]), found["missing"]
-    above = np.zeros(n, dtype=np.bool_) if missing is None else missing.astype(np.bool_)
+def _tests(
+    found: dict[str, Any],
+    inputs: Projections | Separators | None = None,
+    levels: Indicators | None = None,
+) -> Tests:
+    """Return the tests of nodes, given the arrays of a `TreeSum`."""
+    if found["missing"] is None:
+        missing = np.zeros(len(found["feature"]), dtype=np.bool_)
+    else:
+        missing = found["missing"].astype(np.bool_)
     # No more bytes than the largest level needs.
-    sets = found["sets"].astype("<u8")
-    member = sets.view(np.uint8).reshape(len(sets), 8 * sets.shape[1])
-    used = np.flatnonzero(member.any(axis=0))
-    member = member[:, : used[-1] + 1 if len(used) else 1].copy()
-    return Tests(
-        found["feature"], found["threshold"], above, found["level_set"], member, inputs, levels
-    )
+    words = found["sets"].astype("<u8")
+    sets = words.view(np.uint8).reshape(len(words), 8 * words.shape[1])
+    used = np.flatnonzero(sets.any(axis=0))
+    sets = sets[:, : used[-1] + 1 if len(used) else 1].copy()
+    return Tests(**{**found, "missing": missing, "sets": sets}, inputs=inputs, levels=levels)
 
 
 @_lower.register
@@ -341,19 +347,21 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
         raise NotImplementedError(
             "model: its nodes ask oracles, Python functions, which no format but a pickle has"
         )
-    adds_up = isinstance(inputs, Projections | Separators)
-    if not (inputs is None or adds_up or isinstance(inputs, Subsets)):
+    found = tests_of(graph, np.arange(n, dtype=np.int32))
+    if isinstance(inputs, Projections | Separators):
+        tests = _tests(found, inputs, indicators_of(graph.table))
+    elif inputs is None or isinstance(inputs, Subsets):
+        tests = _tests(found)
+    else:
         raise NotImplementedError(
             f"model: nodes that compare {type(inputs).__name__} are not exported to C"
         )
-    found = tests_of(graph, np.arange(n, dtype=np.int32))
-    tests = _tests(found, inputs, indicators_of(graph.table)) if adds_up else _tests(found)
     root = np.array([0 if n else -1], dtype=np.int32)
     vote, bias = graph.vote.reshape(n, 2, k), np.atleast_1d(np.asarray(graph.bias, np.float64))
     return Walk(tests, graph.next, root, vote, bias), "half log odds" if k == 1 else "softmax"
 
 
-def _of_trees(trees: TreeSum, **end: Any) -> Walk:
+def walks_of(trees: TreeSum, **end: Any) -> Walk:
     """Return the walks through trees: inner nodes and leaves numbered apart."""
     is_leaf = trees.feature == LEAF
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
@@ -376,7 +384,7 @@ def _(model: Trees) -> tuple[Part, str]:
     trees = trees_of(model)
     n = trees.n_trees if trees.aggregation == "mean" else 1
     is_lead = trees.labels is not None and len(trees.labels) == 2
-    return _of_trees(trees, divisor=n, lead=is_lead), trees.link
+    return walks_of(trees, divisor=n, lead=is_lead), trees.link
 
 
 @_lower.register
@@ -386,12 +394,13 @@ def _(model: StagewiseModel) -> tuple[Part, str]:
         raise NotImplementedError(
             f"model: what the {model.loss} loss predicts by decision values is not known in C"
         )
-    return _of_trees(trees, after=trees.bias), trees.link
+    return walks_of(trees, after=trees.bias), trees.link
 
 
-def _predicts_otherwise(model: Any) -> bool:
-    is_sum = isinstance(model, StagewiseModel) and model.labels is None
-    return is_sum and not model.loss.predicts_scores
+def _predicts_otherwise(model: object) -> bool:
+    if not isinstance(model, StagewiseModel) or model.labels is not None:
+        return False
+    return not model.loss.predicts_scores
 
 
 # Models around one model
@@ -435,7 +444,13 @@ def _(model: CalibratedModel) -> tuple[Part, str]:
 # Sums
 
 
-def _sum(model: Any, constant: float, factor: FloatArray, fill: Any, scale: Any = None) -> Affine:
+def _sum(
+    model: Any,
+    constant: float,
+    factor: FloatArray,
+    fill: FloatArray | None,
+    scale: FloatArray | None = None,
+) -> Affine:
     """Return a sum of columns; with a scale `fill` is subtracted before."""
     used = np.flatnonzero(factor)
     fill = np.zeros(len(used)) if fill is None else fill[used]
@@ -462,7 +477,7 @@ def _(model: ProbitModel) -> tuple[Part, str]:
 
 @_lower.register
 def _(model: ProbitTree) -> tuple[Part, str]:
-    means, walk = means_of(model), _of_trees(trees_of(model.partition))
+    means, walk = means_of(model), walks_of(trees_of(model.partition))
     fill = np.zeros((1, model.n_added)) if means is None else means
     absent = (model.taken == NO_ROW) & (model.n_functions > 1)
     return Affine(
@@ -496,7 +511,7 @@ def _members(models: Any) -> list[tuple[Part, str]]:
     return [_lower(member) for member in models]
 
 
-def _added(models: Any, how: str, labels: NDArray[Any], weight: FloatArray, **end: Any) -> Members:
+def _added(models: Any, how: str, labels: Array, weight: FloatArray, **end: Any) -> Members:
     """Return the votes of members for their labels, or their probabilities."""
     place = tuple(np.searchsorted(labels, m.labels).astype(np.int32) for m in models)
     of = _members(models)
@@ -508,7 +523,7 @@ def _added(models: Any, how: str, labels: NDArray[Any], weight: FloatArray, **en
     return Members(parts, links, weight, place, **end)
 
 
-def _with_shares(model: Any, of: tuple[Part, str]) -> tuple[Part, str]:
+def _with_shares(model: object, of: tuple[Part, str]) -> tuple[Part, str]:
     """Return a member of which probabilities are added up, and its link."""
     part, link = of
     if link not in LINKS:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from pboost.models.base import Model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.evaluate.exits import sizes
 from pboost.models.evaluate.graph_walk import goes_right
-from pboost.values import FloatArray, as_array, shown
+from pboost.values import Array, FloatArray, IntArray, as_array, shown
 
 #: The numbers of a grid: the least of int16 says that a value is missing.
 LEAST, MOST = NO_VALUE + 1, 2**15 - 1
@@ -41,7 +42,7 @@ class Grid:
     offset: FloatArray
     step: FloatArray
 
-    def values(self, q: NDArray[Any]) -> FloatArray:
+    def values(self, q: Array) -> FloatArray:
         """Return the values of numbers (n, d), NaN of those that stand for a missing one."""
         found: FloatArray = self.offset + self.step * q
         return np.where(q == NO_VALUE, np.nan, found)
@@ -52,7 +53,7 @@ class Grid:
             q = np.rint((values - self.offset) / self.step)
         return np.where(np.isnan(q), NO_VALUE, np.clip(q, LEAST, MOST)).astype(np.int16)
 
-    def below(self, column: Any, value: FloatArray) -> NDArray[np.int16]:
+    def below(self, column: int | IntArray, value: FloatArray) -> NDArray[np.int16]:
         """Return the last number of columns, elementwise, whose value is not above a value.
 
         One less than the first number where all are above.
@@ -67,7 +68,12 @@ class Grid:
 
 
 def grid_of(
-    d: int, columns: NDArray[Any], is_level: NDArray[np.bool_], X: Any, ranges: Any, steps: Any
+    d: int,
+    columns: Array,
+    is_level: NDArray[np.bool_],
+    X: FloatArray | None,
+    ranges: ArrayLike | None,
+    steps: ArrayLike | None,
 ) -> Grid:
     """Return a grid for the columns that a model reads, of rows X or of ranges.
 
@@ -108,7 +114,7 @@ def _check_steps(steps: ArrayLike, d: int) -> FloatArray:
     return found
 
 
-def _ends(d: int, X: Any, ranges: Any) -> FloatArray:
+def _ends(d: int, X: FloatArray | None, ranges: ArrayLike | None) -> FloatArray:
     """Return the least and the largest value of each column, (2, d)."""
     if ranges is not None:
         given = as_array("ranges", ranges)
@@ -120,6 +126,7 @@ def _ends(d: int, X: Any, ranges: Any) -> FloatArray:
         if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
             raise ValueError("ranges: expected finite numbers, the lesser of two first")
         return ends
+    assert X is not None
     with np.errstate(invalid="ignore"):
         known = np.isnan(X)
         least = np.where(known, np.inf, X).min(axis=0, initial=np.inf)
@@ -191,10 +198,10 @@ def compared(part: Part) -> Walk:
             'dtype: "int16" is for nodes that compare columns; those of this model compare sums, '
             'which "float64" and "float32" can hold'
         )
-    if len(part.tests.member) > MOST:
+    if len(part.tests.sets) > MOST:
         raise NotImplementedError(
             f'dtype: "int16" is for models with at most {MOST} sets of levels, got '
-            f'{len(part.tests.member)}; "float64" and "float32" can hold them'
+            f'{len(part.tests.sets)}; "float64" and "float32" can hold them'
         )
     return part
 
@@ -328,11 +335,11 @@ def _shift(moved: FloatArray | None, start: float, most: float, terms: float) ->
 
 def _on_grid(tests: Tests, grid: Grid) -> Tests:
     """Return the questions with points of the grid as thresholds."""
-    threshold = grid.below(tests.column, tests.threshold)
-    return replace(tests, threshold=np.where(tests.set_number >= 0, 0, threshold).astype(np.int16))
+    threshold = grid.below(tests.feature, tests.threshold)
+    return replace(tests, threshold=np.where(tests.level_set >= 0, 0, threshold).astype(np.int16))
 
 
-def single_part(part: Part, votes: str) -> Any:
+def single_part(part: Part, votes: str) -> Part:
     """Return a part for rows of float32: thresholds of columns are rounded down, without a loss.
 
     A float32 is above a number where it is above the largest float32 that is not above the number.
@@ -345,13 +352,13 @@ def single_part(part: Part, votes: str) -> Any:
     return on_walks(part, single)
 
 
-def _votes_as(walk: Walk, change: Any) -> Walk:
+def _votes_as(walk: Walk, change: Callable[[Array], Array]) -> Walk:
     """Return a walk with its votes, and what they are added to, changed."""
     after = None if walk.after is None else change(walk.after)
     return replace(walk, added=change(walk.added), start=change(walk.start), after=after)
 
 
-def _rounded(values: Any) -> Any:
+def _rounded(values: Array) -> Array:
     with np.errstate(over="ignore"):
         found = values.astype(np.float32)
     if not np.isfinite(found).all():
@@ -435,12 +442,12 @@ class LeftRows(NamedTuple):
     of the value, or half the least distance by which a row did not leave, whatever is less.
     """
 
-    value: NDArray[Any]
+    value: Array
     exit: NDArray[np.intp]
     near: NDArray[np.float64]
 
 
-def sums_of(walk: Walk, rows: NDArray[Any]) -> NDArray[Any]:
+def sums_of(walk: Walk, rows: Array) -> Array:
     """Return the decision values (n, J) of rows in the numbers of the file."""
     value, place, _ = leave_walk(walk, rows)
     part = walk.exits
@@ -451,7 +458,7 @@ def sums_of(walk: Walk, rows: NDArray[Any]) -> NDArray[Any]:
     found, left = value.copy(), np.flatnonzero(place < len(part.at))
     at = place[left]
     product = value[left].astype(np.int64) * part.slope[at, None].astype(np.int64)
-    scaled = _quotient(product, part.unit)
+    scaled: Array = _quotient(product, part.unit)
     if part.is_share and walk.n_scores == 1:
         scaled = scaled.clip(-part.whole, part.whole)
     elif part.even is not None:
@@ -461,97 +468,90 @@ def sums_of(walk: Walk, rows: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def _quotient(a: NDArray[np.int64], b: Any) -> NDArray[np.int64]:
+def _quotient(a: Array, b: int | Array) -> Array:
     """Return quotients of integers, towards 0; b > 0."""
-    found: NDArray[np.int64] = np.sign(a) * (np.abs(a) // b)
+    found: Array = np.sign(a) * (np.abs(a) // b)
     return found
 
 
-def _scaled(part: Exits, value: NDArray[Any], slope: NDArray[Any]) -> NDArray[Any]:
+def _scaled(part: Exits, value: Array, slope: Array) -> Array:
     """Return values times slopes, which are double, each product in the numbers of the file."""
     kind, wide, n = value.dtype, value.astype(np.float64), value.shape[1]
     if not part.is_share or n == 1:
-        found: NDArray[Any] = (wide * slope[:, None]).astype(kind)
+        found: Array = (wide * slope[:, None]).astype(kind)
         return found.clip(-1, 1) if part.is_share else found
     found = (1 / n + slope[:, None] * (wide - 1 / n)).clip(0.0, 1.0).astype(kind)
     total = np.add.accumulate(found.astype(np.float64), axis=1)[:, -1:]
     return (found / total).astype(kind)
 
 
-def leave_walk(walk: Walk, rows: NDArray[Any]) -> LeftRows:
+def leave_walk(walk: Walk, rows: Array) -> LeftRows:
     """Return how rows leave a walk, in the numbers of the file."""
-    n, part = len(rows), walk.exits
+    n, part, width = len(rows), walk.exits, walk.added.shape[-1]
     joints, least = ([], np.zeros(0)) if part is None else (part.at.tolist(), part.sure)
+    asked = np.append(joints, len(walk.tests))
     total, passed = np.repeat(walk.start[None], n, axis=0), np.zeros(n, dtype=np.intp)
     value = np.empty((n, walk.n_scores), dtype=walk.start.dtype)
     near = np.full(n, np.inf)
 
-    def go_on(here: NDArray[np.intp], t: int) -> NDArray[np.intp]:
-        """Ask rows at their next exit, after t trees, and return those that do not leave."""
+    def stays(here: NDArray[np.intp], t: int) -> NDArray[np.bool_]:
+        """Ask rows at their next exit, after t trees, and return which of them do not leave."""
         value[here] = _value_after(walk, total[here], t)
         size, sure = sizes(_plain(value[here])), least[passed[here]]
         is_sure = size >= sure
         near[here] = np.minimum(near[here], np.where(is_sure, size, (sure - size) / 2))
         passed[here] += ~is_sure
-        return here[~is_sure]
+        return ~is_sure
 
     here = np.arange(n)
-    if not walk.is_graph:
-        width = walk.added.shape[-1]
-        for t, root in enumerate(walk.root.tolist()):
-            if t in joints:
-                here = go_on(here, t)
-            at, first = np.full(len(here), root), width * t % len(walk.start)
-            while len(on := np.flatnonzero(at >= 0)):
-                at[on] = _step(walk, at[on], rows[here[on]])[1]
-            total[here, first : first + width] += walk.added[-1 - at]
-    else:
-        at, asked = np.full(n, walk.root[0]), np.append(joints, len(walk.tests))
-        end, here = [here[at < 0]], here[at >= 0]
-        while len(here):
-            is_asked = asked[passed[here]] == at[here]
-            if is_asked.any():
-                here = np.sort(np.append(here[~is_asked], go_on(here[is_asked], 0)))
-            node = at[here]
-            exit_, at[here] = _step(walk, node, rows[here])
-            total[here] += walk.added[node, exit_]
-            end.append(here[at[here] < 0])
-            here = here[at[here] >= 0]
-        here = np.concatenate(end)
+    for t, root in enumerate(walk.root.tolist()):
+        if not walk.is_graph and t in joints:
+            here = here[stays(here, t)]
+        at, going = np.full(n, root), here
+        while len(going := going[at[going] >= 0]):
+            if walk.is_graph:
+                is_asked = asked[passed[going]] == at[going]
+                stay = ~is_asked
+                stay[is_asked] = stays(going[is_asked], 0)
+                going = going[stay]
+            node = at[going]
+            exit_ = above(walk.tests, node, rows[going]).astype(np.intp)
+            at[going] = walk.next[node, exit_]
+            if walk.is_graph:
+                total[going] += walk.added[node, exit_]
+        if walk.is_graph:
+            here = here[at[here] < 0]  # others have left
+        else:
+            first = width * t % len(walk.start)
+            total[here, first : first + width] += walk.added[-1 - at[here]]
     value[here] = _value_after(walk, total[here], len(walk.root))
     near[here] = np.minimum(near[here], sizes(_plain(value[here])))
     return LeftRows(value, passed, near)
 
 
-def above(tests: Tests, node: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.bool_]:
+def above(tests: Tests, node: Array, rows: Array) -> NDArray[np.bool_]:
     """Return whether rows take exit 1, each at a node of its own; nodes compare columns."""
-    value = rows[np.arange(len(rows)), tests.column[node]]
+    value = rows[np.arange(len(rows)), tests.feature[node]]
     is_missing = value == NO_VALUE if rows.dtype == np.int16 else np.isnan(value)
     found = np.asarray(goes_right(value, tests.threshold[node]))
-    number = tests.set_number[node]
+    number = tests.level_set[node]
     is_set = number >= 0
     if is_set.any():
         level = np.where(is_missing, -1, value)
         is_level = (level >= 0) & (level < 255) & (level == np.floor(level))
         code = np.where(is_level, level, 0).astype(np.intp)
-        inside = code < 8 * tests.member.shape[1]
-        byte = tests.member[np.where(is_set, number, 0), np.where(inside, code // 8, 0)]
+        inside = code < 8 * tests.sets.shape[1]
+        byte = tests.sets[np.where(is_set, number, 0), np.where(inside, code // 8, 0)]
         found = np.where(is_set, inside & (byte >> (code % 8) & 1 == 1), found)
         is_missing |= is_set & ~is_level
-    return np.where(is_missing, tests.above[node], found)
+    return np.where(is_missing, tests.missing[node], found)
 
 
-def _step(walk: Walk, node: NDArray[Any], rows: NDArray[Any]) -> tuple[Any, Any]:
-    """Return the exits that rows take at nodes, and where these lead."""
-    exit_ = above(walk.tests, node, rows).astype(np.intp)
-    return exit_, walk.next[node, exit_]
-
-
-def _plain(value: NDArray[Any]) -> NDArray[Any]:
+def _plain(value: Array) -> Array:
     return value[:, 0] if value.shape[1] == 1 else value
 
 
-def _value_after(walk: Walk, total: NDArray[Any], t: int) -> NDArray[Any]:
+def _value_after(walk: Walk, total: Array, t: int) -> Array:
     """Return the values (n, J) of sums after t trees; of whole numbers and of graphs, the sums."""
     part = walk.exits
     if part is not None and (walk.is_graph or part.unit):

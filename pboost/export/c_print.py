@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from pboost.data.node_inputs.inputs import Indicators
 from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.export.c_form import PLAIN, Affine, Exits, Maps, Members, Part, Tests, Walk
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
-from pboost.values import shown
+from pboost.values import Array, shown
 
 #: A missing value in a row of int16.
 NO_VALUE = -(2**15)
@@ -48,7 +48,7 @@ _PLAIN = frozenset(map(ord, " !#$%&'()*+,-./:;<=>@[]^_`{|}~")) | frozenset(
 )
 
 
-def check_prefix(prefix: Any) -> str:
+def check_prefix(prefix: object) -> str:
     """Return what the names in a C file begin with, if it is an identifier of C."""
     if not isinstance(prefix, str):
         raise TypeError(f"prefix: expected a str, got {shown(prefix)}")
@@ -91,7 +91,7 @@ def string(text: str) -> str:
     return f'"{"".join(found)}"'
 
 
-def plain(text: Any) -> str:
+def plain(text: object) -> str:
     """Return text that can stand in a comment: of other than plain ASCII the numbers."""
     found = "".join(
         letter if ord(letter) in _PLAIN or letter == '"' else f"<{ord(letter):x}>"
@@ -105,7 +105,7 @@ def comment(lines: Iterable[str]) -> str:
     return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
 
 
-def narrow(values: Any) -> NDArray[Any]:
+def narrow(values: ArrayLike) -> Array:
     """Return whole numbers in the smallest type that holds them all."""
     array = np.asarray(values)
     least, most = int(array.min(initial=0)), int(array.max(initial=0))
@@ -115,7 +115,7 @@ def narrow(values: Any) -> NDArray[Any]:
     return array.astype(np.int64)
 
 
-def table(name: str, values: NDArray[Any], *, static: bool = True) -> str:
+def table(name: str, values: Array, *, static: bool = True) -> str:
     """Return a constant table; an empty one has one number that nobody reads."""
     flat = values.ravel() if values.size else np.zeros(1, dtype=values.dtype)
     return filled_table(f"{TYPES[flat.dtype.name]} {name}", [literal(v) for v in flat], static)
@@ -161,9 +161,9 @@ class Code:
     value: str
     total: str
     takes_missing: bool
-    blocks: list[tuple[str, NDArray[Any]] | str] = field(default_factory=list)
+    blocks: list[tuple[str, Array] | str] = field(default_factory=list)
 
-    def table(self, name: str, values: NDArray[Any]) -> None:
+    def table(self, name: str, values: Array) -> None:
         """Add a table."""
         self.blocks.append((name, values))
 
@@ -215,21 +215,21 @@ def _laid(body: Sequence[Lines], indent: str) -> Iterator[str]:
 
 def _write_tests(code: Code, name: str, tests: Tests) -> None:
     """Add the function ``name_above(x, i)``: the exit of a row at node i."""
-    is_set = tests.set_number >= 0
+    is_set = tests.level_set >= 0
     has_sets = bool(is_set.any())
-    has_sides = code.takes_missing and bool(tests.above.any()) and tests.inputs is None
+    has_sides = code.takes_missing and bool(tests.missing.any()) and tests.inputs is None
     factor = SET if has_sets else SIDE if has_sides else 1
-    number = factor * tests.column.astype(np.int64)
-    number += (factor > 1) * tests.above + (SET // 2) * is_set
-    threshold = np.where(is_set, tests.set_number, tests.threshold)
+    number = factor * tests.feature.astype(np.int64)
+    number += (factor > 1) * tests.missing + (SET // 2) * is_set
+    threshold = np.where(is_set, tests.level_set, tests.threshold)
     code.table(f"{name}_column", narrow(number))
     code.table(f"{name}_threshold", threshold.astype(tests.threshold.dtype))
-    value, size = f"x[{name}_column[i]]", tests.member.shape[1]
+    value, size = f"x[{name}_column[i]]", tests.sets.shape[1]
     if tests.inputs is not None:
         _write_inputs(code, name, tests)
         value = f"{name}_input(x, {name}_column[i])"
     if has_sets:
-        code.table(f"{name}_set", tests.member)
+        code.table(f"{name}_set", tests.sets)
     missing = "c & 1 ? !(v <= t) : v > t"
     if code.value == "int16_t":
         missing = f"v > t || ((c & 1) && v == {NO_VALUE})"
@@ -316,7 +316,7 @@ def _write_walk(code: Code, name: str, walk: Walk) -> None:
     which a row leaves; in whole numbers the number of the exit, of rows that go to the end that of
     exits.
     """
-    n, part, first, end = len(walk.start), walk.exits, list[Lines](), list[Lines]()
+    part, first = walk.exits, list[Lines]()
     # Values that are not the sums so far.
     is_valued = part is not None and not walk.is_graph and not part.unit
     sums = "s" if walk.lead or is_valued else "h"
@@ -324,31 +324,36 @@ def _write_walk(code: Code, name: str, walk: Walk) -> None:
         _write_tests(code, name, walk.tests)
     if part is not None:
         first = _exit_lines(code, name, walk, part)
-    if is_valued and part is not None:
-        end = [f"{name}_value(s, {len(walk.root) // part.each}, h);"]
-    else:
-        for j in range(n):
-            if walk.after is not None:
-                end.append(f"{sums}[{j}] = {literal(walk.after[j])} + {sums}[{j}];")
-            if walk.divisor > 1:
-                end.append(f"{sums}[{j}] /= {walk.divisor};")
-        end.append(walk.lead and "h[0] = s[1] - s[0];")
-    lines = [
-        not len(walk.tests) and part is None and "(void)x;",
-        sums == "s" and f"{code.total} s[{n}];",
+    lines: list[Lines] = [
+        sums == "s" and f"{code.total} s[{len(walk.start)}];",
         part is not None and "int j = 0;",
         [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(walk.start)],
         _graph_lines(code, name, walk, first)
         if walk.is_graph
         else _tree_lines(code, name, walk, sums, first),
-        end,
     ]
     if part is None:
-        code.sums(name, *lines)
+        unused = not len(walk.tests) and "(void)x;"
+        code.sums(name, unused, *lines, _end_lines(walk, sums))
+        return
+    if is_valued:
+        lines.append(f"{name}_value(s, {len(walk.root) // part.each}, h);")
     else:
-        kind, what = ("int", "j") if part.unit else ("double", "1.0")
-        code.sums(name, *lines, f"return {what};", kind=kind, called="leave")
-        code.sums(name, _scaled_lines(name, walk.n_scores, part))
+        lines.append(_end_lines(walk, sums))
+    kind, what = ("int", "j") if part.unit else ("double", "1.0")
+    code.sums(name, *lines, f"return {what};", kind=kind, called="leave")
+    code.sums(name, _scaled_lines(name, walk.n_scores, part))
+
+
+def _end_lines(walk: Walk, sums: str) -> list[Lines]:
+    """Return the lines that make decision values of sums."""
+    found = list[Lines]()
+    for j in range(len(walk.start)):
+        if walk.after is not None:
+            found.append(f"{sums}[{j}] = {literal(walk.after[j])} + {sums}[{j}];")
+        if walk.divisor > 1:
+            found.append(f"{sums}[{j}] /= {walk.divisor};")
+    return [*found, walk.lead and "h[0] = s[1] - s[0];"]
 
 
 def _graph_lines(code: Code, name: str, walk: Walk, first: list[Lines]) -> Lines:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pboost.data.node_inputs.inputs import LEVELS, WORDS
+from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models.base import Model
 from pboost.models.stored import ModelFileError
@@ -40,7 +41,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def to_json(
-    model: Model | TreeSum, X: Any = None, *, max_nodes: int = 100_000, indent: int | None = None
+    model: Model | TreeSum,
+    X: TableLike | None = None,
+    *,
+    max_nodes: int = 100_000,
+    indent: int | None = None,
 ) -> str:
     """Return a model as text of JSON, as the page on export describes it.
 
@@ -176,14 +181,14 @@ COLUMNS: dict[str, tuple[type, bool]] = {
 }
 
 
-def _one(name: str, parts: list[Any]) -> Any:
+def _one(name: str, parts: list[object]) -> Any:
     """Return the parts, or None where all are."""
     if any((part is None) != (parts[0] is None) for part in parts):
         raise ValueError(f"{name}: expected null in all trees, or in none")
     return None if not parts or parts[0] is None else parts
 
 
-def _joined(name: str, parts: list[Any], kind: type, is_several: bool) -> Array | None:
+def _joined(name: str, parts: list[object], kind: type, is_several: bool) -> Array | None:
     """Return the arrays of all trees, one after another."""
     found = _one(name, parts)
     if found is None:

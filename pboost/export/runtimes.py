@@ -6,12 +6,14 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost.data.node_inputs.sums import Projections
+from pboost.export.c_form import walks_of
 from pboost.models.base import Model
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.trees_of import as_trees, projections_of, trees_of_sums
-from pboost.values import install_hint
+from pboost.values import Array, IntArray, install_hint
 
 
 def needed(package: str, function: str, extra: str) -> Any:
@@ -32,23 +34,8 @@ LEQ, MEMBER, SUM, NONE = 0, 6, 1, 0
 OPSET, OPSET_ML, FORMAT = 21, 5, 10
 #: ONNX's number of the type int64.
 INT64 = 7
-#: By the answer at a node the attributes that say what follows, and whether that is a leaf.
-FOLLOWING = (
-    ("nodes_falsenodeids", "nodes_falseleafs"),
-    ("nodes_truenodeids", "nodes_trueleafs"),
-)
-#: Attributes that have an entry for each node; those that have other lists.
-NODE = (
-    "nodes_modes",
-    "nodes_featureids",
-    "nodes_splits",
-    "nodes_missing_value_tracks_true",
-    *FOLLOWING[0],
-    *FOLLOWING[1],
-)
-LISTS = ("tree_roots", "membership_values", "leaf_targetids", "leaf_weights")
 #: Attributes that are tensors.
-TENSORS = ("nodes_modes", "nodes_splits", "membership_values", "leaf_weights")
+TENSORS = {"nodes_modes", "nodes_splits", "membership_values", "leaf_weights"}
 #: An operator, its inputs, its output, and its attributes.
 Step: TypeAlias = tuple[str, list[str], str, dict[str, Any]]
 #: What is added to chances of labels, all of which may be 0, before they are divided by their sum.
@@ -125,8 +112,10 @@ def to_onnx(
     kinds: dict[str, Any] = {"values": (onnx.TensorProto.DOUBLE, trees.n_values)}
     if trees.labels is not None:
         steps += _label(trees, constants)
-        text = trees.labels.dtype.kind == "U"
-        kinds["label"] = (onnx.TensorProto.STRING if text else _type(onnx, constants), None)
+        kind = onnx.TensorProto.STRING
+        if trees.labels.dtype.kind != "U":  # numbers, or true and false
+            kind = onnx.helper.np_dtype_to_tensor_dtype(trees.labels.dtype)
+        kinds["label"] = (kind, None)
         found = _probabilities(trees, constants)
         steps += found
         if found:
@@ -145,11 +134,6 @@ def to_onnx(
     return found
 
 
-def _type(onnx: Any, constants: dict[str, Any]) -> Any:
-    """Return the type of labels that are numbers, or true and false."""
-    return onnx.helper.np_dtype_to_tensor_dtype(np.asarray(constants["labels"]).dtype)
-
-
 def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[list[Step], str]:
     """Return the steps from rows to sums of their d columns, and what these are called."""
     factor = np.zeros((d, sums.n_inputs))
@@ -166,55 +150,62 @@ def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[li
 
 
 def _columns(trees: TreeSum) -> dict[str, Any]:
-    """Return the attributes of the operator, by their names."""
-    value = trees.value / trees.n_trees if trees.aggregation == "mean" else trees.value
-    found: dict[str, list[Any]] = {name: [] for name in (*NODE, *LISTS)}
-    for tree in range(trees.n_trees):
-        for column in range(trees.n_added):
-            target = column if trees.target is None else int(trees.target[tree])
-            _add_tree(found, trees, int(trees.root[tree]), value[:, column], target)
-    arrays = {name: np.array(found[name], np.float64) for name in TENSORS}
-    arrays["nodes_modes"] = np.array(found["nodes_modes"], np.uint8)
+    """Return the attributes of the operator, by their names; K values of leaves are K ensembles."""
+    walk, K = walks_of(trees), trees.n_added
+    tests, n_nodes, n_leaves = walk.tests, len(walk.tests), len(walk.added)
+    # A tree of one leaf is a node both of whose branches are this leaf.
+    alone = np.flatnonzero(walk.root < 0)
+    ends = np.append(walk.next, np.repeat(walk.root[alone, None], 2, axis=1), axis=0)
+    size, root = len(ends), walk.root.copy()
+    root[alone] = n_nodes + np.arange(len(alone))
+    root = np.add.outer(size * np.arange(K), root).ravel()
+
+    def tiled(of_nodes: Array) -> Array:
+        return np.tile(np.append(of_nodes, np.zeros(len(alone), of_nodes.dtype)), K)
+
+    # True leads to the first child where a threshold is compared, else to the second.
+    is_set = tiled(tests.level_set >= 0)
+    found: dict[str, Any] = {
+        "nodes_modes": np.where(is_set, MEMBER, LEQ).astype(np.uint8),
+        "nodes_featureids": tiled(tests.feature),
+        "nodes_splits": tiled(tests.threshold),
+        "nodes_missing_value_tracks_true": tiled(tests.missing) == is_set,
+        "tree_roots": root,
+    }
+    copy, ends = np.repeat(np.arange(K), size)[:, None], np.tile(ends, (K, 1))
+    is_end = ends < 0
+    child = np.where(is_end, n_leaves * copy - 1 - ends, size * copy + ends)
+    unused = _unused_leaves(child[root], is_end[root])
+    child += unused * is_end
+    for called, side in (("true", is_set.astype(int)), ("false", 1 - is_set)):
+        found[f"nodes_{called}nodeids"] = child[np.arange(len(child)), side]
+        found[f"nodes_{called}leafs"] = is_end[np.arange(len(child)), side]
+    value = walk.added / trees.n_trees if trees.aggregation == "mean" else walk.added
+    is_leaf, target = trees.feature == LEAF, np.repeat(np.arange(K), n_leaves)
+    if trees.target is not None:
+        target = np.repeat(trees.target, np.diff(trees.root))[is_leaf]
+    sets = [trees.levels(k).tolist() for k in tests.level_set.tolist() if k != NO_SET]
+    found |= {
+        "leaf_weights": np.append(np.zeros(unused), value.T.ravel()),
+        "leaf_targetids": np.append(np.zeros(unused, dtype=np.int32), target),
+        "membership_values": np.array([v for levels in sets * K for v in (*levels, np.nan)]),
+    }
     more = {"n_targets": trees.n_values, "aggregate_function": SUM, "post_transform": NONE}
-    return {**found, **arrays, **more}
+    for name in found.keys() - TENSORS:
+        found[name] = found[name].ravel().astype(int).tolist()
+    return {**found, **more}
 
 
-def _add_tree(found: dict[str, list[Any]], trees: TreeSum, root: int, value: Any, to: int) -> None:
-    """Add a tree, whose leaves add these values to one of the targets.
+def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:
+    """Return how many unused leaves come first, given the numbers of the children of each root.
 
-    Nodes and leaves stand one after the other: as sets are in the order of nodes, "true" first.
+    onnxruntime 1.23 takes a root for a leaf if both of its children have the same number, even if
+    one is a node and the other a leaf.
     """
-    found["tree_roots"].append(len(found["nodes_modes"]))
-    waiting = [(root, -1, 0)]
-    if trees.feature[root] == LEAF:  # a node both of whose branches are one leaf
-        leaf = len(found["leaf_weights"])
-        _add_node(found, (LEQ, 0, 0.0, 0, leaf, 1, leaf, 1))
-    while waiting:
-        node, parent, answer = waiting.pop()
-        is_leaf = bool(trees.feature[node] == LEAF)
-        here = len(found["leaf_weights" if is_leaf else "nodes_modes"])
-        if parent >= 0:
-            follows, of_kind = FOLLOWING[answer]
-            found[follows][parent], found[of_kind][parent] = here, int(is_leaf)
-        if is_leaf:
-            found["leaf_weights"].append(float(value[node]))
-            found["leaf_targetids"].append(to)
-            continue
-        # True leads to the first child where a threshold is compared, else to the second.
-        number, children = int(trees.level_set[node]), (root + trees.children[node]).tolist()
-        true = int(number != NO_SET)
-        tracks_true = int((0 if trees.missing is None else trees.missing[node]) == true)
-        test = MEMBER if true else LEQ, int(trees.feature[node]), float(trees.threshold[node])
-        _add_node(found, (*test, tracks_true, 0, 0, 0, 0))
-        if true:
-            members = trees.levels(number).astype(np.float64).tolist()
-            found["membership_values"] += [*members, np.nan]
-        waiting += [(children[1 - true], here, 0), (children[true], here, 1)]
-
-
-def _add_node(found: dict[str, list[Any]], entry: tuple[Any, ...]) -> None:
-    for name, item in zip(NODE, entry, strict=True):
-        found[name].append(item)
+    one_leaf = is_leaf[:, 0] != is_leaf[:, 1]
+    more = child[one_leaf, 1] - child[one_leaf, 0]
+    same = set(np.where(is_leaf[one_leaf, 0], more, -more).tolist())
+    return next(unused for unused in range(len(same) + 1) if unused not in same)
 
 
 def _label(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:

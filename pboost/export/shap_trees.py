@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost.data.node_inputs.inputs import LEVELS, WORDS
+from pboost.data.read.convert import TableLike
 from pboost.export.runtimes import needed
 from pboost.models.base import Model
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
@@ -18,7 +18,7 @@ from pboost.values import FloatArray, check_integer
 
 
 class Runs(NamedTuple):
-    """The level numbers in order: `cut` between runs of them, and to which child each run goes."""
+    """The values that a node tests, in order: `cut` between runs of them, and each run's child."""
 
     cut: list[float]
     side: list[int]
@@ -29,18 +29,7 @@ class Runs(NamedTuple):
         return self.side.count(0), self.side.count(1)
 
 
-class Copied(NamedTuple):
-    """A node of trees without sets: a node of the trees with them, and one of its runs."""
-
-    node: int
-    run: int
-    #: By what weights of the node are multiplied.
-    factor: float
-    parent: int
-    exit: int
-
-
-def runs_of(trees: TreeSum, number: int) -> Runs:
+def _runs_of_set(trees: TreeSum, number: int) -> Runs:
     """Return the runs of the levels of a set; at least two, the last of which may have no level."""
     is_in = np.zeros(LEVELS + 1, dtype=np.int8)
     is_in[trees.levels(number)] = 1
@@ -49,15 +38,23 @@ def runs_of(trees: TreeSum, number: int) -> Runs:
     return Runs((last + 0.5).tolist(), is_in[np.append(last, LEVELS)].tolist())
 
 
-def count_by_thresholds(trees: TreeSum, runs: list[Runs]) -> int:
-    """Return the number of nodes of the trees when sets are comparisons of level numbers."""
-    size, start = [1] * trees.n_nodes, trees.start.tolist()
+def _runs(trees: TreeSum) -> dict[int, Runs]:
+    """Return the runs of all nodes that are no leaves, children first."""
+    sets = [_runs_of_set(trees, number) for number in range(trees.n_sets)]
+    found = {}
     for node in np.flatnonzero(trees.feature != LEAF)[::-1].tolist():
         number = int(trees.level_set[node])
-        copies = (1, 1) if number == NO_SET else runs[number].copies
-        below = trees.children[node].tolist()
-        size[node] = sum(copies) - 1
-        size[node] += sum(n * size[start[node] + k] for n, k in zip(copies, below, strict=True))
+        is_set = number != NO_SET
+        found[node] = sets[number] if is_set else Runs([float(trees.threshold[node])], [0, 1])
+    return found
+
+
+def _count(trees: TreeSum, runs: dict[int, Runs]) -> int:
+    """Return the number of nodes of the trees when sets are comparisons of level numbers."""
+    size, below = [1] * trees.n_nodes, (trees.children + trees.start[:, None]).tolist()
+    for node, of in runs.items():
+        copies = zip(of.copies, below[node], strict=True)
+        size[node] = len(of.cut) + sum(n * size[child] for n, child in copies)
     return sum(size[root] for root in trees.root[:-1].tolist())
 
 
@@ -70,85 +67,62 @@ def by_thresholds(trees: TreeSum, max_nodes: int) -> TreeSum:
     """
     if not trees.n_sets:
         return trees
-    runs = [runs_of(trees, number) for number in range(trees.n_sets)]
-    size = count_by_thresholds(trees, runs)
+    runs = _runs(trees)
+    size = _count(trees, runs)
     if size > max_nodes:
         raise ValueError(
             f"max_nodes: expected at least {size}, the nodes of the trees where tests of sets of "
             f"levels are comparisons of level numbers, got {max_nodes}; to_json, to_onnx and "
             "to_treelite hold the sets themselves"
         )
-    copies, root = [], [0]
-    for tree in range(trees.n_trees):
-        copies += _copied(trees, tree, runs)
-        root.append(len(copies))
-    node, _, factor, _, _ = map(np.array, zip(*copies, strict=True))
-    children = np.full((len(copies), 2), LEAF)
-    first = np.repeat(root[:-1], np.diff(root))
-    for here, one in enumerate(copies):
-        if one.parent >= 0:
-            children[first[here] + one.parent, one.exit] = here - first[here]
-    of_set = trees.level_set[node] != NO_SET
-    threshold, missing = trees.threshold[node], np.array(trees.missing)[node]
-    for here in np.flatnonzero(of_set).tolist():
-        own, run = runs[trees.level_set[node[here]]], copies[here].run
-        threshold[here] = own.cut[run]
-        missing[here] = missing[here] != own.side[run]
+    known = np.zeros(trees.n_nodes) if trees.weight is None else trees.weight
+    below = trees.children + trees.start[:, None]
+
+    def left(node: int, run: int) -> float:
+        """Return the weight of a node less that of the runs before."""
+        of = runs[node]
+        shares = [of.side[run:].count(k) / n for k, n in enumerate(of.copies)]
+        return float(known[below[node]] @ shares)
+
+    assert trees.missing is not None
+    node, children, root = list[int](), list[list[int]](), [0]
+    threshold, missing, weight = list[float](), list[int](), list[float]()
+    for first in trees.root[:-1].tolist():
+        waiting = [(first, 0, 1.0, -1, 0)]  # node, run, share of its weight, parent and exit
+        while waiting:
+            one, run, share, parent, exit_ = waiting.pop()
+            here = len(node) - root[-1]
+            if parent >= 0:
+                children[root[-1] + parent][exit_] = here
+            node.append(one)
+            children.append([LEAF, LEAF])
+            weight.append(share * (left(one, run) if run else known[one]))
+            if one not in runs:
+                threshold.append(0.0)
+                missing.append(0)
+                continue
+            of = runs[one]
+            threshold.append(of.cut[run])
+            missing.append(int(trees.missing[one] != of.side[run]))
+            ends = [(int(below[one, k]), 0, share / n, here) for k, n in enumerate(of.copies)]
+            if run + 1 < len(of.cut):
+                waiting.append((one, run + 1, share, here, 1))
+            else:
+                waiting.append((*ends[of.side[run + 1]], 1))
+            waiting.append((*ends[of.side[run]], 0))
+        root.append(len(node))
     return replace(
         trees,
         root=np.array(root, np.int32),
         feature=trees.feature[node],
-        threshold=threshold,
-        children=children,
-        missing=missing,
+        threshold=np.array(threshold),
+        children=np.array(children),
+        missing=np.array(missing, np.uint8),
         level_set=np.full(len(node), NO_SET),
         value=trees.value[node],
         sets=np.empty((0, WORDS), np.uint64),
-        weight=_weights(trees, copies, factor, runs),
+        weight=None if trees.weight is None else np.array(weight),
     )
-
-
-def _copied(trees: TreeSum, tree: int, runs: list[Runs]) -> list[Copied]:
-    """Return the nodes of one tree without sets, in preorder."""
-    root = int(trees.root[tree])
-    found: list[Copied] = []
-    waiting = [Copied(root, 0, 1.0, -1, 0)]
-    while waiting:
-        one = waiting.pop()
-        here, below = len(found), (trees.children[one.node] + root).tolist()
-        found.append(one)
-        if trees.feature[one.node] == LEAF:
-            continue
-        number = int(trees.level_set[one.node])
-        if number == NO_SET:
-            waiting += [Copied(below[k], 0, one.factor, here, k) for k in (1, 0)]
-            continue
-        cut, side = runs[number]
-        factor = [one.factor / n for n in runs[number].copies]
-        k, after = side[one.run], side[one.run + 1]
-        if one.run + 1 < len(cut):
-            waiting.append(one._replace(run=one.run + 1, parent=here, exit=1))
-        else:
-            waiting.append(Copied(below[after], 0, factor[after], here, 1))
-        waiting.append(Copied(below[k], 0, factor[k], here, 0))
-    return found
-
-
-def _weights(
-    trees: TreeSum, copies: list[Copied], factor: NDArray[np.float64], runs: list[Runs]
-) -> NDArray[np.float64] | None:
-    """Return the weights of copied nodes: at a run, what is left of the node's."""
-    if trees.weight is None:
-        return None
-    weight = trees.weight[[one.node for one in copies]] * factor
-    for here, one in enumerate(copies):
-        number = int(trees.level_set[one.node])
-        if number != NO_SET and one.run:
-            own, start = runs[number], trees.start[one.node]
-            below = trees.weight[trees.children[one.node] + start]
-            left = [own.side[one.run :].count(k) / own.copies[k] for k in (0, 1)]
-            weight[here] = one.factor * float(below @ left)
-    return weight
 
 
 # TreeSHAP, which divides the value of a row among its columns
@@ -157,7 +131,9 @@ def _weights(
 LEAST = 2.0**-30
 
 
-def to_shap(model: Model | TreeSum, X: Any = None, *, max_nodes: int = 100_000) -> dict[str, Any]:
+def to_shap(
+    model: Model | TreeSum, X: TableLike | None = None, *, max_nodes: int = 100_000
+) -> dict[str, Any]:
     """Return a model as the dictionary that ``shap.TreeExplainer`` takes.
 
     The sums of SHAP values and the expected value are the values of a `TreeSum`: decision values,
@@ -231,7 +207,7 @@ def to_shap(model: Model | TreeSum, X: Any = None, *, max_nodes: int = 100_000) 
 
 
 def to_shapiq(
-    model: Model | TreeSum, X: Any = None, *, value: int = 0, max_nodes: int = 100_000
+    model: Model | TreeSum, X: TableLike | None = None, *, value: int = 0, max_nodes: int = 100_000
 ) -> list[Any]:
     """Return a model as the list of trees that ``shapiq.TreeExplainer`` takes.
 

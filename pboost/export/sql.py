@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pboost.export.shap_trees import values_of_sum
@@ -11,7 +9,7 @@ from pboost.models.base import Model
 from pboost.models.text import MOST
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.trees_of import as_trees
-from pboost.values import shown
+from pboost.values import FloatArray, shown
 
 #: Digits that tell all float64 apart, even for readers that do not round to the nearest.
 DIGITS = 17
@@ -73,14 +71,14 @@ def to_sql(model: Model | TreeSum, table: str, *, max_nodes: int = 100_000) -> s
     return f"SELECT {', '.join(found)}\nFROM {_quoted(table, 'table')}"
 
 
-def _quoted(name: Any, what: str) -> str:
+def _quoted(name: object, what: str) -> str:
     """Return an identifier of SQL."""
     if not isinstance(name, str) or not name or "\0" in name:
         raise ValueError(f"{what}: expected text without NUL, and some, for SQL, got {shown(name)}")
     return '"' + name.replace('"', '""') + '"'
 
 
-def _sum(trees: TreeSum, columns: dict[int, str], value: Any, column: int) -> str:
+def _sum(trees: TreeSum, columns: dict[int, str], value: FloatArray, column: int) -> str:
     """Return one of the values of rows: a sum whose brackets make it no deeper than need be."""
     bias = float(trees.bias[column])
     terms = [_number(bias)] if bias else []
@@ -93,7 +91,7 @@ def _sum(trees: TreeSum, columns: dict[int, str], value: Any, column: int) -> st
     return terms[0]
 
 
-def _tree(trees: TreeSum, columns: dict[int, str], tree: int, value: Any) -> str:
+def _tree(trees: TreeSum, columns: dict[int, str], tree: int, value: FloatArray) -> str:
     """Return the value of one tree."""
     root, stop = trees.root[tree : tree + 2].tolist()
     said: dict[int, str] = {}
@@ -128,18 +126,18 @@ def _question(trees: TreeSum, columns: dict[int, str], node: int) -> tuple[str, 
     return f"{name} IN ({', '.join(values)})", asked
 
 
-def _levels(trees: TreeSum, column: int) -> list[list[Any]]:
+def _levels(trees: TreeSum, column: int) -> list[list[str | bool | float]]:
     """Return the values of each level number of a column, the numbers where none are known."""
     table = trees.table
     levels = None if table is None else table.levels[column]
     if table is None or levels is None:
         return [[float(k)] for k in range(256)]
-    found: list[list[Any]] = [[value] for value in levels.tolist()]
+    found: list[list[str | bool | float]] = [[value] for value in levels.tolist()]
     other = None if table.other is None else table.other[column]
     return found if other is None else [*found, other.tolist()]
 
 
-def _literal(value: Any) -> str:
+def _literal(value: str | bool | float) -> str:
     """Return a level as SQL writes it."""
     if isinstance(value, str):
         if "\0" in value:

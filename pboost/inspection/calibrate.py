@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.check_xy import as_classes, as_weights, check_has_rows
+from pboost.data.read.convert import TableLike
 from pboost.data.row_digest import digest
-from pboost.data.splits import assign_folds
 from pboost.data.targets import CLASSIFICATION, fitted, weight_of_copy, with_task
 from pboost.data.training import rows_to_predict
-from pboost.inspection.cross_validation import fold_fits
+from pboost.inspection.cross_validation import deal_rows, fold_fits
 from pboost.inspection.guarantees import calibration_rows
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel, as_values
 from pboost.models.evaluate.new_rows import table_for
 from pboost.models.shares import two_probabilities
-from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer, shown
+from pboost.values import Array, FloatArray, Seed, as_generator, check_choice, check_integer, shown
 from pboost.values.options import check_fit, takes_rng
 
 METHODS = ("platt", "isotonic")
@@ -32,7 +32,7 @@ RIDGE = 1e-14
 
 def calibrate(
     model: Model | Callable[..., Model],
-    X_cal: Any,
+    X_cal: TableLike,
     y_cal: ArrayLike,
     *,
     method: str = "platt",
@@ -164,8 +164,8 @@ def _n_maps(n_labels: int) -> int:
 
 
 def _out_of_fold(
-    fit: Any,
-    X: Any,
+    fit: Model | Callable[..., Model],
+    X: TableLike,
     y: ArrayLike,
     method: str,
     folds: int,
@@ -186,7 +186,7 @@ def _out_of_fold(
     weight = as_weights(sample_weight, rows.n_rows)
     labels, code = as_classes(y, rows.n_rows)
     truth, values = labels[code], np.empty((rows.n_rows, _n_maps(len(labels))))
-    test_fold = assign_folds(truth, weight, folds, generator)
+    test_fold = deal_rows(truth, CLASSIFICATION, weight, folds, generator)
     for model, test, test_rows, _ in fold_fits(
         fit, X, rows, truth, weight, test_fold, folds, generator
     ):
@@ -200,7 +200,7 @@ def _out_of_fold(
     return _mapped(whole, method, values, np.asarray(code), weight, {"folds": folds})
 
 
-def _check_labels(model: Model, labels: NDArray[Any]) -> None:
+def _check_labels(model: Model, labels: Array) -> None:
     """Raise unless a function has returned a classifier of all labels."""
     check_model(model)
     if model.labels is None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pboost.data.node_inputs.fill import column_spread
 from pboost.data.node_inputs.inputs import in_sums, names_in_sums
 from pboost.data.read.check_xy import check_finite, check_has_rows
+from pboost.data.read.convert import TableLike
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import HasEquations, Model, check_model
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.values import FloatArray, IntArray, check_integer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +47,7 @@ class Coefficients:
     """
 
     names: tuple[str, ...]
-    classes: tuple[Any, ...]
+    classes: tuple[object, ...]
     intercept: FloatArray
     slopes: FloatArray
     share: FloatArray
@@ -53,10 +57,7 @@ class Coefficients:
 
     def of_class(self, place: int) -> tuple[FloatArray, FloatArray]:
         """Return the slopes (leaves, d) that speak for a class, and the shares of their leaves."""
-        if self.leaf_class is None:
-            return self.slopes[:, place], self.share
-        own = self.leaf_class == place
-        return self.slopes[own, 0], self.share[own]
+        return _of_class(self.slopes, self.share, self.leaf_class, place)
 
     def order(self) -> list[int]:
         """Return the features in falling order of `size`, summed over the classes."""
@@ -76,7 +77,7 @@ class Coefficients:
         return "\n".join(lines)
 
 
-def coefficients(model: Model, X: Any = None) -> Coefficients:
+def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
     """Return the slopes of a model that is linear, or linear in each leaf.
 
     Parameters
@@ -128,27 +129,30 @@ def coefficients(model: Model, X: Any = None) -> Coefficients:
             raise ValueError("X: expected columns whose spreads times the slopes are finite")
     assert model.labels is not None
     labels = model.labels.tolist()
-    none = np.empty((0, model.n_added))
-    found = Coefficients(
-        tuple(names_in_sums(model.feature_names, model.n_features, model.table)),
-        tuple(labels[1:] if len(labels) == 2 else labels),
-        coefficient[:, :, 0],
-        slopes,
-        share,
-        leaf_class,
-        none,
-        none,
-    )
-    each = [found.of_class(k) for k in range(len(found.classes))]
+    classes = tuple(labels[1:] if len(labels) == 2 else labels)
+    each = [_of_class(slopes, share, leaf_class, k) for k in range(len(classes))]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.array([by @ of_class for of_class, by in each])
         size = np.array([by @ np.abs(of_class) for of_class, by in each])
     if not np.isfinite(size).all():
         raise ValueError("model: expected slopes whose mean is finite")
-    return replace(found, mean=mean, size=size)
+    names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
+    return Coefficients(names, classes, coefficient[:, :, 0], slopes, share, leaf_class, mean, size)
 
 
-def plot_coefficients(model: Model, X: Any = None, *, most: int = 20, ax: Any = None) -> Any:
+def _of_class(
+    slopes: FloatArray, share: FloatArray, leaf_class: IntArray | None, place: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the slopes (leaves, d) that speak for a class, and the shares of their leaves."""
+    if leaf_class is None:
+        return slopes[:, place], share
+    own = leaf_class == place
+    return slopes[own, 0], share[own]
+
+
+def plot_coefficients(
+    model: Model, X: TableLike | None = None, *, most: int = 20, ax: Axes | None = None
+) -> Axes:
     """Draw the slopes of a model, with matplotlib: a bar for the mean, a disc for each leaf.
 
     Parameters

@@ -13,12 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.columns.columns import SortedColumns, values_of
 from pboost.data.columns.prebuilt import MAX_BINS
-from pboost.data.read.check_xy import as_classes, as_targets, as_weights, check_has_rows
-from pboost.data.read.convert import Rows
+from pboost.data.read.check_xy import (
+    as_classes,
+    as_targets,
+    as_weights,
+    check_has_rows,
+    class_codes,
+)
+from pboost.data.read.convert import Rows, TableLike
 from pboost.data.row_source import LabelOptions, RowSource, rows_of_fit
 from pboost.data.shared_reads import held
 from pboost.data.splits import any_folds, assign_folds
-from pboost.data.targets import SoftLabels, fitted, numbers_given, task_of_fit, with_task
+from pboost.data.targets import (
+    REGRESSION,
+    SoftLabels,
+    fitted,
+    numbers_given,
+    task_of_fit,
+    with_task,
+)
 from pboost.data.training import check_values, rows_to_predict
 from pboost.models.base import (
     Model,
@@ -33,6 +46,7 @@ from pboost.models.base import (
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.stored import Stored, column
 from pboost.values import (
+    Array,
     FloatArray,
     IntArray,
     Seed,
@@ -49,12 +63,12 @@ from pboost.values.options import BarOptions, builder, check_fit, takes_rng, unw
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
-def weighted_mean(values: NDArray[Any], weight: FloatArray | None = None) -> float:
+def weighted_mean(values: Array, weight: FloatArray | None = None) -> float:
     """Return the mean of values by weights, whose sum need not be a finite number."""
     return float(np.average(values, weights=None if weight is None else weight / weight.max()))
 
 
-def auc(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = None) -> float:
+def auc(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the area under the receiver operating characteristic.
 
     It is the probability that a row of a class has a larger share (n, J) of that class than a row
@@ -77,7 +91,7 @@ def _area(is_one: NDArray[np.bool_], score: FloatArray, weight: FloatArray | Non
     return float(ones @ below / pairs) if pairs > 0 else np.nan
 
 
-def log_loss(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = None) -> float:
+def log_loss(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the mean of -log of the shares (n, J) of the true classes.
 
     Shares are held at a distance of 2**-52 from 0 and 1, so that it is finite.
@@ -86,7 +100,7 @@ def log_loss(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = 
     return weighted_mean(-np.log(of_truth.clip(LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)), weight)
 
 
-def brier_score(share: FloatArray, code: NDArray[Any], weight: FloatArray | None = None) -> float:
+def brier_score(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
     """Return the mean squared error of the share of the second of two classes.
 
     Of more, the sum of those of all classes.
@@ -111,6 +125,17 @@ def r2(found: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -
         return np.nan
     left, whole = (weighted_mean(np.square(of / scale), weight) for of in (found - truth, around))
     return 1 - left / whole if whole > 0 else np.nan
+
+
+def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
+    """Return the targets of n rows, or their labels, which the model must know."""
+    labels = model.labels
+    return as_targets(y, n) if labels is None else labels[class_codes(labels, y, n)]
+
+
+def row_errors(model: Model, found: Array, truth: Array) -> Array:
+    """Return the squared errors of predictions, or whether labels are missed."""
+    return (found - truth) ** 2 if model.labels is None else found != truth
 
 
 # The cross-validation
@@ -184,9 +209,6 @@ class CrossValidation(Stored):
     proven_cost: FloatArray | None = column(np.float64, finite=False, optional=True)
     whole_cost: FloatArray | None = column(np.float64, finite=False, optional=True)
 
-    def __str__(self) -> str:
-        return self.summary()
-
     @property
     def error_sd(self) -> float:
         """Standard deviation of the error between folds (``ddof=1``)."""
@@ -237,6 +259,8 @@ class CrossValidation(Stored):
             lines.append(f"  the certificate {self.certificate_note}")
         return "\n".join(lines)
 
+    __str__ = summary
+
 
 class FoldOptions(LabelOptions, BarOptions, total=False):
     """The options of `cross_validate` that builders have, too."""
@@ -245,7 +269,7 @@ class FoldOptions(LabelOptions, BarOptions, total=False):
 @builder
 def cross_validate(
     fit: Callable[..., Model],
-    X: Any,
+    X: TableLike | SortedColumns | RowSource,
     y: ArrayLike | None = None,
     *,
     task: str | None = None,
@@ -339,12 +363,7 @@ def cross_validate(
     fit = with_task(fit, task)
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
     truth, values = _truth(given, n, task)
-    if values is None:
-        test_fold = any_folds(np.zeros(n, dtype=np.int32), weight, folds, generator)
-    elif isinstance(truth, SoftLabels):
-        test_fold = any_folds(truth.likeliest, weight, folds, generator)
-    else:
-        test_fold = assign_folds(truth, weight, folds, generator)
+    test_fold = deal_rows(truth, task, weight, folds, generator)
     results: list[dict[str, float]] = []
     folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, folds, generator)
     with bar_of(options)(folds, "folds") as told:
@@ -362,7 +381,7 @@ def cross_validate(
     )
 
 
-def _truth(given: Any, n: int, task: str) -> tuple[Any, NDArray[Any] | None]:
+def _truth(given: Any, n: int, task: str) -> tuple[Any, Array | None]:
     """Return numbers, labels or `SoftLabels` of n rows, and all labels, None of numbers."""
     if task == "regression":
         return as_targets(numbers_given(given), n), None
@@ -374,7 +393,7 @@ def _truth(given: Any, n: int, task: str) -> tuple[Any, NDArray[Any] | None]:
 
 
 def _tested(
-    model: Any, rows: Any, truth: Any, labels: NDArray[Any] | None, weight: FloatArray | None
+    model: Model, rows: TableLike, truth: Any, labels: Array | None, weight: FloatArray | None
 ) -> dict[str, float]:
     """Return what is measured of a model on rows; of all labels, None of a regression."""
     start = time.perf_counter()
@@ -400,7 +419,7 @@ def _tested(
     }
 
 
-def _costs(model: Model, rows: Any, weight: FloatArray | None) -> dict[str, float]:
+def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str, float]:
     """Return what rows cost: as the model has it, until labels are settled, and in the end."""
     cost = weighted_mean(evaluation_cost(model, rows), weight)
     whole, proven = cost, np.nan
@@ -413,8 +432,8 @@ def _costs(model: Model, rows: Any, weight: FloatArray | None) -> dict[str, floa
 
 
 def _classes(
-    truth: Any, labels: NDArray[Any], weight: FloatArray | None
-) -> tuple[Any, NDArray[np.integer], FloatArray | None]:
+    truth: Any, labels: Array, weight: FloatArray | None
+) -> tuple[slice | NDArray[np.integer], NDArray[np.integer], FloatArray | None]:
     """Return rows, for each a class that it is of, and the weight with which it is of that."""
     if not isinstance(truth, SoftLabels):
         return slice(None), np.searchsorted(labels, truth), weight
@@ -423,11 +442,11 @@ def _classes(
 
 
 def _of_shares(
-    model: Any,
-    rows: Any,
-    at: Any,
+    model: Model,
+    rows: TableLike,
+    at: slice | NDArray[np.integer],
     code: NDArray[np.integer],
-    labels: NDArray[Any],
+    labels: Array,
     weight: FloatArray | None,
 ) -> dict[str, float]:
     """Return what is measured of the probabilities of labels, of which the model may lack some."""
@@ -438,6 +457,7 @@ def _of_shares(
         area = auc(np.column_stack([-score, score]), code, weight)
         return {"auc": area, "log_loss": np.nan, "brier": np.nan}
     share = np.zeros((len(found), len(labels)))
+    assert model.labels is not None
     known = np.isin(model.labels, labels)
     share[:, np.searchsorted(labels, model.labels[known])] = found[:, known]
     return {
@@ -447,16 +467,27 @@ def _of_shares(
     }
 
 
+def deal_rows(
+    truth: Any, task: str, weight: FloatArray | None, folds: int, generator: np.random.Generator
+) -> IntArray:
+    """Return the fold in which each row is tested: stratified by labels, soft or not."""
+    if task == REGRESSION:
+        return any_folds(np.zeros(len(truth), dtype=np.int32), weight, folds, generator)
+    if isinstance(truth, SoftLabels):
+        return any_folds(truth.likeliest, weight, folds, generator)
+    return assign_folds(truth, weight, folds, generator)
+
+
 def fold_fits(
-    fit: Callable[..., Any],
-    X: Any,
+    fit: Callable[..., Model],
+    X: TableLike | SortedColumns | RowSource,
     rows: Rows,
     truth: Any,
     weight: FloatArray | None,
     test_fold: IntArray,
     folds: int,
     generator: np.random.Generator,
-) -> Iterator[tuple[Any, NDArray[np.intp], Any, float]]:
+) -> Iterator[tuple[Model, NDArray[np.intp], TableLike, float]]:
     """Yield each fold's model, its test rows, by their numbers and as they are, and fit seconds."""
     seed = draw_seed(generator) if takes_rng(fit) else None
     for fold in range(folds):
@@ -467,8 +498,10 @@ def fold_fits(
             options, y = {}, None
         if seed is not None:
             options["rng"] = child(seed, fold)
-        is_sorted = isinstance(X, SortedColumns)
-        of_fit = X.select(train.astype(np.int32), MAX_BINS) if is_sorted else rows.take(train)
+        if isinstance(X, SortedColumns):
+            of_fit = X.select(train.astype(np.int32), MAX_BINS)
+        else:
+            of_fit = rows.take(train)
         test_rows, start = rows.take(test), time.perf_counter()
         if isinstance(X, RowSource):
             test_rows = values_of(test_rows.gather().X)
@@ -476,7 +509,7 @@ def fold_fits(
         yield model, test, test_rows, time.perf_counter() - start
 
 
-def _cut(fit: Callable[..., Any], rows: NDArray[np.intp], n: int) -> Callable[..., Any]:
+def _cut(fit: Callable[..., Model], rows: NDArray[np.intp], n: int) -> Callable[..., Model]:
     """Return a builder whose option `observation` knows the errors of these of n rows only."""
     observation: Any = unwrapped(fit)[1].get("observation")
     sigma = np.asarray(getattr(observation, "sigma", 0.0))
@@ -485,7 +518,7 @@ def _cut(fit: Callable[..., Any], rows: NDArray[np.intp], n: int) -> Callable[..
     return partial(fit, observation=replace(observation, sigma=freeze(sigma[rows])))
 
 
-def _check_task(model: Any, task: str) -> None:
+def _check_task(model: Model, task: str) -> None:
     """Raise unless `fit` has returned a model of the task."""
     check_model(model)
     found = "regression" if model.labels is None else "classification"

@@ -12,7 +12,7 @@ import numpy as np
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.read.check_xy import as_features, check_finite
 from pboost.data.read.codes import copied
-from pboost.data.read.convert import Features, as_array, is_frame, is_series
+from pboost.data.read.convert import Features, TableLike, as_array, is_frame, is_series
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
@@ -68,10 +68,10 @@ class PathTest:
     value: float
     threshold: float
     answer: int
-    vote: Any
-    total: Any
+    vote: float | tuple[float, ...]
+    total: float | tuple[float, ...]
     said: str = ""
-    classes: tuple[Any, ...] = ()
+    classes: tuple[object, ...] = ()
 
     def __str__(self) -> str:
         sign = "<=" if self.answer == BELOW else "> "
@@ -117,25 +117,28 @@ class Explanation:
     """
 
     tests: tuple[PathTest, ...]
-    bias: Any
-    score: Any
-    label: Any
+    bias: float | FloatArray
+    score: float | FloatArray
+    label: object
     contributions: FloatArray | None = None
     values: FloatArray | None = None
     names: Sequence[str] = ()
     explained: str = "decision value"
-    classes: tuple[Any, ...] = ()
+    classes: tuple[object, ...] = ()
     goes_with: Mapping[int, str] = field(default_factory=dict)
     left: str = ""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Explanation):
             return NotImplemented
+        fields = ("bias", "score", "contributions", "values")
+        numbers = [
+            [np.asarray(getattr(one, name), dtype=np.float64) for name in fields]
+            for one in (self, other)
+        ]
         same = self.tests == other.tests and self.label == other.label
-        arrays = ("bias", "score", "contributions", "values")
         return same and all(
-            np.array_equal(_numbers(self, name), _numbers(other, name), equal_nan=True)
-            for name in arrays
+            np.array_equal(a, b, equal_nan=True) for a, b in zip(*numbers, strict=True)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -150,39 +153,48 @@ class Explanation:
         return found
 
     def __str__(self) -> str:
-        said = "+.6g" if self.explained == "prediction" else "+.4f"
-        lines = [str(test) for test in self.tests]
-        score, order = np.atleast_1d(self.score), [] if lines else self.order()
-        if order and self.contributions is not None and self.values is not None:
-            names = self.names
-            if not isinstance(names, ColumnNames):
-                names = ColumnNames(tuple(names), len(names))
-            sides = {j: f", goes with {said}" for j, said in self.goes_with.items()}
-            titles = [names.said(j, float(self.values[j])) + sides.get(j, "") for j in order]
-            numbers = np.vstack([self.bias, *self.contributions[order], score]).tolist()
-            cells = [[f"{number:{said}}" for number in row] for row in numbers]
-            lines = _table(["bias", *titles, self.explained], cells, self.classes)
-        elif _are_words(self.classes) and self.explained == "decision value":
-            lines.append(f"{self.explained}s for {_by_label(self.classes, self.score)}")
-        else:
-            lines.append(" ".join([self.explained, *(f"{n:{said}}" for n in score.tolist())]))
+        lines = [*map(str, self.tests), *self._summary()]
         is_plain = bool(self.tests and self.classes) and not _are_words(self.classes)
         if not (self.label is None or self.explained == "prediction" or is_plain):
             lines[-1] += f": {self.label}"
-        return "\n".join([*lines, *([self.left] if self.left else [])])
+        return "\n".join([*lines, self.left] if self.left else lines)
+
+    def _summary(self) -> list[str]:
+        """Return what is said beside the tests: a table of contributions, or the score alone."""
+        number = "+.6g" if self.explained == "prediction" else "+.4f"
+        order = [] if self.tests else self.order()
+        if order and self.contributions is not None and self.values is not None:
+            rows = np.vstack([self.bias, *self.contributions[order], np.atleast_1d(self.score)])
+            cells = [[f"{value:{number}}" for value in row] for row in rows.tolist()]
+            return _table(["bias", *self._titles(order), self.explained], cells, self.classes)
+        if _are_words(self.classes) and self.explained == "decision value":
+            return [f"{self.explained}s for {_by_label(self.classes, self.score)}"]
+        score = np.atleast_1d(self.score).tolist()
+        return [" ".join([self.explained, *(f"{value:{number}}" for value in score)])]
+
+    def _titles(self, columns: list[int]) -> list[str]:
+        """Return columns with their values; if one is missing, with which values the row goes."""
+        names = self.names
+        if not isinstance(names, ColumnNames):
+            names = ColumnNames(tuple(names), len(names))
+        sides = {j: f", goes with {side}" for j, side in self.goes_with.items()}
+        assert self.values is not None
+        return [names.said(j, float(self.values[j])) + sides.get(j, "") for j in columns]
 
 
-def _are_words(classes: tuple[Any, ...]) -> bool:
+def _are_words(classes: tuple[object, ...]) -> bool:
     """Return whether there are labels that can stand before numbers without looking like these."""
     return bool(classes) and isinstance(classes[0], str)
 
 
-def _by_label(classes: tuple[Any, ...], votes: Any) -> str:
+def _by_label(classes: tuple[object, ...], votes: float | tuple[float, ...] | FloatArray) -> str:
     """Return votes, each behind its label."""
-    return ", ".join(f"{label} {vote:+.4f}" for label, vote in zip(classes, votes, strict=True))
+    return ", ".join(
+        f"{label} {vote:+.4f}" for label, vote in zip(classes, np.ravel(votes), strict=True)
+    )
 
 
-def _table(titles: list[str], cells: list[list[str]], classes: tuple[Any, ...]) -> list[str]:
+def _table(titles: list[str], cells: list[list[str]], classes: tuple[object, ...]) -> list[str]:
     """Return the lines of a table, with the labels of its columns if there are any."""
     if classes:
         titles, cells = ["", *titles], [[repr(label) for label in classes], *cells]
@@ -194,7 +206,7 @@ def _table(titles: list[str], cells: list[list[str]], classes: tuple[Any, ...]) 
     ]
 
 
-def explain(model: Model, x: Any) -> Explanation:
+def explain(model: Model, x: TableLike) -> Explanation:
     """Return what each column contributes to the decision value of one row.
 
     Parameters
@@ -331,9 +343,9 @@ def _path(
 def _explanation(
     model: Model,
     tests: tuple[PathTest, ...],
-    bias: Any,
-    score: Any,
-    label: Any,
+    bias: float | FloatArray,
+    score: float | FloatArray,
+    label: np.generic | None,
     parts: FloatArray | None,
     row: FloatArray | None,
 ) -> Explanation:
@@ -350,17 +362,12 @@ def _explanation(
     )
 
 
-def _numbers(explanation: Explanation, name: str) -> FloatArray:
-    """Return a field of numbers, NaN where there are none."""
-    return np.asarray(getattr(explanation, name), dtype=np.float64)
-
-
-def _plain(votes: Any) -> Any:
+def _plain(votes: FloatArray) -> float | tuple[float, ...]:
     """Return a number, or several as a tuple."""
     return tuple(votes.tolist()) if np.ndim(votes) else float(votes)
 
 
-def _answers_of(model: DecisionGraph, x: Any) -> Callable[[int], float]:
+def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
     """Return the function that gives the answers of functions about one row."""
     functions, x = functions_of(model), table_for(model, x)
     if not is_frame(x):
@@ -389,7 +396,7 @@ def _check_one(n_rows: int) -> None:
         raise ValueError(f"x: expected one row, got {n_rows}")
 
 
-def apply(tree: Tree | Forest | StagewiseModel | ProbitTree, X: Any) -> IntArray:
+def apply(tree: Tree | Forest | StagewiseModel | ProbitTree, X: TableLike) -> IntArray:
     """Return the leaf that each row reaches.
 
     Parameters
@@ -421,7 +428,7 @@ def apply(tree: Tree | Forest | StagewiseModel | ProbitTree, X: Any) -> IntArray
     return tree_only(tree).leaf[tree.nodes_of(X)]
 
 
-def decision_path(tree: Tree, X: Any) -> list[IntArray]:
+def decision_path(tree: Tree, X: TableLike) -> list[IntArray]:
     """Return the nodes through which each row goes.
 
     Parameters

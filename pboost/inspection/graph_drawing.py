@@ -7,13 +7,16 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pboost.inspection.plots import axes_or_new
 from pboost.models.nodes import OUT
 from pboost.values import FloatArray, IntArray, check_integer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Bends of all edges together, above which edges are straight.
 MOST_BENDS = 20_000
@@ -294,7 +297,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def draw(drawn: Drawn, most_labels: int, ax: Any) -> Any:
+def draw(drawn: Drawn, most_labels: int, ax: Axes | None) -> Axes:
     """Draw it on the axes, or on new ones, which are returned."""
     check_integer("most_labels", most_labels, least=0)
     n = len(drawn.next)
@@ -396,7 +399,7 @@ def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[fl
     return x + (to - x) * along + aside, -(above + (below - above) * down)
 
 
-def _draw_edges(ax: Any, drawn: Drawn, layout: Layout, shrunk: float) -> None:
+def _draw_edges(ax: Axes, drawn: Drawn, layout: Layout, shrunk: float) -> None:
     """Draw a curve for each exit, from its node to where it leads."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -426,55 +429,34 @@ def _draw_edges(ax: Any, drawn: Drawn, layout: Layout, shrunk: float) -> None:
 
 
 def _draw_texts(
-    ax: Any, drawn: Drawn, layout: Layout, texts: list[str], ends: list[list[str]], size: float
+    ax: Axes, drawn: Drawn, layout: Layout, texts: list[str], ends: list[list[str]], size: float
 ) -> None:
     """Write what nodes ask and what exits say."""
-    plain: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+
+    def write(x: float, y: float, text: str, gid: str, above: int, **box: Any) -> None:
+        look = {"facecolor": "white", **box}
+        where: dict[str, Any] = {"ha": "center", "va": "center", "gid": gid, "zorder": above}
+        ax.text(x, y, text, fontsize=size, bbox=look, **where)
+
     for node, text in enumerate(texts):
-        ax.text(
-            layout.x[node],
-            -layout.layer[node],
-            text,
-            gid=f"node-{node}",
-            zorder=3,
-            **plain,
-            bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "0.4"},
-        )
+        x, y = float(layout.x[node]), -float(layout.layer[node])
+        write(x, y, text, f"node-{node}", 3, boxstyle="round", edgecolor="0.4")
     n_into = np.bincount(drawn.next[drawn.next != OUT], minlength=len(texts))
     for (node, exit_), way in layout.way.items():
         item = layout.out.get((node, exit_))
-        colour = drawn.colour[node][exit_]
         if item is not None:
-            ax.text(
-                layout.x[item],
-                -layout.layer[item],
-                ends[node][exit_],
-                zorder=3,
-                **plain,
-                gid=f"out-{node}-{exit_}",
-                bbox={"boxstyle": "square", "facecolor": "white", "edgecolor": colour},
-            )
+            x, y, colour = float(layout.x[item]), -float(layout.layer[item]), drawn.colour[node]
+            name = f"out-{node}-{exit_}"
+            write(x, y, ends[node][exit_], name, 3, boxstyle="square", edgecolor=colour[exit_])
             continue
         near = FAR if n_into[drawn.next[node, exit_]] == 1 else 0.5
         at = PASSING if len(way) > 2 else near
         x, y = _on_edge(way, at, _bow(layout, drawn, node, exit_))
-        ax.text(
-            x,
-            y,
-            _edge_text(drawn, node, exit_),
-            gid=f"vote-{node}-{exit_}",
-            zorder=2,
-            **plain,
-            bbox={
-                "boxstyle": "square,pad=0.1",
-                "facecolor": "white",
-                "edgecolor": "none",
-                "alpha": 0.8,
-            },
-        )
+        text, bare = _edge_text(drawn, node, exit_), {"edgecolor": "none", "alpha": 0.8}
+        write(x, y, text, f"vote-{node}-{exit_}", 2, boxstyle="square,pad=0.1", **bare)
 
 
-def _draw_dots(ax: Any, drawn: Drawn, layout: Layout) -> None:
+def _draw_dots(ax: Axes, drawn: Drawn, layout: Layout) -> None:
     """Draw nodes and ends without texts."""
     n = len(drawn.next)
     ax.scatter(layout.x[:n], -layout.layer[:n], 12, color="0.3", gid="nodes", zorder=3)
@@ -486,7 +468,7 @@ def _draw_dots(ax: Any, drawn: Drawn, layout: Layout) -> None:
     )
 
 
-def _draw_legend(ax: Any, drawn: Drawn, layout: Layout) -> None:
+def _draw_legend(ax: Axes, drawn: Drawn, layout: Layout) -> None:
     """Say what colours mean, in the emptier of the upper corners."""
     from matplotlib.lines import Line2D
 

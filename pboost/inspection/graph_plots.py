@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.node_inputs.inputs import HALF, ColumnNames, Inputs, Subsets, names_in_sums
 from pboost.data.read.check_xy import check_has_rows
+from pboost.data.read.convert import TableLike
 from pboost.inspection.graph_drawing import Drawn, draw
-from pboost.models.base import check_model
+from pboost.models.base import Model, check_model
 from pboost.models.evaluate.graph_walk import asks_functions, hard_exits, passages, reach
 from pboost.models.evaluate.new_rows import as_graph, count_rows, match_columns
 from pboost.models.graph import DecisionGraph
@@ -33,6 +34,9 @@ from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.trees_of import trees_of
 from pboost.values import FloatArray, check_integer
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 #: Cells of what is known of rows at exits that are held at once.
 CELLS = 1 << 22
 #: Colours that differ, and the labels that a legend can list.
@@ -40,13 +44,13 @@ COLOURS = 10
 
 
 def plot_graph(
-    model: Any,
-    X: Any = None,
+    model: Model,
+    X: TableLike | None = None,
     y: ArrayLike | None = None,
     *,
     most_labels: int = 60,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw a decision graph, with matplotlib: nodes, exits with their votes, and where they join.
 
     Parameters
@@ -90,17 +94,17 @@ def plot_graph(
     >>> model.n_nodes, len([edge.get_gid() for edge in ax.patches])
     (5, 10)
     """
-    model = as_graph(model, "plot_graph")
+    graph = as_graph(model, "plot_graph")
     if X is None and y is not None:
         raise ValueError("y: expected None without X, whose labels they are")
-    passed = _passed_in_training(model) if X is None else _passed_by(model, X, y)
-    names = input_names(model)
+    passed = _passed_in_training(graph) if X is None else _passed_by(graph, X, y)
+    names = input_names(graph)
     asked = []
-    for node in range(model.n_nodes):
-        asked.append(question(model, names, node) + of_missing(model, node)[0])
-    vote = model.vote.reshape(model.n_nodes, 2, model.n_votes)
-    best = np.argmax(vote, axis=2) if model.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
-    labels = model.labels.tolist()
+    for node in range(graph.n_nodes):
+        asked.append(question(graph, names, node) + of_missing(graph, node)[0])
+    vote = graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
+    best = np.argmax(vote, axis=2) if graph.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
+    labels = graph.labels.tolist()
 
     def said(node: int, exit_: int) -> str:
         votes = vote[node, exit_]
@@ -111,18 +115,18 @@ def plot_graph(
     colour = [(f"C{a % COLOURS}", f"C{b % COLOURS}") for a, b in best.tolist()]
     legend = [(str(label), f"C{k}") for k, label in enumerate(labels)]
     drawn = Drawn(
-        model.next,
+        graph.next,
         asked,
-        [(said(node, 0), said(node, 1)) for node in range(model.n_nodes)],
+        [(said(node, 0), said(node, 1)) for node in range(graph.n_nodes)],
         colour,
-        _at_nodes(model) if X is None else passed.sum(axis=1),
+        _at_nodes(graph) if X is None else passed.sum(axis=1),
         passed,
         legend if len(legend) <= COLOURS else [],
-        f"no nodes: every row gets {signed(model.bias)}, labels {named_labels(model.labels)}",
+        f"no nodes: every row gets {signed(graph.bias)}, labels {named_labels(graph.labels)}",
     )
     ax = draw(drawn, most_labels, ax)
-    if model.n_nodes and np.any(model.bias):
-        ax.set_title(f"every row starts with vote {signed(model.bias)}")
+    if graph.n_nodes and np.any(graph.bias):
+        ax.set_title(f"every row starts with vote {signed(graph.bias)}")
     return ax
 
 
@@ -167,7 +171,7 @@ def _passed_in_training(model: Graph) -> FloatArray:
     return passed
 
 
-def _passed_by(model: Graph, X: Any, y: ArrayLike | None) -> FloatArray:
+def _passed_by(model: Graph, X: TableLike, y: ArrayLike | None) -> FloatArray:
     """Return the shares (n_nodes, 2) of rows that take the exits, under the assumed answers."""
     if not count_rows(model, X):
         check_has_rows(0)
@@ -192,7 +196,7 @@ def _passed_by(model: Graph, X: Any, y: ArrayLike | None) -> FloatArray:
     return passed / n
 
 
-def _with_exits(model: Any) -> Any:
+def _with_exits(model: Graph) -> Graph:
     """Return the graph in which each exit is a node of its own, with one way on."""
     n = model.n_nodes
     node = np.repeat(np.arange(n), 3)
@@ -225,23 +229,23 @@ class OneTree(NamedTuple):
     those of its leaves, by their nodes, counted from the root.
     """
 
-    trees: Any
+    trees: TreeSum
     node: slice
     said: dict[int, str]
     colour: dict[int, str]
-    labels: list[Any]
+    labels: list[object]
     title: str
 
 
 def plot_tree(
-    model: Any,
-    X: Any = None,
+    model: Model,
+    X: TableLike | None = None,
     *,
     tree: int = 0,
     most_labels: int = 60,
     most_terms: int = 3,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     r"""Draw one tree of a model, with matplotlib, and what its leaves say.
 
     Parameters
@@ -296,7 +300,7 @@ def plot_tree(
     return ax
 
 
-def _drawn(model: Any, one: OneTree) -> Drawn:
+def _drawn(model: Model, one: OneTree) -> Drawn:
     """Return what is drawn: comparisons are nodes, leaves ends of exits."""
     trees, start = one.trees, one.node.start
     feature, children = trees.feature[one.node], trees.children[one.node]
@@ -327,7 +331,7 @@ def _shares(weight: FloatArray | None, node: slice) -> FloatArray:
     return found
 
 
-def _question(trees: Any, names: ColumnNames, node: int) -> str:
+def _question(trees: TreeSum, names: ColumnNames, node: int) -> str:
     """Return what a node asks, exit 0 meaning yes, and where missing values go."""
     column, threshold = int(trees.feature[node]), float(trees.threshold[node])
     missing = 0 if trees.missing is None else int(trees.missing[node])
@@ -344,7 +348,7 @@ def _question(trees: Any, names: ColumnNames, node: int) -> str:
 
 
 @singledispatch
-def _one_tree(model: Any, X: Any, tree: int, most_terms: int) -> OneTree:
+def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
     """Return a tree of a model; X are rows by which nodes are weighted."""
     try:
         trees = trees_of(model, X)
@@ -365,7 +369,9 @@ def _one_tree(model: Any, X: Any, tree: int, most_terms: int) -> OneTree:
     return OneTree(trees, node, said, colour, labels, title)
 
 
-def _of_values(trees: TreeSum, labels: list[Any], value: FloatArray, tree: int) -> tuple[str, str]:
+def _of_values(
+    trees: TreeSum, labels: list[object], value: FloatArray, tree: int
+) -> tuple[str, str]:
     """Return what a leaf says, and its colour."""
     if not labels:
         is_part = trees.builder == "fit_stagewise"
@@ -380,13 +386,13 @@ def _of_values(trees: TreeSum, labels: list[Any], value: FloatArray, tree: int) 
 
 
 @_one_tree.register
-def _(model: ProbitTree, X: Any, tree: int, most_terms: int) -> OneTree:
+def _(model: ProbitTree, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
     _check_number(tree, 1)
     return _with_equations(model, X, most_terms, "")
 
 
 @_one_tree.register
-def _(model: SubaggedProbitTrees, X: Any, tree: int, most_terms: int) -> OneTree:
+def _(model: SubaggedProbitTrees, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
     n = len(model.trees)
     _check_number(tree, n)
     title = f"tree {tree} of {n}"
@@ -400,7 +406,7 @@ def _check_number(tree: int, n_trees: int) -> None:
         raise ValueError(f"tree: expected a number below {n_trees}, got {tree}")
 
 
-def _with_equations(model: ProbitTree, X: Any, most_terms: int, title: str) -> OneTree:
+def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, title: str) -> OneTree:
     """Return a tree with its linear functions, of several labels one in a line for each."""
     trees = trees_of(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.bounds import clopper_pearson_lower, clopper_pearson_upper, pac_bayes_bound
 from pboost.bounds._binomial import hypergeometric_tail, most_errors
 from pboost.data.read.check_xy import class_codes
+from pboost.data.read.convert import TableLike
 from pboost.data.row_digest import Digest, Seen, hashes, seen_among
 from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns, table_for
 from pboost.values import (
+    Array,
     FloatArray,
     Seed,
     as_generator,
@@ -36,7 +38,7 @@ LEAST_SHARE, MOST_CHANCE = 0.1, 1e-4
 class Calibration(NamedTuple):
     """Rows that a model of labels was not fitted to, and the numbers of their labels."""
 
-    X: Any
+    X: TableLike
     code: NDArray[np.intp]
     #: How many rows each label of the model has.
     counts: NDArray[np.intp]
@@ -50,7 +52,7 @@ class Calibration(NamedTuple):
 
 
 def calibration_rows(
-    model: Model, X_cal: Any, y_cal: Any, what: str, done: str = "bounded"
+    model: Model, X_cal: TableLike, y_cal: ArrayLike, what: str, done: str = "bounded"
 ) -> Calibration:
     """Return calibration rows, checked; `what` is of rows of a label, and by others not `done`."""
     check_model(model)
@@ -79,7 +81,7 @@ def calibration_rows(
     return Calibration(X_cal, code, counts, hashes_of_unseen(model, X_cal, stacklevel=4))
 
 
-def hashes_of_unseen(model: Model, X_cal: Any, stacklevel: int = 3) -> Digest | None:
+def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Digest | None:
     """Return the hashes of calibration rows; warn if the model has seen them.
 
     None where the model reads no columns. Of tables with few different rows many are found by
@@ -162,16 +164,13 @@ class Guarantee:
     certificate_note: str
     cost: float
     whole_cost: float
-    labels: NDArray[Any]
+    labels: Array
     out_of_bag: float
 
     @property
     def error(self) -> float:
         """Share of the calibration rows that were misclassified."""
         return self.errors / self.rows
-
-    def __str__(self) -> str:
-        return self.describe()
 
     def describe(self) -> str:
         """Return the certificate, the guarantee and the cost as readable text."""
@@ -204,8 +203,12 @@ class Guarantee:
         lines.append(f"  comparisons   {self.cost:.4g} per row{whole}")
         return "\n".join(lines)
 
+    __str__ = describe
 
-def guarantee(model: Model, X_cal: Any, y_cal: ArrayLike, *, delta: float = 0.05) -> Guarantee:
+
+def guarantee(
+    model: Model, X_cal: TableLike, y_cal: ArrayLike, *, delta: float = 0.05
+) -> Guarantee:
     """Bound the error of a classifier on new rows, from rows that it was not fitted to.
 
     Parameters
@@ -332,10 +335,7 @@ class RiskThreshold:
     upper: float
     other_rows: int
     other_errors: int
-    labels: NDArray[Any]
-
-    def __str__(self) -> str:
-        return self.describe()
+    labels: Array
 
     def describe(self) -> str:
         """Return the threshold, what it guarantees and what it costs as readable text."""
@@ -351,10 +351,12 @@ class RiskThreshold:
             f"{self.labels[1 - own].item()!r}, {share:.2%}, an estimate"
         )
 
+    __str__ = describe
+
 
 def risk_threshold(
     model: Model,
-    X_cal: Any,
+    X_cal: TableLike,
     y_cal: ArrayLike,
     *,
     risk: str = "false negatives",
@@ -495,9 +497,9 @@ class LabelSets:
     ties: str
     by_class: bool
     scores: tuple[FloatArray, ...]
-    labels: NDArray[Any]
+    labels: Array
 
-    def contains(self, X: Any, *, rng: Seed = None) -> NDArray[np.bool_]:
+    def contains(self, X: TableLike, *, rng: Seed = None) -> NDArray[np.bool_]:
         """Return whether each label is in the set of each row.
 
         Parameters
@@ -525,7 +527,7 @@ class LabelSets:
             found[:, k] = worse + equal + 1 > self.alpha * (len(score) + 1)
         return found
 
-    def predict(self, X: Any, *, rng: Seed = None) -> list[tuple[Any, ...]]:
+    def predict(self, X: TableLike, *, rng: Seed = None) -> list[tuple[object, ...]]:
         """Return the set of each row, as a tuple of labels.
 
         Parameters
@@ -538,9 +540,6 @@ class LabelSets:
         list of tuple
         """
         return [tuple(self.labels[row].tolist()) for row in self.contains(X, rng=rng)]
-
-    def __str__(self) -> str:
-        return self.describe()
 
     def describe(self) -> str:
         """Return what was calibrated on how many rows as readable text."""
@@ -559,6 +558,8 @@ class LabelSets:
             lines.append(f"  fewer than {1 / self.alpha - 1:.4g} rows: every set has all labels")
         return "\n".join(lines)
 
+    __str__ = describe
+
     def _is_few(self, score: FloatArray) -> bool:
         """Return whether there are too few rows to leave a label out."""
         return bool(self.alpha * (len(score) + 1) < 1)
@@ -566,7 +567,7 @@ class LabelSets:
 
 def label_sets(
     model: Model,
-    X_cal: Any,
+    X_cal: TableLike,
     y_cal: ArrayLike,
     *,
     alpha: float = 0.1,

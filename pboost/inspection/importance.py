@@ -11,20 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.check_xy import (
-    as_targets,
     as_weights,
     check_finite,
     check_has_rows,
-    class_codes,
     scaled_weights,
 )
 from pboost.data.read.codes import copied
-from pboost.data.read.convert import with_shuffled
+from pboost.data.read.convert import TableLike, with_shuffled
+from pboost.inspection.cross_validation import row_errors, truth_for
 from pboost.models.base import Model, check_model, predict
-from pboost.models.ensembles import Bagging, Ensemble, is_foreign
+from pboost.models.ensembles import Ensemble, is_foreign
 from pboost.models.evaluate.new_rows import match_columns, match_rows, reads_columns
 from pboost.models.forest import Forest
-from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer
 
@@ -32,7 +30,9 @@ from pboost.values import FloatArray, Seed, as_generator, check_choice, check_in
 KINDS = ("impurity",)
 
 
-def feature_importances(model: Model, kind: str | None = None, *, X: Any = None) -> FloatArray:
+def feature_importances(
+    model: Model, kind: str | None = None, *, X: TableLike | None = None
+) -> FloatArray:
     """Return the share of each column in what a model has learnt from its training data.
 
     Parameters
@@ -130,7 +130,7 @@ def feature_importances(model: Model, kind: str | None = None, *, X: Any = None)
 
 def permutation_importance(
     model: Model,
-    X: Any,
+    X: TableLike,
     y: ArrayLike,
     *,
     repeats: int = 10,
@@ -188,18 +188,12 @@ def permutation_importance(
         raise ValueError("X: expected at least one row, got none")
     weights = as_weights(sample_weight, n)
     weights = None if weights is None else scaled_weights(weights)[0]
-    numbers = isinstance(model, Tree | Forest | Bagging | StagewiseModel) and model.labels is None
-    if numbers:
-        truth: NDArray[Any] = as_targets(y, n)
-    else:
-        assert model.labels is not None
-        truth = model.labels[class_codes(model.labels, y, n)]
+    truth = truth_for(model, y, n)
 
     def error(rows: Any) -> float:
         found = predict(model, rows)
         with np.errstate(over="ignore"):
-            loss = (found - truth) ** 2 if numbers else found != truth
-            average = float(np.average(loss, weights=weights))
+            average = float(np.average(row_errors(model, found, truth), weights=weights))
         if not np.isfinite(average):
             raise ValueError("model: expected predictions whose squared errors are finite")
         return average
@@ -212,7 +206,9 @@ def permutation_importance(
     return rise
 
 
-def _shuffled(model: Model, X: Any) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
+def _shuffled(
+    model: Model, X: TableLike
+) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
     """Return the number of rows and columns, and what gives the rows with one column in an order.
 
     Functions get rows as they are given, other models the numbers of their columns.

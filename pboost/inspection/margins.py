@@ -8,16 +8,16 @@ probabilities of `predict_proba`, as H is half the log odds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.read.check_xy import as_labels, as_numbers, as_weights, check_has_rows
-from pboost.data.splits import any_folds, assign_folds
+from pboost.data.read.convert import TableLike
 from pboost.data.targets import CLASSIFICATION, SoftLabels, labels_of_rows, with_task
 from pboost.data.training import rows_to_predict
-from pboost.inspection.cross_validation import fold_fits
+from pboost.inspection.cross_validation import deal_rows, fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
 from pboost.models.evaluate.certificate import certificate, truth_for
@@ -37,11 +37,14 @@ from pboost.values import (
 )
 from pboost.values.options import builder, check_fit
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 #: Factor of H inside tanh.
 SCALES = {"half": 0.5, "probability": 1.0}
 
 
-def margins(model: Model, X: Any, y: ArrayLike, *, scale: str = "half") -> FloatArray:
+def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: str = "half") -> FloatArray:
     """Return the margin of each row, ``tanh(y H / 2)``.
 
     Of J > 2 labels ``y H`` is half of what the decision value of the row's label is above the
@@ -90,7 +93,7 @@ def margins(model: Model, X: Any, y: ArrayLike, *, scale: str = "half") -> Float
 
 def margin_error(
     model: Model,
-    X: Any,
+    X: TableLike,
     y: ArrayLike | None,
     theta: ArrayLike,
     *,
@@ -160,7 +163,7 @@ def margin_error(
 
 def margin_bound(
     model: Model,
-    X: Any,
+    X: TableLike,
     y: ArrayLike | None,
     theta: ArrayLike,
     *,
@@ -232,11 +235,12 @@ def margin_bound(
     factor = 0.5 / scale_factor(scale)
     on_rows = certificate(model, X, y, y_proba=y_proba, sample_weight=sample_weight)
     # Of J labels a wrong one leads only where exp(-F) of the right or exp(F) of the other is large.
-    found = 0.5 * _n_labels(model) * on_rows * ((1 + at) / (1 - at)) ** factor
+    n_labels = 2 if model.labels is None else len(model.labels)
+    found = 0.5 * n_labels * on_rows * ((1 + at) / (1 - at)) ** factor
     return found if np.ndim(found) else float(found)
 
 
-def normalised_margins(model: Model, X: Any, y: ArrayLike) -> FloatArray:
+def normalised_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     """Return ``y H`` divided by the largest decision value that the votes allow.
 
     Parameters
@@ -285,11 +289,7 @@ def normalised_margins(model: Model, X: Any, y: ArrayLike) -> FloatArray:
     return np.asarray(signed / largest)
 
 
-def _n_labels(model: Model) -> int:
-    return 2 if model.labels is None else len(model.labels)
-
-
-def as_thetas(theta: Any, name: str = "theta") -> FloatArray:
+def as_thetas(theta: ArrayLike, name: str = "theta") -> FloatArray:
     """Return margins to look at as numbers, checked."""
     at = as_array(name, theta)
     if at.dtype.kind not in "iuf" or np.isnan(at).any() or at.ndim > 1:
@@ -297,7 +297,7 @@ def as_thetas(theta: Any, name: str = "theta") -> FloatArray:
     return at.astype(np.float64)
 
 
-def scale_factor(scale: Any) -> float:
+def scale_factor(scale: str) -> float:
     """Return what H is multiplied by inside tanh."""
     return SCALES[check_choice("scale", scale, tuple(SCALES))]
 
@@ -341,7 +341,7 @@ def _largest_score(model: TwoClassModel) -> float:
 @builder
 def margin_curve(
     model: Model | Callable[..., Model],
-    X: Any,
+    X: TableLike,
     y: ArrayLike | None,
     thetas: ArrayLike,
     *,
@@ -411,8 +411,11 @@ def margin_curve(
     if folds is None:
         if labels is not None:
             raise ValueError("labels: expected None without folds, as the model knows its labels")
-        given: dict[str, Any] = {"y_proba": y_proba, "sample_weight": sample_weight}
-        return np.asarray(margin_error(as_two_class(model), X, y, at, scale=scale, **given))
+        given = as_two_class(model)
+        share = margin_error(
+            given, X, y, at, scale=scale, y_proba=y_proba, sample_weight=sample_weight
+        )
+        return np.asarray(share)
     if not callable(model):
         said = shown(model)
         raise TypeError(f"model: expected, with folds, a function that fits one, got {said}")
@@ -428,18 +431,18 @@ def margin_curve(
         truth.check_rows(n)
         truth.check_two()
         values = truth.labels
-        test_fold = any_folds(truth.likeliest, weight, folds, generator)
     else:
         values, second = as_labels(truth, n)
         truth = values[second.astype(np.intp)]
-        test_fold = assign_folds(truth, weight, folds, generator)
+    test_fold = deal_rows(truth, CLASSIFICATION, weight, folds, generator)
     score = np.empty(n)
     fits = fold_fits(model, X, rows, truth, weight, test_fold, folds, generator)
     for fitted, test, test_rows, _ in fits:
-        if not np.array_equal(as_two_class(fitted).labels, values):
+        known = as_two_class(fitted).labels
+        if not np.array_equal(known, values):
             raise ValueError(
                 f"model: expected a function that fits models of the labels {values.tolist()}, got "
-                f"one of {shown(fitted.labels.tolist())}"
+                f"one of {shown(known.tolist())}"
             )
         score[test] = decision_function(fitted, test_rows)
     return share_below(*_of_labels(score, second, weight, scale), at)
@@ -509,8 +512,12 @@ def logistic_margin_curve(
 
 
 def plot_margin_curve(
-    thetas: ArrayLike, curves: dict[str, ArrayLike], *, ax: Any = None, bound: Any = None
-) -> Any:
+    thetas: ArrayLike,
+    curves: dict[str, ArrayLike],
+    *,
+    ax: Axes | None = None,
+    bound: ArrayLike | None = None,
+) -> Axes:
     """Draw margin curves, with matplotlib.
 
     Parameters

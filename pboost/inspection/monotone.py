@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost.data.read.table import column_label, positions
 from pboost.models.base import Model, check_model
@@ -134,7 +133,7 @@ class _Leaves:
                     return False
         return True
 
-    def _meet(self, a: int, many: Any) -> Any:
+    def _meet(self, a: int, many: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return whether rows reach leaves that differ in column j alone from some that reach a."""
         known = np.maximum(self.low[a], self.low[many]) < np.minimum(self.high[a], self.high[many])
         known &= (self.levels[a] & self.levels[many]).any(axis=-1)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.inputs import ColumnNames, Subsets
-from pboost.data.read.check_xy import as_targets, as_weights, check_has_rows, class_codes
-from pboost.data.read.convert import Features
+from pboost.data.read.check_xy import as_weights, check_has_rows
+from pboost.data.read.convert import Features, TableLike
 from pboost.data.read.table import column_label, named_columns, positions
+from pboost.inspection.cross_validation import row_errors, truth_for
 from pboost.models.base import Model, TwoClassModel, check_model, predict, staged_predict
 from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns
 from pboost.models.graph import DecisionGraph
@@ -21,11 +23,14 @@ from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import NO_SET
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
-from pboost.models.trees_of import trees_of
-from pboost.values import FloatArray, IntArray, check_integer, install_hint, shown
+from pboost.models.trees_of import tests_of, trees_of
+from pboost.values import Array, FloatArray, IntArray, check_integer, install_hint, shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-def axes_or_new(ax: Any, width: float, height: float) -> Any:
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     """Return the axes given; if None, some in a new figure, which pyplot does not know of."""
     if ax is not None:
         if not callable(getattr(ax, "scatter", None)):
@@ -39,7 +44,7 @@ def axes_or_new(ax: Any, width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
-def plot_budget_curve(model: Model, *, ax: Any = None) -> Any:
+def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     """Draw the cross-validated error of what `fit_within` would choose, by budget.
 
     Parameters
@@ -80,26 +85,41 @@ def plot_budget_curve(model: Model, *, ax: Any = None) -> Any:
         curve = getattr(model, "settings", {}).get("curve")
     if curve is None:
         raise ValueError("model: expected one made by fit_within, which has a curve of budgets")
-    ax = axes_or_new(ax, 5, 4)
     _, comparisons, error, standard_error = np.asarray(curve, dtype=np.float64).T
-    ax.errorbar(comparisons, error, yerr=standard_error, marker="o", capsize=3)
-    said = "mean squared error" if model.labels is None else "error"
-    ax.set(xlabel="comparisons per row", ylabel=f"cross-validated {said}", xscale="log")
+    return _error_bars(model, comparisons, error, standard_error, "comparisons per row", ax)
+
+
+def _error_bars(
+    model: Model,
+    at: Array,
+    error: FloatArray,
+    standard_error: FloatArray,
+    unit: str,
+    ax: Axes | None,
+) -> Axes:
+    """Draw cross-validated errors with their standard errors."""
+    ax = axes_or_new(ax, 5, 4)
+    ax.errorbar(at, error, yerr=standard_error, marker="o", capsize=3)
+    ax.set(xlabel=unit, ylabel=f"cross-validated {_error_name(model)}", xscale="log")
     ax.set_ylim(bottom=0.0)
     return ax
+
+
+def _error_name(model: Model) -> str:
+    return "mean squared error" if model.labels is None else "error"
 
 
 # Training: certificate and errors by step, pruning tables
 
 
 def plot_steps(
-    model: Any,
-    X: Any = None,
+    model: Model,
+    X: TableLike | None = None,
     y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the certificate, or the training loss, and errors after each step, with matplotlib.
 
     Parameters
@@ -165,11 +185,13 @@ def plot_steps(
         )
     errors = None if X is None else _errors(model, X, y, sample_weight)
     ax = axes_or_new(ax, 5, 4)
-    for name, line in lines.items():
-        ax.plot(np.arange(len(line)), line, label=name, gid=name.replace(" ", "-"))
+    drawn: dict[str, tuple[Array, Array]] = {
+        name: (np.arange(len(line)), line) for name, line in lines.items()
+    }
     if errors is not None:
-        name = "mean squared error" if model.labels is None else "error"
-        ax.plot(*errors, label=name, gid=name.replace(" ", "-"))
+        drawn[_error_name(model)] = errors
+    for name, points in drawn.items():
+        ax.plot(*points, label=name, gid=name.replace(" ", "-"))
     ax.set(xlabel=f"{unit}s")
     ax.set_ylim(bottom=min(0.0, *(float(np.min(line)) for line in lines.values())))
     ax.legend()
@@ -177,17 +199,16 @@ def plot_steps(
 
 
 def _errors(
-    model: Model, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None
+    model: Model, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[IntArray, FloatArray]:
     """Return the numbers of steps after which the model was what it is now, and errors there."""
     n = count_rows(model, X)
     check_has_rows(n)
     assert y is not None
     weight = as_weights(sample_weight, n)
-    is_number, labels = model.labels is None, model.labels
-    truth = as_targets(y, n) if labels is None else labels[class_codes(labels, y, n)]
+    truth = truth_for(model, y, n)
     errors = [
-        float(np.average((found - truth) ** 2 if is_number else found != truth, weights=weight))
+        float(np.average(row_errors(model, found, truth), weights=weight))
         for found in staged_predict(model, X)
     ]
     stages = model.record.stages if isinstance(model, TwoClassModel) else None
@@ -195,7 +216,7 @@ def _errors(
     return at, np.array(errors)
 
 
-def plot_pruning(model: Any, *, ax: Any = None) -> Any:
+def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     """Draw the cross-validated errors of the subtrees of a pruned tree, with matplotlib.
 
     Parameters
@@ -241,16 +262,12 @@ def plot_pruning(model: Any, *, ax: Any = None) -> Any:
     table = model.pruning
     if table is None:
         raise ValueError("model: expected one made by fit_pruned_cart, which has a pruning table")
-    ax = axes_or_new(ax, 5, 4)
-    ax.errorbar(table.n_leaves, table.error, yerr=table.standard_error, marker="o", capsize=3)
+    ax = _error_bars(model, table.n_leaves, table.error, table.standard_error, "leaves", ax)
     best = int(np.argmin(table.error))
     within = float(table.error[best] + table.standard_error[best])
     ax.axhline(within, linestyle="--", color="gray", label="least error + standard error")
     chosen = table.n_leaves[table.chosen], table.error[table.chosen]
     ax.plot(*chosen, "o", markersize=12, fillstyle="none", color="C1", label="chosen")
-    said = "mean squared error" if model.labels is None else "error"
-    ax.set(xlabel="leaves", ylabel=f"cross-validated {said}", xscale="log")
-    ax.set_ylim(bottom=0.0)
     ax.legend()
     return ax
 
@@ -272,14 +289,14 @@ class Axis(NamedTuple):
 
 
 def plot_regions(
-    model: Any,
-    X: Any,
+    model: Model,
+    X: TableLike,
     y: ArrayLike | None = None,
     *,
-    features: Any = (0, 1),
+    features: Sequence[str | int] = (0, 1),
     resolution: int = 150,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Draw what a model predicts over two columns, with matplotlib; others are held where they are.
 
     Parameters
@@ -335,7 +352,7 @@ def plot_regions(
     grid[:, up.column] = np.repeat(up.at, len(across.at))
     asked = grid if rows.table is None else replace(rows, values=grid)
     found = predict(model, asked).reshape(len(up.at), len(across.at))
-    truth = None if y is None else _truth(model, y, len(rows.values))
+    truth = None if y is None else truth_for(model, y, len(rows.values))
     ax = axes_or_new(ax, 5, 4)
     if model.labels is None:
         _draw_numbers(ax, across, up, found, rows, truth)
@@ -348,7 +365,7 @@ def plot_regions(
     return ax
 
 
-def _two(features: Any, model: Any) -> list[int]:
+def _two(features: Sequence[str | int], model: Model) -> list[int]:
     """Return the positions of two different columns, in the order given."""
     given = named_columns("features", features)
     if len(given) != 2:
@@ -396,32 +413,30 @@ def _held(rows: Features, column: int) -> float:
     return float(np.quantile(values, 0.5, method="lower"))
 
 
-def _truth(model: Any, y: ArrayLike, n: int) -> NDArray[Any]:
-    """Return the targets of the rows, or the numbers of their labels."""
-    return as_targets(y, n) if model.labels is None else class_codes(model.labels, y, n)
-
-
 def _draw_numbers(
-    ax: Any, across: Axis, up: Axis, found: FloatArray, rows: Features, truth: Any
+    ax: Axes, across: Axis, up: Axis, found: FloatArray, rows: Features, truth: Array | None
 ) -> None:
     """Draw predicted numbers, and rows in the colours of their targets."""
     both = found if truth is None else np.append(found, truth)
-    limits = {"vmin": float(both.min()), "vmax": float(both.max())}
-    drawn = ax.pcolormesh(across.at, up.at, found, shading="nearest", gid="regions", **limits)
+    low, high = float(both.min()), float(both.max())
+    drawn = ax.pcolormesh(
+        across.at, up.at, found, shading="nearest", gid="regions", vmin=low, vmax=high
+    )
     if truth is not None:
         x, y = (rows.values[:, axis.column] for axis in (across, up))
-        ax.scatter(x, y, 12, c=truth, edgecolors="white", linewidths=0.4, gid="rows", **limits)
+        points = ax.scatter(x, y, 12, c=truth, edgecolors="white", linewidths=0.4, gid="rows")
+        points.set_clim(low, high)
     ax.figure.colorbar(drawn, ax=ax, label="prediction")
 
 
 def _draw_labels(
-    ax: Any,
+    ax: Axes,
     across: Axis,
     up: Axis,
-    found: NDArray[Any],
+    found: Array,
     rows: Features,
-    truth: Any,
-    labels: NDArray[Any],
+    truth: Array | None,
+    labels: Array,
 ) -> None:
     """Draw predicted labels, and rows in the colours of theirs."""
     from matplotlib.colors import ListedColormap
@@ -442,8 +457,8 @@ def _draw_labels(
         rasterized=True,
     )
     if truth is not None:
-        for k in np.unique(truth).tolist():
-            x, y = (rows.values[truth == k, axis.column] for axis in (across, up))
+        for k in np.flatnonzero(np.isin(labels, truth)).tolist():
+            x, y = (rows.values[truth == labels[k], axis.column] for axis in (across, up))
             ax.scatter(x, y, 8, color=colours[k], gid=f"rows-{k}")
     if len(labels) <= COLOURS:
         called = zip(labels.tolist(), colours, strict=True)
@@ -470,8 +485,8 @@ class SetTests(NamedTuple):
 
 
 def plot_level_sets(
-    model: Any, column: str | int | None = None, *, most: int = 20, ax: Any = None
-) -> Any:
+    model: Model, column: str | int | None = None, *, most: int = 20, ax: Axes | None = None
+) -> Axes:
     """Draw which levels of a category the nodes of a model send to which side, with matplotlib.
 
     Parameters
@@ -551,32 +566,25 @@ def plot_level_sets(
     return ax
 
 
-def _set_tests(model: Any) -> SetTests:
+def _set_tests(model: Model) -> SetTests:
     """Return the nodes of a model that ask for sets of levels."""
     if isinstance(model, DecisionGraph):
-        if not isinstance(model.inputs, Subsets):
-            return _tests(np.empty(0, int), np.empty((0, 256), bool), [], np.empty(0))
-        nodes = np.flatnonzero(model.feature >= model.n_features)
-        number = model.feature[nodes] - model.n_features
-        called = [f"node {node}" for node in nodes.tolist()]
-        gain = falls(model.record.certificate)[nodes]
-        return _tests(model.inputs.column[number], model.inputs.bits()[number], called, gain)
-    if isinstance(model, ProbitTree):
-        model = model.partition
-    elif isinstance(model, SubaggedProbitTrees):
-        model = model.trees
-    trees = trees_of(model)
-    nodes = np.flatnonzero(trees.level_set != NO_SET)
-    column = trees.feature[nodes]
-    tree = np.searchsorted(trees.root, nodes, side="right") - 1
+        found = tests_of(model, np.arange(model.n_nodes, dtype=np.int32))
+        feature, level_set, sets = found["feature"], found["level_set"], found["sets"]
+        gain, root = falls(model.record.certificate), np.array([0, model.n_nodes])
+    else:
+        if isinstance(model, ProbitTree):
+            model = model.partition
+        elif isinstance(model, SubaggedProbitTrees):
+            model = model.trees
+        trees = trees_of(model)
+        feature, level_set, sets, root = trees.feature, trees.level_set, trees.sets, trees.root
+        gain = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
+    nodes = np.flatnonzero(level_set != NO_SET)
+    tree = np.searchsorted(root, nodes, side="right") - 1
     called = [
-        f"node {node}" if trees.n_trees == 1 else f"tree {t}, node {node}"
-        for t, node in zip(tree.tolist(), (nodes - trees.root[tree]).tolist(), strict=True)
+        f"node {node}" if len(root) == 2 else f"tree {t}, node {node}"
+        for t, node in zip(tree.tolist(), (nodes - root[tree]).tolist(), strict=True)
     ]
-    weight = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
-    sets = Subsets(trees.n_features, column, trees.sets[trees.level_set[nodes]])
-    return _tests(column, sets.bits(), called, weight[nodes])
-
-
-def _tests(column: Any, member: Any, called: list[str], gain: FloatArray) -> SetTests:
-    return SetTests(np.asarray(column, dtype=np.int32), member, called, gain)
+    tests = Subsets(model.n_features, feature[nodes], sets[level_set[nodes]])
+    return SetTests(feature[nodes], tests.bits(), called, gain[nodes])

@@ -10,7 +10,7 @@ import pytest
 from reference import oracles as twin
 
 import pboost as pb
-from pboost.budget.oracles import OracleCase, OracleInquiry
+from pboost.budget.oracles import OracleCase, OracleInquiry, OracleOptions
 
 #: What was counted: of each label the answers.
 NURSE = {"ill": {"ill": 6, "well": 3}, "well": {"ill": 2, "well": 7}}
@@ -161,7 +161,7 @@ def test_repeating_helps_as_long_as_the_estimate_is_uncertain():
 
 def test_many_answers_do_not_end_in_zeros():
     """A thousand answers one way and as many the other leave the probabilities as they were."""
-    case = OracleCase(["one"], {"one": 0.01}, prior=[0.4, 0.6], repeats=3000, **OPEN)
+    case = OracleCase(["one"], {"one": 0.01}, OracleOptions(prior=[0.4, 0.6], repeats=3000, **OPEN))
     inquiry = OracleInquiry(case)
     for answer in ["no"] * 1000 + ["yes"] * 1000:
         inquiry.tell("one", answer)

@@ -17,7 +17,9 @@ from reference import tree_sum as twin
 from sided_trees import random_forest, random_rows
 
 import pboost as pb
+from pboost.export.runtimes import _columns as onnx_columns
 from pboost.export.shap_trees import by_thresholds
+from pboost.models.trees_of import trees_of_sums
 
 TREELITE_KINDS = [
     "chain",
@@ -294,6 +296,31 @@ OF_SUMS = {
     "affine of known": lambda: pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=5, weak=AFFINE),
     "linear": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, nodes=4, weak=pb.weak.linear()),
 }
+
+
+def test_children_of_roots_have_two_numbers_in_onnx():
+    """onnxruntime 1.23 takes a root for a leaf if the numbers of its children are equal."""
+    trees = trees_of_sums(OF_SUMS["affine joins"](), 100)
+    for copies in (1, 2, 5):
+        joined = repeated(trees, copies)
+        found = onnx_columns(joined)
+        root = np.array(found["tree_roots"])
+        assert len(root) == copies * trees.n_trees
+        true, false, true_leaf, false_leaf = (
+            np.array(found[f"nodes_{name}"])[root]
+            for name in ("truenodeids", "falsenodeids", "trueleafs", "falseleafs")
+        )
+        assert ((true != false) | (true_leaf == false_leaf)).all()
+        assert (true_leaf != false_leaf).any()
+
+
+def repeated(trees, copies):
+    """Return trees, each of them several times."""
+    arrays = ("feature", "threshold", "children", "level_set", "value")
+    several = {name: np.concatenate([getattr(trees, name)] * copies) for name in arrays}
+    root = np.append(0, np.cumsum(np.tile(np.diff(trees.root), copies))).astype(np.int32)
+    missing = None if trees.missing is None else np.tile(trees.missing, copies)
+    return replace(trees, root=root, missing=missing, weight=None, **several)
 
 
 @pytest.mark.parametrize("kind", OF_SUMS)
