@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import pboost as pb
-from pboost.cli.errors import UsageError
 from pboost.cli.options import (
     DECLARED,
     GENERAL,
@@ -18,16 +17,17 @@ from pboost.cli.options import (
     OWNERS,
     READERS,
     SWITCHES,
+    TYPED,
     encoding,
     flag,
+    flagged,
     integer,
     names,
     one_of,
     reader,
     separator,
 )
-from pboost.cli.streams import STREAM
-from pboost.cli.wording import TYPED, flagged
+from pboost.cli.streams import STREAM, UsageError
 from pboost.values.peers import ELSEWHERE, said_here
 
 FROM_STDIN = "-: from standard input"
