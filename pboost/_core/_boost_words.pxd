@@ -8,10 +8,6 @@ from pboost._core._boost_round cimport LOW_UNIT, Node, Round
 from pboost._core.types cimport int32_t, int64_t
 
 cdef extern from "boost_words.h" nogil:
-    ctypedef void (*WordsPass "pboost_words_pass")(
-        const double* residual, const double* weight, int are_copies, const int32_t* rows, Py_ssize_t n,
-        double per_limit, double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil
-    WordsPass pboost_choose_words_pass(int level)
     double bend_of "pboost_bend"(double size, double per_limit)
 
 
