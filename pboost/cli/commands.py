@@ -35,6 +35,7 @@ from pboost.cli.streams import (
     save_model,
 )
 from pboost.cli.table import (
+    DataFrame,
     Format,
     check_output,
     described,
@@ -116,7 +117,7 @@ def run_show(options: Namespace) -> None:
     write_text("\n".join(lines) + "\n")
 
 
-def _training(options: Namespace) -> tuple[Any, Array, FloatArray | None]:
+def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
     """Features, labels or numbers, and weights; the task becomes an option of the model.
 
     CommandError where the model takes fewer labels, or the target can be either.
@@ -201,7 +202,7 @@ def _outcome(model: Model) -> str:
     )
 
 
-def _predictions(model: Model, X: Any) -> dict[str, Array]:
+def _predictions(model: Model, X: object) -> dict[str, Array]:
     """The columns of predictions."""
     if model.labels is None:
         return {"value": pb.predict(model, X)}

@@ -76,7 +76,7 @@ def draws(text: str) -> int | str:
         ) from None
 
 
-def columns(text: str) -> Any:
+def columns(text: str) -> int | str | None:
     """Return a number of columns, or how it follows from that of all."""
     if text in ("sqrt", "log2"):
         return text
@@ -271,7 +271,7 @@ class Option(NamedTuple):
 
     parameter: str
     types: str
-    default: Any = None
+    default: object = None
     is_needed: bool = False
     choices: tuple[str, ...] = ()
     words: str = ""
@@ -385,7 +385,7 @@ def check_model_options(options: Namespace) -> None:
         raise UsageError(f"--model within needs {', '.join(map(flag, BUDGETS[:-1]))} or --bytes")
 
 
-def _check_owner(name: str, value: Any, chosen: Mapping[str, Any]) -> None:
+def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
     """Raise UsageError where what is chosen does not have an option, or not this value of it."""
     owners, own, of = OWNERS[name], DECLARED["model", chosen["model"]], "model"
     families = {family for family, _ in owners}
@@ -411,7 +411,7 @@ def _check_owner(name: str, value: Any, chosen: Mapping[str, Any]) -> None:
         raise UsageError(f"{flag(name)} {value} belongs to {flag(of)} {kinds}, not {kind}")
 
 
-def _check_matryoshka(given: Mapping[str, Any]) -> None:
+def _check_matryoshka(given: Mapping[str, object]) -> None:
     """Raise UsageError for the size of another growth."""
     is_greedy = given.get("growth") == "greedy"
     if not is_greedy and "nodes" in given:
@@ -469,7 +469,7 @@ def _part(match: re.Match[str]) -> str:
 def told_warnings() -> Iterator[None]:
     """Write each warning for users as one line on standard error."""
 
-    def tell(message: Warning | str, category: Any, *where: Any, **more: Any) -> None:
+    def tell(message: Warning | str, category: object, *where: object, **more: object) -> None:
         sys.stderr.write(f"pboost: warning: {' '.join(worded(str(message)).split())}\n")
 
     with warnings.catch_warnings():

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import pboost as pb
+from pboost.models.base import Model
 from pboost.values import Progress, install_hint
 
 #: What stands for standard input or output, and what they are called.
@@ -71,7 +72,7 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
         yield file
 
 
-def load_model(path: str) -> Any:
+def load_model(path: str) -> Model:
     """Read a model."""
     if path != STREAM:
         return pb.load(path)
@@ -86,7 +87,7 @@ def load_model(path: str) -> Any:
             raise CommandError(str(error).replace(copy, INPUT)) from error
 
 
-def save_model(model: Any, path: str) -> None:
+def save_model(model: Model, path: str) -> None:
     """Write a model."""
     if path != STREAM:
         pb.save(model, path)
