@@ -38,6 +38,19 @@ PBOOST_INLINE double pboost_log_1_plus(double e)
     return 2.0 * s * ((c0 + z4 * c4) + (z4 * z4) * (c8 + z4 * c12));
 }
 
+/* Of n margins, see below; `wants_value` is known when it is compiled, as a loop that asks is slow. */
+PBOOST_INLINE void pboost_logistic(
+    const double *restrict u, ptrdiff_t n, const int wants_value, double *restrict slope,
+    double *restrict bend, double *restrict value)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double e = pboost_exp_below_0(-fabs(u[i])), q = 1.0 / (1.0 + e);
+        slope[i] = u[i] > 0.0 ? e * q : q;
+        bend[i] = e * q * q;
+        if (wants_value) value[i] = pboost_log_1_plus(e) + (u[i] < 0.0 ? -u[i] : 0.0);
+    }
+}
+
 /* Rows that are looked at: targets, decision values, and weights, NULL where all are 1. Weights that are
    numbers of copies multiply what is rounded of one copy, so that sums are those of the copies. */
 typedef struct {
@@ -59,12 +72,10 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     if (loss == PBOOST_EXPONENTIAL) {
         for (ptrdiff_t i = 0; i < n; i++) slope[i] = bend[i] = value[i] = pboost_exp(-u[i]);
     } else if (loss == PBOOST_LOGISTIC) {
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const double e = pboost_exp_below_0(-fabs(u[i])), q = 1.0 / (1.0 + e);
-            slope[i] = u[i] > 0.0 ? e * q : q;
-            bend[i] = e * q * q;
-            if (wants_value) value[i] = pboost_log_1_plus(e) + (u[i] < 0.0 ? -u[i] : 0.0);
-        }
+        if (wants_value)
+            pboost_logistic(u, n, 1, slope, bend, value);
+        else
+            pboost_logistic(u, n, 0, slope, bend, value);
     } else if (loss == PBOOST_SQUARED) {
         for (ptrdiff_t i = 0; i < n; i++) {
             slope[i] = -u[i];
@@ -107,7 +118,10 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
         }
     } else {
         const pboost_scale unit = {0.0, 1.0};
-        pboost_probit_body(u, n, unit, 0, wants_value, slope, bend, value);
+        if (wants_value)
+            pboost_probit_body(u, n, unit, 0, 1, slope, bend, value);
+        else
+            pboost_probit_body(u, n, unit, 0, 0, slope, bend, value);
         for (ptrdiff_t i = 0; i < n; i++) bend[i] *= slope[i];
     }
 }
