@@ -1,15 +1,14 @@
 """Rounds of softmax: a tree for each class, or one for all of them.
 """
-from libc.math cimport fabs, floor, rint
+from libc.math cimport fabs
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
 from pboost._core._address cimport to_read, to_write
-from pboost._core._boost_count cimport word
 from pboost._core._boost_leaf cimport OF_CURVATURE, OF_GRADIENT, WordsPass, power_below
-from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, add_to
+from pboost._core._boost_round cimport AHEAD, BLOCK, Passes, add_to
 from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, pboost_choose_softmax_passes
-from pboost._core._boost_words cimport bend_of
+from pboost._core._boost_words cimport bend_of, wide_word
 from pboost._core._rng cimport draw_from, stream
 from pboost._core._team cimport Threads, Work, close_post, load, open_post, plus, team_at
 from pboost._core._vector_levels cimport LevelSums, add_level, order_levels, score_levels
@@ -328,18 +327,14 @@ cdef void pack_wide(
     double gradient_scale, double curvature_scale, bint is_low, int64_t* part
 ) noexcept nogil:
     """The first or the second words of wide sums."""
-    cdef double w, g, h, first_g, first_h
+    cdef double w, bend
     cdef Py_ssize_t i
     for i in range(n):
         w = 1.0 if weight == NULL or are_copies else weight[i]
-        g = rint(w * residual[i] * gradient_scale)
-        h = max(rint(w * bend_of(fabs(residual[i]), per_limit) * curvature_scale), 1.0)
-        if are_copies:
-            g, h = g * weight[i], h * weight[i]
-        first_g, first_h = rint(g / LOW_UNIT), floor(h / LOW_UNIT)
-        if is_low:
-            first_g, first_h = g - first_g * LOW_UNIT, h - first_h * LOW_UNIT
-        part[i] = word(first_g, first_h)
+        bend = bend_of(fabs(residual[i]), per_limit)
+        part[i] = wide_word(
+            w * residual[i] * gradient_scale, w * bend * curvature_scale,
+            weight[i] if are_copies else 1.0, is_low)
 
 
 cdef void put_words(
