@@ -8,11 +8,10 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 
-from pboost.cli.commands import run_evaluate, run_fit, run_predict, run_show
-from pboost.cli.demo import run_demo
-from pboost.cli.errors import CommandError, UsageError
+from pboost.cli.commands import run_demo, run_evaluate, run_fit, run_predict, run_show
+from pboost.cli.options import worded
 from pboost.cli.parser import parse
-from pboost.cli.wording import worded
+from pboost.cli.streams import CommandError, UsageError
 
 COMMANDS: dict[str, Callable[[Namespace], None]] = {
     "demo": run_demo,

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE, DOCS, DEV = ROOT / "pboost", ROOT / "docs", ROOT / "docs" / "dev"
 
 #: Where scikit-learn may be imported.
-SKLEARN_HOMES = ("pboost.sklearn", "pboost.cli.demo", "pboost.datasets")
+SKLEARN_HOMES = ("pboost.sklearn", "pboost.cli.commands", "pboost.datasets")
 #: Rooms and files at the top level, from the ground up: each imports from lower floors only.
 FLOORS = (
     ("_core", "_version"),

@@ -44,6 +44,9 @@ cdef extern from "boost_loss.h" nogil:
         const double* weight
     ctypedef struct Far "pboost_far":
         double u, y, size
+    ctypedef void (*WordsPass "pboost_words_pass")(
+        const double* residual, const double* weight, int are_copies, const int32_t* rows, Py_ssize_t n,
+        double per_limit, double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil
     ctypedef struct LossPasses "pboost_loss_passes":
         void (*farthest)(const Rows* rows, Py_ssize_t n, Far* far) noexcept nogil
         void (*slopes)(
@@ -52,6 +55,7 @@ cdef extern from "boost_loss.h" nogil:
         void (*pack)(
             const int64_t* gradient, const double* curvature, const double* copies,
             const int32_t* rows, Py_ssize_t n, double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil
+        WordsPass words
         void (*sums)(
             const Rows* rows, Py_ssize_t n, double step, int is_raised, const double* scale,
             double* found) noexcept nogil

@@ -13,7 +13,7 @@ from pboost._core._side cimport in_set
 from pboost._core._team cimport Threads, close_post, load, lock, open_post, plus, unlock
 from pboost._core.types cimport HOLES, MAX_BINS, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-cdef extern from "boost_simd.h" nogil:
+cdef extern from "boost_masses.h" nogil:
     enum: LANES "PBOOST_LANES"
     enum: ROOM "PBOOST_ROOM"
     enum: AHEAD "PBOOST_AHEAD"
@@ -63,7 +63,6 @@ cdef extern from "boost_simd.h" nogil:
             const Lanes* group, int is_packed, const Masses* at, const float* pool, PooledCuts* cuts
         ) noexcept nogil
     void pool_gains "pboost_pool_gains"(const float* gains, Py_ssize_t n, float* pool) noexcept
-    Passes pboost_choose_passes(int level)
     void gather "pboost_gather"(
         const double* values, const int32_t* rows, Py_ssize_t n, double* found) noexcept
     void gather_two "pboost_gather_two"(

@@ -4,7 +4,7 @@
 from pboost._core._boost_leaf cimport Far, Leaf, LossPasses, Rows, no_far, rows_from, take_far
 from pboost._core._boost_grow cimport side_of
 from pboost._core._boost_round cimport Node, Round, WORDS, add_to, gather, gather_two
-from pboost._core._boost_words cimport WordsPass, pack_wide, unfold
+from pboost._core._boost_words cimport pack_wide, unfold
 from pboost._core._team cimport lock, run_ranges, unlock
 from pboost._core.types cimport int32_t, int64_t, uint64_t
 
@@ -75,12 +75,12 @@ cdef inline void pack_rows(
 
 
 cdef inline void pack_all(
-    const Round* r, const Rows* rows, const double* residual, const LossPasses* passes, WordsPass words_pass,
+    const Round* r, const Rows* rows, const double* residual, const LossPasses* passes,
     double gradient_scale, double curvature_scale
 ) noexcept nogil:
     """The words of the rows listed, from their derivatives, or from the gradients of one class of softmax."""
     if residual != NULL and r.low == NULL:
-        words_pass(
+        passes.words(
             residual, rows.weight, rows.are_copies, r.rows if r.n < r.n_rows else NULL, r.n,
             rows.per_limit, gradient_scale, curvature_scale, r.packed)
         return

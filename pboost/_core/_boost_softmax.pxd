@@ -9,7 +9,5 @@ cdef extern from "boost_softmax.h" nogil:
             double* loss, double* steepest, double* most) noexcept nogil
         void (*roots)(
             const uint8_t* groups, Py_ssize_t stride, const int32_t* bins, Py_ssize_t n_lanes,
-            const double* residual, const double* weight, int are_copies, Py_ssize_t start,
-            Py_ssize_t stop, double per_limit, const double* scale, int n_classes, int64_t* words, double* masses,
-            int width) noexcept nogil
+            Py_ssize_t start, Py_ssize_t n, const int64_t* words, double* masses, int width) noexcept nogil
     Passes pboost_choose_softmax_passes(int level)

@@ -8,10 +8,6 @@ from pboost._core._boost_round cimport LOW_UNIT, Node, Round
 from pboost._core.types cimport int32_t, int64_t
 
 cdef extern from "boost_words.h" nogil:
-    ctypedef void (*WordsPass "pboost_words_pass")(
-        const double* residual, const double* weight, int are_copies, const int32_t* rows, Py_ssize_t n,
-        double per_limit, double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil
-    WordsPass pboost_choose_words_pass(int level)
     double bend_of "pboost_bend"(double size, double per_limit)
 
 
@@ -27,20 +23,24 @@ cdef inline void unfold(const Round* r, const Rows* rows, const double* residual
         curvature[i] = w * bend_of(fabs(residual[i]), rows.per_limit)
 
 
+cdef inline int64_t wide_word(double gradient, double curvature, double copies, bint is_low) noexcept nogil:
+    """The first or the second word of a row, from its derivatives in units of words."""
+    cdef double g = rint(gradient) * copies, h = max(rint(curvature), 1.0) * copies
+    cdef double first_g = rint(g / LOW_UNIT), first_h = floor(h / LOW_UNIT)
+    return word(g - first_g * LOW_UNIT, h - first_h * LOW_UNIT) if is_low else word(first_g, first_h)
+
+
 cdef inline void pack_wide(const Round* r, double gradient_scale, double curvature_scale) noexcept nogil:
     """Two words for each row, in place of the derivatives."""
     cdef const double* gradient = <const double*>r.packed
     cdef const double* curvature = <const double*>r.spare_packed
-    cdef double g, h, first_g, first_h
+    cdef double g, h, copies
     cdef Py_ssize_t i
     for i in range(r.n_rows):
-        g = rint(gradient[i] * gradient_scale)
-        h = max(rint(curvature[i] * curvature_scale), 1.0)
-        if r.copies != NULL:
-            g, h = g * r.copies[i], h * r.copies[i]
-        first_g, first_h = rint(g / LOW_UNIT), floor(h / LOW_UNIT)
-        r.low[i] = word(g - first_g * LOW_UNIT, h - first_h * LOW_UNIT)
-        r.spare_packed[i] = word(first_g, first_h)
+        g, h = gradient[i] * gradient_scale, curvature[i] * curvature_scale
+        copies = 1.0 if r.copies == NULL else r.copies[i]
+        r.low[i] = wide_word(g, h, copies, True)
+        r.spare_packed[i] = wide_word(g, h, copies, False)
     memcpy(r.packed, r.spare_packed, sizeof(int64_t) * r.n_rows)
 
 

@@ -6,14 +6,9 @@
 #ifndef PBOOST_BIN_SIMD_H
 #define PBOOST_BIN_SIMD_H
 #include "side.h"
+#include "simd.h"
 #include <stddef.h>
 #include <stdint.h>
-
-#if defined(__GNUC__) || defined(__clang__)
-#define PBOOST_BIN_INLINE static inline __attribute__((always_inline))
-#else
-#define PBOOST_BIN_INLINE static inline
-#endif
 
 /* IN x (n,), edge (2**levels - 1,), ascending; OUT code (n,): the number of edges below each value, `missing`
  * where it is NaN. */
@@ -24,7 +19,7 @@
 typedef void (*pboost_bin_kernel)(PBOOST_BIN_ARGS);
 
 /* `side`: values side by side, a number that the compiler knows. */
-PBOOST_BIN_INLINE void pboost_bin_some(PBOOST_BIN_ARGS, int side)
+PBOOST_INLINE void pboost_bin_some(PBOOST_BIN_ARGS, int side)
 {
     int32_t at[32];
     for (ptrdiff_t s = 0; s + side <= n; s += side) {
@@ -36,7 +31,7 @@ PBOOST_BIN_INLINE void pboost_bin_some(PBOOST_BIN_ARGS, int side)
     }
 }
 
-PBOOST_BIN_INLINE void pboost_bin_body(PBOOST_BIN_ARGS, int side)
+PBOOST_INLINE void pboost_bin_body(PBOOST_BIN_ARGS, int side)
 {
     const ptrdiff_t rest = n % side;
     pboost_bin_some(x, n - rest, edge, levels, missing, code, side);
@@ -48,23 +43,13 @@ static void pboost_bin_baseline(PBOOST_BIN_ARGS)
     pboost_bin_body(x, n, edge, levels, missing, code, 8);
 }
 
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-__attribute__((target("avx2"))) static void pboost_bin_avx2(PBOOST_BIN_ARGS)
+#ifdef PBOOST_AVX2
+PBOOST_AVX2 static void pboost_bin_avx2(PBOOST_BIN_ARGS)
 {
     pboost_bin_body(x, n, edge, levels, missing, code, 32);
 }
-
-/* level as in `pboost_choose_chain` */
-static inline pboost_bin_kernel pboost_choose_bin(int level)
-{
-    __builtin_cpu_init();
-    return level >= 1 && __builtin_cpu_supports("avx2") ? pboost_bin_avx2 : pboost_bin_baseline;
-}
-#else
-static inline pboost_bin_kernel pboost_choose_bin(int level)
-{
-    (void)level;
-    return pboost_bin_baseline;
-}
+#define pboost_bin_avx512 pboost_bin_avx2
 #endif
+#define PBOOST_BIN_OF(name) pboost_bin_##name
+PBOOST_CHOOSE(pboost_choose_bin, pboost_bin_kernel, PBOOST_BIN_OF)
 #endif

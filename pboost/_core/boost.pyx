@@ -26,24 +26,26 @@ from pboost._core._boost_levels cimport spread_of, squares_in
 from pboost._core._boost_pooled cimport Level, begin_levels, find_pooled, find_shared, split_level
 from pboost._core._boost_read cimport read_loss, read_round, read_rows, residual_of
 from pboost._core._boost_round cimport (
-    LANES, ROOM, WORDS, Node, Open, Passes, Round, Stack, State, add_to, is_pure, pboost_choose_passes,
+    LANES, ROOM, WORDS, Node, Open, Passes, Round, Stack, State, add_to, is_pure,
     read_bin,
 )
 from pboost._core._boost_share cimport (
     Added, Gather, Slopes, add_others_part, add_part, far_part, gather_leaf, gather_part, pack_all,
     slopes_part,
 )
-from pboost._core._boost_words cimport WordsPass, copies_in, pboost_choose_words_pass
+from pboost._core._boost_words cimport copies_in
 from pboost._core._team cimport (
     Threads, close_post, help, load, open_post, plus, run_ranges, team_at,
 )
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint64_t, uint8_t
 
+cdef extern from "boost_simd.h" nogil:
+    Passes pboost_choose_passes(int level)
+
 cdef enum:
     FINE_WORDS = 256
 cdef Passes passes = pboost_choose_passes(2)
 cdef LossPasses loss_passes = pboost_choose_loss_passes(2)
-cdef WordsPass words_pass = pboost_choose_words_pass(2)
 cdef Node _node
 cdef Open _open
 cdef State _state
@@ -71,9 +73,16 @@ WIDE_BITS = 35
 
 def use_simd_level(int level):
     """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
-    global passes, loss_passes, words_pass
+    global passes, loss_passes
     passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
-    words_pass = pboost_choose_words_pass(level)
+
+
+cdef Passes choose_passes(int level) noexcept:
+    return pboost_choose_passes(level)
+
+
+cdef WordsPass choose_words_pass(int level) noexcept:
+    return pboost_choose_loss_passes(level).words
 
 
 # ---------------------------------------------------------------------------------------------
@@ -154,7 +163,7 @@ def begin(arrays, double gradient_scale, double curvature_scale):
     cdef const double[:, :, :] root = arrays.root
     cdef Counted counted
     with nogil:
-        pack_all(&r, &rows, residual, &loss_passes, words_pass, gradient_scale, curvature_scale)
+        pack_all(&r, &rows, residual, &loss_passes, gradient_scale, curvature_scale)
         make_root(&r)
         if root is None or r.low != NULL:
             count_node(&r, r.node, r.masses)
@@ -602,7 +611,7 @@ def pack(arrays, double gradient_scale, double curvature_scale):
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
     with nogil:
-        pack_all(&r, &rows, residual, &loss_passes, words_pass, gradient_scale, curvature_scale)
+        pack_all(&r, &rows, residual, &loss_passes, gradient_scale, curvature_scale)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
  */
 #ifndef PBOOST_BOOST_LOSS_H
 #define PBOOST_BOOST_LOSS_H
-#include "exponential.h"
+#include "boost_words.h"
 
 /* From hinge on without curvature of use, from absolute on, and squared, of the residual f - y. Shares are
    what the log loss is of rows whose f is its gradient: the probability, of the class itself less 1. */
@@ -38,6 +38,19 @@ PBOOST_INLINE double pboost_log_1_plus(double e)
     return 2.0 * s * ((c0 + z4 * c4) + (z4 * z4) * (c8 + z4 * c12));
 }
 
+/* Of n margins, see below; `wants_value` is known when it is compiled, as a loop that asks is slow. */
+PBOOST_INLINE void pboost_logistic(
+    const double *restrict u, ptrdiff_t n, const int wants_value, double *restrict slope,
+    double *restrict bend, double *restrict value)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double e = pboost_exp_below_0(-fabs(u[i])), q = 1.0 / (1.0 + e);
+        slope[i] = u[i] > 0.0 ? e * q : q;
+        bend[i] = e * q * q;
+        if (wants_value) value[i] = pboost_log_1_plus(e) + (u[i] < 0.0 ? -u[i] : 0.0);
+    }
+}
+
 /* Rows that are looked at: targets, decision values, and weights, NULL where all are 1. Weights that are
    numbers of copies multiply what is rounded of one copy, so that sums are those of the copies. */
 typedef struct {
@@ -49,20 +62,20 @@ typedef struct {
 
 /* Of n margins, PBOOST_ROWS at most: how fast the loss falls, its curvature, and where wanted the loss.
    Some losses are of residuals in place of margins; Poisson's of decision values, and of targets y. */
-PBOOST_INLINE void pboost_derivatives(
-    const pboost_rows *rows, const double *restrict u, const double *restrict y, ptrdiff_t n,
-    int wants_value, double *restrict slope, double *restrict bend, double *restrict value)
+#define PBOOST_DERIVATIVES_ARGS                                                                    \
+    const pboost_rows *rows, const double *restrict u, const double *restrict y, ptrdiff_t n,      \
+    int wants_value, double *restrict slope, double *restrict bend, double *restrict value
+typedef void (*pboost_derivatives_pass)(PBOOST_DERIVATIVES_ARGS);
+PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
 {
     const int loss = rows->loss;
     if (loss == PBOOST_EXPONENTIAL) {
         for (ptrdiff_t i = 0; i < n; i++) slope[i] = bend[i] = value[i] = pboost_exp(-u[i]);
     } else if (loss == PBOOST_LOGISTIC) {
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const double e = pboost_exp_below_0(-fabs(u[i])), q = 1.0 / (1.0 + e);
-            slope[i] = u[i] > 0.0 ? e * q : q;
-            bend[i] = e * q * q;
-            if (wants_value) value[i] = pboost_log_1_plus(e) + (u[i] < 0.0 ? -u[i] : 0.0);
-        }
+        if (wants_value)
+            pboost_logistic(u, n, 1, slope, bend, value);
+        else
+            pboost_logistic(u, n, 0, slope, bend, value);
     } else if (loss == PBOOST_SQUARED) {
         for (ptrdiff_t i = 0; i < n; i++) {
             slope[i] = -u[i];
@@ -105,10 +118,21 @@ PBOOST_INLINE void pboost_derivatives(
         }
     } else {
         const pboost_scale unit = {0.0, 1.0};
-        pboost_probit_body(u, n, unit, 0, wants_value, slope, bend, value);
+        if (wants_value)
+            pboost_probit_body(u, n, unit, 0, 1, slope, bend, value);
+        else
+            pboost_probit_body(u, n, unit, 0, 0, slope, bend, value);
         for (ptrdiff_t i = 0; i < n; i++) bend[i] *= slope[i];
     }
 }
+
+/* A call for each block of rows costs nothing, and all passes of a copy share what is long. */
+#define PBOOST_DERIVATIVES_COPY(TARGET, name)                                                      \
+    TARGET PBOOST_APART static void pboost_derivatives_##name(PBOOST_DERIVATIVES_ARGS)             \
+    {                                                                                              \
+        pboost_derivatives_body(rows, u, y, n, wants_value, slope, bend, value);                   \
+    }
+PBOOST_COPIES(PBOOST_DERIVATIVES_COPY)
 
 /* Eight sums or maxima side by side, of m values, a multiple of eight. Compilers do not see lanes in a
  * loop that has two of these. */
@@ -227,14 +251,14 @@ PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
 }
 
 /* Bounds on how steep, how curved and how large losses are of rows that move by `step`. */
-PBOOST_INLINE void pboost_bounds(
+static inline void pboost_bounds(
     const pboost_rows *rows, const pboost_far *far, double step, double *steepest, double *most, double *value)
 {
     /* No margin is smaller, no residual larger. */
     const double u = rows->loss == PBOOST_POISSON ? far->u + step
         : PBOOST_IS_OF_RESIDUAL(rows->loss) ? far->u + fabs(step)
         : rows->loss == PBOOST_SHARES ? pboost_share(far->u, pboost_exp(fabs(step))) : far->u - fabs(step);
-    pboost_derivatives(rows, &u, &far->y, 1, 1, steepest, most, value);
+    pboost_derivatives_baseline(rows, &u, &far->y, 1, 1, steepest, most, value);
     *steepest = fabs(*steepest);
     if (rows->loss == PBOOST_LOGISTIC || rows->loss == PBOOST_SHARES)
         *most = *steepest; /* p (1 - p) is no more than 1 - p */
@@ -255,7 +279,7 @@ PBOOST_INLINE void pboost_bounds(
 /* Weighted gradients and curvatures of n rows, or those of copies, these raised where a Newton step were beyond the limit.
    OUT found: the largest size of a gradient, the largest curvature, and the sum of the losses, times
    `scale`, each rounded. There is room for seven rows more. */
-PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS)
+PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS, pboost_derivatives_pass derive)
 {
     double u[PBOOST_ROWS], slope[PBOOST_ROWS], bend[PBOOST_ROWS], value[PBOOST_ROWS];
     double steepest[8] = {0.0}, most[8] = {0.0}, sum[8] = {0.0};
@@ -265,7 +289,7 @@ PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS)
         const double *y = rows->y + start, *w = rows->weight ? rows->weight + start : NULL;
         double *restrict g = gradient + start, *restrict h = curvature + start;
         pboost_margins(rows, start, m, 0.0, u);
-        pboost_derivatives(rows, u, y, m, 1, slope, bend, value);
+        derive(rows, u, y, m, 1, slope, bend, value);
         for (ptrdiff_t i = 0; i < m; i++) {
             const double least = fabs(slope[i]) * rows->per_limit;
             h[i] = !is_curved ? 1.0 : bend[i] < least ? least : bend[i];
@@ -327,12 +351,40 @@ PBOOST_INLINE void pboost_pack_body(PBOOST_PACK_ARGS)
                 pboost_from_bits((uint64_t)gradient[i]) * gradient_scale, curvature[i] * curvature_scale);
 }
 
+/* The words of n rows, the first or the listed ones: of the gradient and the curvature. */
+PBOOST_INLINE void pboost_words_body(PBOOST_WORDS_ARGS)
+{
+    if (weight && are_copies)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const ptrdiff_t row = rows ? rows[i] : i;
+            const double g = residual[row];
+            packed[i] = pboost_word_of_copies(
+                weight[row], g * gradient_scale, pboost_bend(fabs(g), per_limit) * curvature_scale);
+        }
+    else if (weight)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const ptrdiff_t row = rows ? rows[i] : i;
+            const double w = weight[row], g = residual[row];
+            packed[i] = pboost_word(
+                w * g * gradient_scale, w * pboost_bend(fabs(g), per_limit) * curvature_scale);
+        }
+    else if (rows)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double g = residual[rows[i]];
+            packed[i] = pboost_word(g * gradient_scale, pboost_bend(fabs(g), per_limit) * curvature_scale);
+        }
+    else
+        for (ptrdiff_t i = 0; i < n; i++)
+            packed[i] = pboost_word(
+                residual[i] * gradient_scale, pboost_bend(fabs(residual[i]), per_limit) * curvature_scale);
+}
+
 #define PBOOST_SUMS_ARGS                                                                           \
     const pboost_rows *rows, ptrdiff_t n, double step, int is_raised, const double *scale,         \
     double *restrict found
 /* The sums of the weighted gradients and curvatures of n rows whose decision values rise by `step`, times
    the two numbers `scale`, each rounded. */
-PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS)
+PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS, pboost_derivatives_pass derive)
 {
     double u[PBOOST_ROWS], slope[PBOOST_ROWS], bend[PBOOST_ROWS], value[PBOOST_ROWS];
     double gradients[8] = {0.0}, curvatures[8] = {0.0};
@@ -341,7 +393,7 @@ PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS)
         const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
         const double *y = rows->y + start;
         pboost_margins(rows, start, m, step, u);
-        pboost_derivatives(rows, u, y, m, 0, slope, bend, value);
+        derive(rows, u, y, m, 0, slope, bend, value);
         for (ptrdiff_t i = 0; i < m; i++) {
             const double least = is_raised ? fabs(slope[i]) * rows->per_limit : 0.0;
             bend[i] = bend[i] < least ? least : bend[i];
@@ -363,63 +415,39 @@ PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS)
     found[1] = pboost_add_eight(curvatures);
 }
 
-static void pboost_farthest_baseline(PBOOST_FARTHEST_ARGS) { pboost_farthest_body(rows, n, far); }
-static void pboost_slopes_baseline(PBOOST_SLOPES_ARGS)
-{
-    pboost_slopes_body(rows, n, scale, gradient, curvature, found);
-}
-static void pboost_pack_baseline(PBOOST_PACK_ARGS)
-{
-    pboost_pack_body(gradient, curvature, copies, rows, n, gradient_scale, curvature_scale, packed);
-}
-static void pboost_sums_baseline(PBOOST_SUMS_ARGS)
-{
-    pboost_sums_body(rows, n, step, is_raised, scale, found);
-}
-
 typedef struct {
     void (*farthest)(PBOOST_FARTHEST_ARGS);
     void (*slopes)(PBOOST_SLOPES_ARGS);
     void (*pack)(PBOOST_PACK_ARGS);
+    pboost_words_pass words;
     void (*sums)(PBOOST_SUMS_ARGS);
 } pboost_loss_passes;
 
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-#define PBOOST_LOSS_VARIANT(TARGET, name)                                                          \
-    TARGET static void pboost_farthest_##name(PBOOST_FARTHEST_ARGS)                               \
+#define PBOOST_LOSS_COPY(TARGET, name)                                                             \
+    TARGET static void pboost_farthest_##name(PBOOST_FARTHEST_ARGS)                                \
     {                                                                                              \
         pboost_farthest_body(rows, n, far);                                                        \
     }                                                                                              \
-    TARGET static void pboost_slopes_##name(PBOOST_SLOPES_ARGS)                                   \
+    TARGET static void pboost_slopes_##name(PBOOST_SLOPES_ARGS)                                    \
     {                                                                                              \
-        pboost_slopes_body(rows, n, scale, gradient, curvature, found);                            \
+        pboost_slopes_body(                                                                        \
+            rows, n, scale, gradient, curvature, found, pboost_derivatives_##name);                \
     }                                                                                              \
-    TARGET static void pboost_pack_##name(PBOOST_PACK_ARGS)                                       \
+    TARGET static void pboost_pack_##name(PBOOST_PACK_ARGS)                                        \
     {                                                                                              \
-        pboost_pack_body(gradient, curvature, copies, rows, n, gradient_scale, curvature_scale, packed);   \
+        pboost_pack_body(gradient, curvature, copies, rows, n, gradient_scale, curvature_scale, packed); \
     }                                                                                              \
-    TARGET static void pboost_sums_##name(PBOOST_SUMS_ARGS)                                       \
+    TARGET static void pboost_words_##name(PBOOST_WORDS_ARGS)                                      \
     {                                                                                              \
-        pboost_sums_body(rows, n, step, is_raised, scale, found);                                  \
+        pboost_words_body(                                                                         \
+            residual, weight, are_copies, rows, n, per_limit, gradient_scale, curvature_scale, packed); \
+    }                                                                                              \
+    TARGET static void pboost_sums_##name(PBOOST_SUMS_ARGS)                                        \
+    {                                                                                              \
+        pboost_sums_body(rows, n, step, is_raised, scale, found, pboost_derivatives_##name);       \
     }
-PBOOST_LOSS_VARIANT(PBOOST_AVX2, avx2)
-PBOOST_LOSS_VARIANT(PBOOST_AVX512, avx512)
-
-static inline pboost_loss_passes pboost_choose_loss_passes(int level)
-{
-    const pboost_loss_passes variant[3] = {
-        {pboost_farthest_baseline, pboost_slopes_baseline, pboost_pack_baseline, pboost_sums_baseline},
-        {pboost_farthest_avx2, pboost_slopes_avx2, pboost_pack_avx2, pboost_sums_avx2},
-        {pboost_farthest_avx512, pboost_slopes_avx512, pboost_pack_avx512, pboost_sums_avx512}};
-    return variant[pboost_probit_level(level)];
-}
-#else
-static inline pboost_loss_passes pboost_choose_loss_passes(int level)
-{
-    const pboost_loss_passes baseline = {
-        pboost_farthest_baseline, pboost_slopes_baseline, pboost_pack_baseline, pboost_sums_baseline};
-    (void)level;
-    return baseline;
-}
-#endif
+#define PBOOST_LOSS_PASSES(name)                                                                   \
+    {pboost_farthest_##name, pboost_slopes_##name, pboost_pack_##name, pboost_words_##name, pboost_sums_##name}
+PBOOST_COPIES(PBOOST_LOSS_COPY)
+PBOOST_CHOOSE(pboost_choose_loss_passes, pboost_loss_passes, PBOOST_LOSS_PASSES)
 #endif

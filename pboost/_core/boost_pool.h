@@ -11,27 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The best cut of each lane; bin -1 where there is none. */
-typedef struct {
-    float value[PBOOST_LANES];
-    int32_t bin[PBOOST_LANES];
-} pboost_pooled_cuts;
-
-/* `own` is the score of the node that is not split; gains are added to those of other nodes in `pool`,
-   where there are any, and kept, unless `gains` is NULL. */
-#define PBOOST_GAIN_ARGS                                                                           \
-    const pboost_lanes *group, int is_packed, const pboost_node_masses *at, double own,            \
-    float *restrict gains, float *restrict pool
-
-/* `pool` has the gains of all nodes together, of which `share` counts. */
-#define PBOOST_POOLED_ARGS                                                                         \
-    const float *gains, const float *pool, int bins, float share, pboost_pooled_cuts *restrict cuts
-
-/* The cuts of a node of whose gains only those of all nodes together, `pool`, count. */
-#define PBOOST_SHARED_ARGS                                                                         \
-    const pboost_lanes *group, int is_packed, const pboost_node_masses *at, const float *pool,     \
-    pboost_pooled_cuts *restrict cuts
-
 static void pboost_gain_baseline(PBOOST_GAIN_ARGS)
 {
     for (int k = 0; k < PBOOST_LANES; k++) {
@@ -84,14 +63,8 @@ static void pboost_shared_baseline(PBOOST_SHARED_ARGS)
     }
 }
 
-/* Add gains, where there are any, to those of other nodes. */
-static inline void pboost_pool_gains(const float *gains, ptrdiff_t n, float *restrict pool)
-{
-    for (ptrdiff_t i = 0; i < n; i++) pool[i] += gains[i] == gains[i] ? gains[i] : 0.0f;
-}
-
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-PBOOST_ALWAYS PBOOST_WITH_AVX2 __m128 pboost_gain_four(
+#ifdef PBOOST_AVX512
+PBOOST_INLINE PBOOST_AVX2 __m128 pboost_gain_four(
     const pboost_four *four, const pboost_same_four *at, __m256d own)
 {
     __m256d q, d;
@@ -100,14 +73,14 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 __m128 pboost_gain_four(
     return _mm256_cvtpd_ps(_mm256_blendv_pd(_mm256_set1_pd(NAN), gain, ok));
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_add_four(__m128 gain, float *gains, float *pool)
+PBOOST_INLINE PBOOST_AVX2 void pboost_add_four(__m128 gain, float *gains, float *pool)
 {
     const __m128 some = _mm_and_ps(gain, _mm_cmpord_ps(gain, gain));
     if (gains) _mm_storeu_ps(gains, gain);
     _mm_storeu_ps(pool, _mm_add_ps(_mm_loadu_ps(pool), some));
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_gain_fours(PBOOST_GAIN_ARGS)
+PBOOST_INLINE PBOOST_AVX2 void pboost_gain_fours(PBOOST_GAIN_ARGS)
 {
     const pboost_same_four node = {_mm256_set1_pd(at->gradient), _mm256_set1_pd(at->curvature),
                                    _mm256_set1_pd(at->least), _mm256_set1_pd(at->l2)};
@@ -125,7 +98,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_gain_fours(PBOOST_GAIN_ARGS)
     }
 }
 
-PBOOST_WITH_AVX2 static void pboost_gain_avx2(PBOOST_GAIN_ARGS)
+PBOOST_AVX2 static void pboost_gain_avx2(PBOOST_GAIN_ARGS)
 {
     if (is_packed && !gains)
         pboost_gain_fours(group, 1, at, own, NULL, pool);
@@ -135,7 +108,7 @@ PBOOST_WITH_AVX2 static void pboost_gain_avx2(PBOOST_GAIN_ARGS)
         pboost_gain_fours(group, 0, at, own, gains, pool);
 }
 
-PBOOST_WITH_AVX2 static void pboost_pooled_avx2(PBOOST_POOLED_ARGS)
+PBOOST_AVX2 static void pboost_pooled_avx2(PBOOST_POOLED_ARGS)
 {
     const __m256 part = _mm256_set1_ps(share), rest = _mm256_set1_ps(1.0f - share);
     __m256 best = _mm256_set1_ps(-INFINITY), bin = _mm256_set1_ps(-1.0f), b = _mm256_setzero_ps();
@@ -156,7 +129,7 @@ typedef struct {
     __m128 value, bin;
 } pboost_shared_four;
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_share_four(
+PBOOST_INLINE PBOOST_AVX2 void pboost_share_four(
     const pboost_four *four, const pboost_same_four *at, const float *pool, __m128 bin,
     pboost_shared_four *best)
 {
@@ -171,7 +144,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_share_four(
     best->bin = _mm_blendv_ps(best->bin, bin, is_better);
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_share_fours(PBOOST_SHARED_ARGS)
+PBOOST_INLINE PBOOST_AVX2 void pboost_share_fours(PBOOST_SHARED_ARGS)
 {
     const pboost_same_four node = {_mm256_set1_pd(at->gradient), _mm256_set1_pd(at->curvature),
                                    _mm256_set1_pd(at->least), _mm256_set1_pd(at->l2)};
@@ -195,7 +168,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_share_fours(PBOOST_SHARED_ARGS)
     }
 }
 
-PBOOST_WITH_AVX2 static void pboost_shared_avx2(PBOOST_SHARED_ARGS)
+PBOOST_AVX2 static void pboost_shared_avx2(PBOOST_SHARED_ARGS)
 {
     if (is_packed)
         pboost_share_fours(group, 1, at, pool, cuts);
@@ -203,7 +176,7 @@ PBOOST_WITH_AVX2 static void pboost_shared_avx2(PBOOST_SHARED_ARGS)
         pboost_share_fours(group, 0, at, pool, cuts);
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX512 pboost_eight pboost_begin_eight(const double *below, int is_packed)
+PBOOST_INLINE PBOOST_AVX512 pboost_eight pboost_begin_eight(const double *below, int is_packed)
 {
     pboost_eight eight;
     eight.gl = _mm512_loadu_pd(below), eight.word = _mm512_castpd_si512(eight.gl);
@@ -211,7 +184,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 pboost_eight pboost_begin_eight(const double *b
     return eight;
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_gain_eights(PBOOST_GAIN_ARGS)
+PBOOST_INLINE PBOOST_AVX512 void pboost_gain_eights(PBOOST_GAIN_ARGS)
 {
     const pboost_same_eight node = {_mm512_set1_pd(at->gradient), _mm512_set1_pd(at->curvature),
                                     _mm512_set1_pd(at->least), _mm512_set1_pd(at->l2)};
@@ -231,7 +204,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_gain_eights(PBOOST_GAIN_ARGS)
     }
 }
 
-PBOOST_WITH_AVX512 static void pboost_gain_avx512(PBOOST_GAIN_ARGS)
+PBOOST_AVX512 static void pboost_gain_avx512(PBOOST_GAIN_ARGS)
 {
     if (is_packed && !gains)
         pboost_gain_eights(group, 1, at, own, NULL, pool);
@@ -241,7 +214,7 @@ PBOOST_WITH_AVX512 static void pboost_gain_avx512(PBOOST_GAIN_ARGS)
         pboost_gain_eights(group, 0, at, own, gains, pool);
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_share_eights(PBOOST_SHARED_ARGS)
+PBOOST_INLINE PBOOST_AVX512 void pboost_share_eights(PBOOST_SHARED_ARGS)
 {
     const __m512d least = _mm512_set1_pd(at->least), whole = _mm512_set1_pd(at->curvature);
     const ptrdiff_t cells = (ptrdiff_t)group->bins * PBOOST_LANES;
@@ -262,12 +235,14 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_share_eights(PBOOST_SHARED_ARGS)
     _mm256_storeu_si256((__m256i *)cuts->bin, bin);
 }
 
-PBOOST_WITH_AVX512 static void pboost_shared_avx512(PBOOST_SHARED_ARGS)
+PBOOST_AVX512 static void pboost_shared_avx512(PBOOST_SHARED_ARGS)
 {
     if (is_packed)
         pboost_share_eights(group, 1, at, pool, cuts);
     else
         pboost_share_eights(group, 0, at, pool, cuts);
 }
+/* Wider registers gain nothing here. */
+#define pboost_pooled_avx512 pboost_pooled_avx2
 #endif
 #endif

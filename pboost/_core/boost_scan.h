@@ -1,56 +1,11 @@
 /* The best cuts of the columns of a node of a boosted tree, from its masses by bin; see boost_simd.h. */
 #ifndef PBOOST_BOOST_SCAN_H
 #define PBOOST_BOOST_SCAN_H
-#include <stddef.h>
-#include <stdint.h>
+#include "boost_masses.h"
 #include <string.h>
 
-#define PBOOST_LANES 8
-#define PBOOST_ABREAST 3 /* groups that are scanned together: each waits for its own last bin */
-
-#if defined(__GNUC__) || defined(__clang__)
-#define PBOOST_ALWAYS static inline __attribute__((always_inline))
-#else
-#define PBOOST_ALWAYS static __forceinline
-#endif
-/* Rows that are asked for may be those of another thread, which is about to move them: no matter which
-   comes, but the thread sanitizer cannot know that. */
-#if (defined(__GNUC__) || defined(__clang__)) && !defined(__SANITIZE_THREAD__)
-#define PBOOST_ASK(address) __builtin_prefetch(address)
-#else
-#define PBOOST_ASK(address) ((void)0)
-#endif
-
-/* A cut of a lane: score is numerator / divisor; bin -1 where there is none. */
-typedef struct {
-    double numerator[PBOOST_LANES], divisor[PBOOST_LANES];
-    int32_t bin[PBOOST_LANES];
-} pboost_cuts;
-
-/* What is known of a node: its masses, the least curvature of a side, and what is added to one. If it is
-   bounded, the steps of its sides are, from low to high, and are to go up (1) or down (-1). */
-typedef struct {
-    double gradient, curvature, least, l2, low, high;
-    int is_bounded, direction;
-} pboost_node_masses;
-
-/* Of a sum of words. */
-#define PBOOST_GRADIENT_IN(word) ((double)(int32_t)((word) >> 32))
-#define PBOOST_CURVATURE_IN(word) ((double)(uint32_t)(word))
-
-/* A group of columns to be scanned: its masses, and what is below its first bin already; both may be
-   sums of words. */
-typedef struct {
-    const double *masses, *below;
-    int bins;
-} pboost_lanes;
-
-#define PBOOST_SCAN_ARGS                                                                           \
-    const pboost_lanes *groups, int n_groups, int is_packed, const pboost_node_masses *at,         \
-    pboost_cuts *restrict cuts
-
 /* The next bin of a lane: its words or masses are added to the sums below. */
-PBOOST_ALWAYS void pboost_next_bin(
+PBOOST_INLINE void pboost_next_bin(
     const pboost_lanes *group, int is_packed, int cell, int64_t *word, double *gl, double *hl)
 {
     if (is_packed) {
@@ -89,10 +44,8 @@ static void pboost_scan_baseline(PBOOST_SCAN_ARGS)
             pboost_scan_lane(groups + g, is_packed, at, k, cuts + g);
 }
 
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#ifdef PBOOST_AVX512
 #include <immintrin.h>
-#define PBOOST_WITH_AVX2 __attribute__((target("avx2,bmi2,popcnt")))
-#define PBOOST_WITH_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt,prefer-vector-width=512")))
 
 /* What is the same in every lane of a scan. */
 typedef struct {
@@ -105,7 +58,7 @@ typedef struct {
     __m256d gl, hl, numerator, divisor, bin;
 } pboost_four;
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 pboost_four pboost_begin_four(const double *below, int is_packed)
+PBOOST_INLINE PBOOST_AVX2 pboost_four pboost_begin_four(const double *below, int is_packed)
 {
     const __m256d none = _mm256_set1_pd(-1.0), one = _mm256_set1_pd(1.0);
     const __m256d gl = _mm256_loadu_pd(below), hl = is_packed ? gl : _mm256_loadu_pd(below + PBOOST_LANES);
@@ -114,7 +67,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 pboost_four pboost_begin_four(const double *below
 }
 
 /* The next bin of four lanes. */
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_next_four(
+PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     pboost_four *four, int is_packed, const double *masses, ptrdiff_t cells)
 {
     if (is_packed) { /* halves of a word, exact in the place of a significand */
@@ -132,7 +85,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_next_four(
 }
 
 /* The score of the cuts of four lanes with these sums below; returns which have enough on both sides. */
-PBOOST_ALWAYS PBOOST_WITH_AVX2 __m256d pboost_score_four(
+PBOOST_INLINE PBOOST_AVX2 __m256d pboost_score_four(
     const pboost_four *four, const pboost_same_four *at, __m256d *numerator, __m256d *divisor)
 {
     const __m256d gl = four->gl, hl = four->hl;
@@ -145,7 +98,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 __m256d pboost_score_four(
         _mm256_cmp_pd(hl, at->least, _CMP_GE_OQ), _mm256_cmp_pd(hr, at->least, _CMP_GE_OQ));
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_scan_four(
+PBOOST_INLINE PBOOST_AVX2 void pboost_scan_four(
     pboost_four *four, int is_packed, const double *masses, ptrdiff_t cells,
     const pboost_same_four *at, __m256d bin)
 {
@@ -159,14 +112,14 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_scan_four(
     four->bin = _mm256_blendv_pd(four->bin, bin, is_better);
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_end_four(const pboost_four *four, pboost_cuts *cuts, int k)
+PBOOST_INLINE PBOOST_AVX2 void pboost_end_four(const pboost_four *four, pboost_cuts *cuts, int k)
 {
     _mm256_storeu_pd(cuts->numerator + k, four->numerator);
     _mm256_storeu_pd(cuts->divisor + k, four->divisor);
     _mm_storeu_si128((__m128i *)(cuts->bin + k), _mm256_cvttpd_epi32(four->bin));
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_scan_fours(
+PBOOST_INLINE PBOOST_AVX2 void pboost_scan_fours(
     const pboost_lanes *group, int is_packed, const pboost_same_four *at, pboost_cuts *cuts)
 {
     const double *masses = group->masses;
@@ -183,7 +136,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_scan_fours(
     pboost_end_four(&high, cuts, 4);
 }
 
-PBOOST_WITH_AVX2 static void pboost_scan_avx2(PBOOST_SCAN_ARGS)
+PBOOST_AVX2 static void pboost_scan_avx2(PBOOST_SCAN_ARGS)
 {
     const pboost_same_four node = {_mm256_set1_pd(at->gradient), _mm256_set1_pd(at->curvature),
                                    _mm256_set1_pd(at->least), _mm256_set1_pd(at->l2)};
@@ -205,7 +158,7 @@ typedef struct {
 } pboost_eight;
 
 /* The next bin of eight lanes. */
-PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_next_eight(
+PBOOST_INLINE PBOOST_AVX512 void pboost_next_eight(
     pboost_eight *eight, int is_packed, const double *masses, ptrdiff_t cells)
 {
     if (is_packed) {
@@ -219,7 +172,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_next_eight(
 }
 
 /* The score of the cuts of eight lanes with these sums below; returns which have enough on both sides. */
-PBOOST_ALWAYS PBOOST_WITH_AVX512 __mmask8 pboost_score_eight(
+PBOOST_INLINE PBOOST_AVX512 __mmask8 pboost_score_eight(
     const pboost_eight *eight, const pboost_same_eight *at, __m512d *numerator, __m512d *divisor)
 {
     const __m512d gl = eight->gl, hl = eight->hl;
@@ -232,7 +185,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 __mmask8 pboost_score_eight(
         _mm512_cmp_pd_mask(hl, at->least, _CMP_GE_OQ), hr, at->least, _CMP_GE_OQ);
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_scan_eight(
+PBOOST_INLINE PBOOST_AVX512 void pboost_scan_eight(
     pboost_eight *eight, int is_packed, const double *masses, ptrdiff_t cells,
     const pboost_same_eight *at, __m512i bin)
 {
@@ -247,7 +200,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_scan_eight(
 }
 
 /* Groups abreast as far as each goes, the rest of each alone. */
-PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_scan_abreast(
+PBOOST_INLINE PBOOST_AVX512 void pboost_scan_abreast(
     const pboost_lanes *groups, const int n_groups, const int is_packed, const pboost_same_eight *at,
     pboost_cuts *cuts)
 {
@@ -278,7 +231,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_scan_abreast(
     }
 }
 
-PBOOST_WITH_AVX512 static void pboost_scan_avx512(PBOOST_SCAN_ARGS)
+PBOOST_AVX512 static void pboost_scan_avx512(PBOOST_SCAN_ARGS)
 {
     const pboost_same_eight node = {_mm512_set1_pd(at->gradient), _mm512_set1_pd(at->curvature),
                                     _mm512_set1_pd(at->least), _mm512_set1_pd(at->l2)};

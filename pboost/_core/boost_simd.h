@@ -15,25 +15,14 @@
 #include "boost_pool.h"
 #include "boost_scan.h"
 #include "side.h"
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#define PBOOST_BINS 256
-#define PBOOST_BLOCK 8192 /* words of one copy of a row that are added up before they are unpacked, at most */
-/* Rows whose codes are asked for before they are needed: where a column of a group is in reach, or not. */
-#define PBOOST_AHEAD 24
-#define PBOOST_FAR_AHEAD 112
-#define PBOOST_NEAR_ROWS (1 << 18)
-#define PBOOST_PART_ROWS 512 /* whose codes are fetched before they are parted */
-#define PBOOST_ROOM 128 /* places behind arrays of rows that are read or written in vain */
 
 /* ------------------------------------------------------------------------------------------ */
 /* Masses by bin. */
 
 #define PBOOST_ADD(k) table[((k) == 0 ? codes << 3 & 0x7F8 : codes >> ((8 * (k) - 3) & 63) & 0x7F8) + (k)] += word;
 
-PBOOST_ALWAYS uint64_t pboost_eight_codes(const uint8_t *p)
+PBOOST_INLINE uint64_t pboost_eight_codes(const uint8_t *p)
 {
     uint64_t codes;
     memcpy(&codes, p, 8);
@@ -43,7 +32,7 @@ PBOOST_ALWAYS uint64_t pboost_eight_codes(const uint8_t *p)
     return codes;
 }
 
-PBOOST_ALWAYS void pboost_add_words(
+PBOOST_INLINE void pboost_add_words(
     const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int ahead, int is_half,
     int64_t *restrict table)
 {
@@ -57,11 +46,7 @@ PBOOST_ALWAYS void pboost_add_words(
     }
 }
 
-#define PBOOST_COUNT_ARGS                                                                          \
-    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, ptrdiff_t block, \
-    int ahead, int n_lanes, int bins, int64_t *restrict words, double *restrict masses
-
-PBOOST_ALWAYS void pboost_count_block(
+PBOOST_INLINE void pboost_count_block(
     const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int ahead, int n_lanes,
     int bins, int64_t *restrict words)
 {
@@ -78,7 +63,7 @@ PBOOST_ALWAYS void pboost_count_block(
 
 /* The masses of n rows, of the listed ones, or, where `rows` is NULL, of the first: those of a block of
    rows at most into `words`, or any to those in `masses`, where `words` is NULL. */
-PBOOST_ALWAYS void pboost_count_body(PBOOST_COUNT_ARGS)
+PBOOST_INLINE void pboost_count_body(PBOOST_COUNT_ARGS)
 {
     int64_t table[PBOOST_BINS * PBOOST_LANES];
     const int cells = bins * PBOOST_LANES;
@@ -99,12 +84,10 @@ PBOOST_ALWAYS void pboost_count_body(PBOOST_COUNT_ARGS)
     }
 }
 
-#define PBOOST_SUBTRACT_ARGS double *masses, const double *part, ptrdiff_t cells, int n_packed
-
 /* The masses of a group less those of some of its rows. Of the two and what is left, the last
    `n_packed` are words: none; those of the rows; what is left, too, which then stands at the beginning
    of `masses`; or all three. */
-PBOOST_ALWAYS void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
+PBOOST_INLINE void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 {
     const int64_t *words = (const int64_t *)part;
     int64_t *left = (int64_t *)masses;
@@ -129,16 +112,12 @@ PBOOST_ALWAYS void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 /* Rows below stay, side by side from the first place on, the others are put in spare places; both in their
  * order. Returns the number of those below. `packed` may be NULL. A row is above if its code is larger than `cut`, or, where there is one, by a table. */
 
-#define PBOOST_PART_ARGS                                                                           \
-    const uint8_t *codes, int cut, const uint8_t *table, int32_t *rows, int64_t *packed,           \
-    ptrdiff_t n, int32_t *spare_rows, int64_t *spare_packed
-
-PBOOST_ALWAYS int pboost_side(const uint8_t *codes, int cut, const uint8_t *table, int32_t row)
+PBOOST_INLINE int pboost_side(const uint8_t *codes, int cut, const uint8_t *table, int32_t row)
 {
     return table ? table[codes[row]] : pboost_code_goes_right(codes[row], cut);
 }
 
-PBOOST_ALWAYS ptrdiff_t pboost_part_rest(PBOOST_PART_ARGS, ptrdiff_t i, ptrdiff_t below, ptrdiff_t above)
+PBOOST_INLINE ptrdiff_t pboost_part_rest(PBOOST_PART_ARGS, ptrdiff_t i, ptrdiff_t below, ptrdiff_t above)
 {
     for (; i < n; i++) {
         const int32_t row = rows[i];
@@ -154,7 +133,7 @@ PBOOST_ALWAYS ptrdiff_t pboost_part_rest(PBOOST_PART_ARGS, ptrdiff_t i, ptrdiff_
     return below;
 }
 
-PBOOST_ALWAYS ptrdiff_t pboost_part_body(PBOOST_PART_ARGS)
+PBOOST_INLINE ptrdiff_t pboost_part_body(PBOOST_PART_ARGS)
 {
     return pboost_part_rest(codes, cut, table, rows, packed, n, spare_rows, spare_packed, 0, 0, 0);
 }
@@ -165,74 +144,18 @@ static ptrdiff_t pboost_part_baseline(PBOOST_PART_ARGS)
     return pboost_part_body(codes, cut, NULL, rows, packed, n, spare_rows, spare_packed);
 }
 
-static void pboost_count_baseline(PBOOST_COUNT_ARGS)
-{
-    pboost_count_body(group, rows, packed, n, block, ahead, n_lanes, bins, words, masses);
-}
-
-static void pboost_subtract_baseline(PBOOST_SUBTRACT_ARGS) { pboost_subtract_body(masses, part, cells, n_packed); }
-
-typedef struct {
-    void (*count)(PBOOST_COUNT_ARGS);
-    void (*subtract)(PBOOST_SUBTRACT_ARGS);
-    void (*scan)(PBOOST_SCAN_ARGS);
-    ptrdiff_t (*part)(PBOOST_PART_ARGS);
-    void (*gain)(PBOOST_GAIN_ARGS);
-    void (*pooled)(PBOOST_POOLED_ARGS);
-    void (*shared)(PBOOST_SHARED_ARGS);
-} pboost_passes;
-
-/* Values of listed rows, one after another. */
-static inline void pboost_gather(const double *values, const int32_t *rows, ptrdiff_t n, double *restrict found)
-{
-    for (ptrdiff_t i = 0; i < n; i++) {
-        PBOOST_ASK(values + rows[i + PBOOST_FAR_AHEAD]);
-        found[i] = values[rows[i]];
+#define PBOOST_MASSES_COPY(TARGET, name)                                                           \
+    TARGET static void pboost_count_##name(PBOOST_COUNT_ARGS)                                      \
+    {                                                                                              \
+        pboost_count_body(group, rows, packed, n, block, ahead, n_lanes, bins, words, masses);     \
+    }                                                                                              \
+    TARGET static void pboost_subtract_##name(PBOOST_SUBTRACT_ARGS)                                \
+    {                                                                                              \
+        pboost_subtract_body(masses, part, cells, n_packed);                                       \
     }
-}
+PBOOST_COPIES(PBOOST_MASSES_COPY)
 
-static inline void pboost_gather_two(
-    const double *first, const double *second, const int32_t *rows, ptrdiff_t n, double *restrict of_first,
-    double *restrict of_second)
-{
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const int32_t row = rows[i], ahead = rows[i + PBOOST_FAR_AHEAD];
-        PBOOST_ASK(first + ahead);
-        PBOOST_ASK(second + ahead);
-        of_first[i] = first[row];
-        of_second[i] = second[row];
-    }
-}
-
-static inline void pboost_add_to(double *values, const int32_t *rows, ptrdiff_t n, double what)
-{
-    for (ptrdiff_t i = 0; i < n; i++) {
-        PBOOST_ASK(values + rows[i + PBOOST_FAR_AHEAD]);
-        values[rows[i]] += what;
-    }
-}
-
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-PBOOST_WITH_AVX2 static void pboost_count_avx2(PBOOST_COUNT_ARGS)
-{
-    pboost_count_body(group, rows, packed, n, block, ahead, n_lanes, bins, words, masses);
-}
-
-PBOOST_WITH_AVX2 static void pboost_subtract_avx2(PBOOST_SUBTRACT_ARGS)
-{
-    pboost_subtract_body(masses, part, cells, n_packed);
-}
-
-PBOOST_WITH_AVX512 static void pboost_count_avx512(PBOOST_COUNT_ARGS)
-{
-    pboost_count_body(group, rows, packed, n, block, ahead, n_lanes, bins, words, masses);
-}
-
-PBOOST_WITH_AVX512 static void pboost_subtract_avx512(PBOOST_SUBTRACT_ARGS)
-{
-    pboost_subtract_body(masses, part, cells, n_packed);
-}
-
+#ifdef PBOOST_AVX512
 /* For each set of eight items, or of four of two halves: where the others are, and then these, as bytes. */
 static uint64_t pboost_kept_of_8[256], pboost_kept_of_4[16];
 
@@ -257,13 +180,13 @@ static void pboost_fill_tables(void)
     }
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 __m256i pboost_permuted(__m256i items, uint64_t places)
+PBOOST_INLINE PBOOST_AVX2 __m256i pboost_permuted(__m256i items, uint64_t places)
 {
     return _mm256_permutevar8x32_epi32(items, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)places)));
 }
 
 /* Eight rows at a time. What is stored below never passes what has been read. */
-PBOOST_ALWAYS PBOOST_WITH_AVX2 ptrdiff_t pboost_part_eight(PBOOST_PART_ARGS)
+PBOOST_INLINE PBOOST_AVX2 ptrdiff_t pboost_part_eight(PBOOST_PART_ARGS)
 {
     ptrdiff_t i = 0, below = 0, above = 0;
     const __m256i limit = _mm256_set1_epi32(table ? 0 : cut);
@@ -301,7 +224,7 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 ptrdiff_t pboost_part_eight(PBOOST_PART_ARGS)
         codes, cut, table, rows, packed, n, spare_rows, spare_packed, i, below, above);
 }
 
-PBOOST_WITH_AVX2 static ptrdiff_t pboost_part_avx2(PBOOST_PART_ARGS)
+PBOOST_AVX2 static ptrdiff_t pboost_part_avx2(PBOOST_PART_ARGS)
 {
     if (table) return pboost_part_eight(codes, 0, table, rows, packed, n, spare_rows, spare_packed);
     if (packed) return pboost_part_eight(codes, cut, NULL, rows, packed, n, spare_rows, spare_packed);
@@ -309,7 +232,7 @@ PBOOST_WITH_AVX2 static ptrdiff_t pboost_part_avx2(PBOOST_PART_ARGS)
 }
 
 /* What is larger than `cut` in rows above, of m rows, eight in a word; 64 rows of a column share a line. */
-PBOOST_ALWAYS void pboost_fetch_codes(
+PBOOST_INLINE void pboost_fetch_codes(
     const uint8_t *codes, const uint8_t *table, const int32_t *rows, ptrdiff_t m, uint8_t *found)
 {
     for (ptrdiff_t i = 0; i < m; i += 8) {
@@ -325,7 +248,7 @@ PBOOST_ALWAYS void pboost_fetch_codes(
 }
 
 /* Sixteen rows at a time. What is stored below never passes what has been read. */
-PBOOST_ALWAYS PBOOST_WITH_AVX512 ptrdiff_t pboost_part_sixteen(PBOOST_PART_ARGS)
+PBOOST_INLINE PBOOST_AVX512 ptrdiff_t pboost_part_sixteen(PBOOST_PART_ARGS)
 {
     uint8_t found[PBOOST_PART_ROWS];
     ptrdiff_t i = 0, below = 0, above = 0;
@@ -359,38 +282,24 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 ptrdiff_t pboost_part_sixteen(PBOOST_PART_ARGS)
         codes, cut, table, rows, packed, n, spare_rows, spare_packed, i, below, above);
 }
 
-PBOOST_WITH_AVX512 static ptrdiff_t pboost_part_avx512(PBOOST_PART_ARGS)
+PBOOST_AVX512 static ptrdiff_t pboost_part_avx512(PBOOST_PART_ARGS)
 {
     if (table) return pboost_part_sixteen(codes, 0, table, rows, packed, n, spare_rows, spare_packed);
     if (packed) return pboost_part_sixteen(codes, cut, NULL, rows, packed, n, spare_rows, spare_packed);
     return pboost_part_sixteen(codes, cut, NULL, rows, NULL, n, spare_rows, spare_packed);
 }
 
-/* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
-static inline pboost_passes pboost_choose_passes(int level)
-{
-    const pboost_passes variant[3] = {
-        {pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline,
-         pboost_gain_baseline, pboost_pooled_baseline, pboost_shared_baseline},
-        {pboost_count_avx2, pboost_subtract_avx2, pboost_scan_avx2, pboost_part_avx2,
-         pboost_gain_avx2, pboost_pooled_avx2, pboost_shared_avx2},
-        {pboost_count_avx512, pboost_subtract_avx512, pboost_scan_avx512, pboost_part_avx512,
-         pboost_gain_avx512, pboost_pooled_avx2, pboost_shared_avx512}};
-    __builtin_cpu_init();
-    pboost_fill_tables();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) level = 0;
-    if (!__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-        level = level < 1 ? level : 1;
-    return variant[level < 0 ? 0 : level > 2 ? 2 : level];
-}
-#else
-static inline pboost_passes pboost_choose_passes(int level)
-{
-    const pboost_passes baseline = {
-        pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline,
-        pboost_gain_baseline, pboost_pooled_baseline, pboost_shared_baseline};
-    (void)level;
-    return baseline;
-}
 #endif
+
+#define PBOOST_PASSES_COPY(name)                                                                   \
+    {pboost_count_##name, pboost_subtract_##name, pboost_scan_##name, pboost_part_##name,          \
+     pboost_gain_##name, pboost_pooled_##name, pboost_shared_##name}
+PBOOST_CHOOSE(pboost_choose_passes_copy, pboost_passes, PBOOST_PASSES_COPY)
+static inline pboost_passes pboost_choose_passes(int level)
+{
+#ifdef PBOOST_AVX512
+    pboost_fill_tables();
+#endif
+    return pboost_choose_passes_copy(level);
+}
 #endif

@@ -75,32 +75,15 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
 }
 
 #define PBOOST_ROOTS_ARGS                                                                          \
-    const uint8_t *groups, ptrdiff_t stride, const int32_t *bins, ptrdiff_t n_lanes,               \
-    const double *residual, const double *weight, int are_copies, ptrdiff_t start, ptrdiff_t stop, \
-    double per_limit, const double *scale, int n_classes, int64_t *restrict words, double *restrict masses
-/* Add the rows from `start` to `stop`, PBOOST_BLOCK copies at most, to the masses of the roots of `n_classes` classes,
-   `width` at most: groups (ceil(n_lanes / 8), stride, 8): codes; bins (n_lanes,); residual (n_classes, stride); masses
-   (n_lanes, PBOOST_BINS, 2, width); scale (n_classes, 2); rows of weight 0 are none. The words
-   of a row stand side by side in `words` (stop - start, width), aligned to 64 bytes. */
+    const uint8_t *groups, ptrdiff_t stride, const int32_t *bins, ptrdiff_t n_lanes, ptrdiff_t start, \
+    ptrdiff_t n, const int64_t *restrict words, double *restrict masses
+/* Add n rows from `start` on, PBOOST_BLOCK copies at most, to the masses of the roots of `width` classes:
+   groups (ceil(n_lanes / 8), stride, 8): codes; bins (n_lanes,); words (n, width), aligned to 64 bytes; masses
+   (n_lanes, PBOOST_BINS, 2, width). */
 PBOOST_INLINE void pboost_roots_body(PBOOST_ROOTS_ARGS, const int width)
 {
-    int64_t part[PBOOST_ROWS];
     int64_t room[PBOOST_BINS * 8 + 8];
     int64_t *restrict table = (int64_t *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
-    const ptrdiff_t n = stop - start;
-    memset(words, 0, sizeof(int64_t) * (size_t)(n * width));
-    for (ptrdiff_t i = 0; i < n; i += PBOOST_ROWS) {
-        const ptrdiff_t m = n - i < PBOOST_ROWS ? n - i : PBOOST_ROWS;
-        const double *w = weight ? weight + start + i : NULL;
-        int64_t *restrict out = words + i * width;
-        for (int k = 0; k < n_classes; k++) {
-            pboost_words_body(
-                residual + k * stride + start + i, w, are_copies, NULL, m, per_limit, scale[2 * k], scale[2 * k + 1], part);
-            if (w)
-                for (ptrdiff_t q = 0; q < m; q++) part[q] = w[q] > 0.0 ? part[q] : 0;
-            for (ptrdiff_t q = 0; q < m; q++) out[q * width + k] = part[q];
-        }
-    }
     for (ptrdiff_t j = 0; j < n_lanes; j++) {
         const uint8_t *code = groups + (j / PBOOST_LANES * stride + start) * PBOOST_LANES + j % PBOOST_LANES;
         double *restrict sums = masses + j * PBOOST_BINS * 2 * width;
@@ -121,10 +104,8 @@ typedef struct {
 } pboost_softmax_passes;
 
 #define PBOOST_ROOTS_CALL(width)                                                                   \
-    pboost_roots_body(                                                                             \
-        groups, stride, bins, n_lanes, residual, weight, are_copies, start, stop, per_limit, scale, n_classes, words, \
-        masses, width)
-#define PBOOST_SOFTMAX_VARIANT(TARGET, name)                                                       \
+    pboost_roots_body(groups, stride, bins, n_lanes, start, n, words, masses, width)
+#define PBOOST_SOFTMAX_COPY(TARGET, name)                                                          \
     TARGET static void pboost_shares_##name(PBOOST_SHARES_ARGS)                                    \
     {                                                                                              \
         pboost_shares_body(                                                                        \
@@ -137,23 +118,7 @@ typedef struct {
         else if (width == 4) PBOOST_ROOTS_CALL(4);                                                 \
         else PBOOST_ROOTS_CALL(2);                                                                 \
     }
-#define PBOOST_SOFTMAX_PASSES(name)                                                                \
-    {pboost_shares_##name, pboost_roots_##name}
-PBOOST_SOFTMAX_VARIANT(, baseline)
-#ifdef PBOOST_AVX512
-PBOOST_SOFTMAX_VARIANT(PBOOST_AVX2, avx2)
-PBOOST_SOFTMAX_VARIANT(PBOOST_AVX512, avx512)
-#endif
-static inline pboost_softmax_passes pboost_choose_softmax_passes(int level)
-{
-#ifdef PBOOST_AVX512
-    const pboost_softmax_passes variant[3] = {
-        PBOOST_SOFTMAX_PASSES(baseline), PBOOST_SOFTMAX_PASSES(avx2), PBOOST_SOFTMAX_PASSES(avx512)};
-    return variant[pboost_probit_level(level)];
-#else
-    const pboost_softmax_passes baseline = PBOOST_SOFTMAX_PASSES(baseline);
-    (void)level;
-    return baseline;
-#endif
-}
+#define PBOOST_SOFTMAX_PASSES(name) {pboost_shares_##name, pboost_roots_##name}
+PBOOST_COPIES(PBOOST_SOFTMAX_COPY)
+PBOOST_CHOOSE(pboost_choose_softmax_passes, pboost_softmax_passes, PBOOST_SOFTMAX_PASSES)
 #endif

@@ -111,7 +111,7 @@ typedef struct {
 #define PBOOST_VECTOR_COUNT_CALL(width)                                                            \
     if (rows) pboost_vector_count_body(first, second, rows, words, n, table, other, width);        \
     else pboost_vector_count_body(first, second, NULL, words, n, table, other, width)
-#define PBOOST_VECTOR_VARIANT(TARGET, name)                                                        \
+#define PBOOST_VECTOR_COPY(TARGET, name)                                                        \
     TARGET static void pboost_vector_count_##name(PBOOST_VECTOR_COUNT_ARGS)                        \
     {                                                                                              \
         if (width == 8) {                                                                          \
@@ -130,23 +130,8 @@ typedef struct {
     {                                                                                              \
         pboost_vector_scan_body(masses, stride, n_bins, missing, rows, at, found, bin);            \
     }
-#define PBOOST_VECTOR_PASSES(name)                                                            \
+#define PBOOST_VECTOR_PASSES(name)                                                                 \
     {pboost_vector_count_##name, pboost_vector_unpack_##name, pboost_vector_scan_##name}
-PBOOST_VECTOR_VARIANT(, baseline)
-#ifdef PBOOST_AVX512
-PBOOST_VECTOR_VARIANT(PBOOST_AVX2, avx2)
-PBOOST_VECTOR_VARIANT(PBOOST_AVX512, avx512)
-#endif
-static inline pboost_vector_passes pboost_choose_vector_passes(int level)
-{
-#ifdef PBOOST_AVX512
-    const pboost_vector_passes variant[3] = {
-        PBOOST_VECTOR_PASSES(baseline), PBOOST_VECTOR_PASSES(avx2), PBOOST_VECTOR_PASSES(avx512)};
-    return variant[pboost_probit_level(level)];
-#else
-    const pboost_vector_passes baseline = PBOOST_VECTOR_PASSES(baseline);
-    (void)level;
-    return baseline;
-#endif
-}
+PBOOST_COPIES(PBOOST_VECTOR_COPY)
+PBOOST_CHOOSE(pboost_choose_vector_passes, pboost_vector_passes, PBOOST_VECTOR_PASSES)
 #endif

@@ -6,6 +6,7 @@
  */
 #ifndef PBOOST_CROSSING_SIMD_H
 #define PBOOST_CROSSING_SIMD_H
+#include "simd.h"
 #include <stddef.h>
 
 #define PBOOST_CROSSING_ARGS                                                                     \
@@ -15,52 +16,23 @@
 
 /* The next bins' shares are asked for while these are added up: they come from far memory, and the
    processor does not fetch ahead beyond a page. */
-#if defined(__GNUC__) || defined(__clang__)
-#define PBOOST_FETCH(address) __builtin_prefetch(address)
-#else
-#define PBOOST_FETCH(address) ((void)0)
-#endif
-
-#define PBOOST_CROSSING_BODY                                                                     \
-    const float *restrict s0 = share, *restrict s1 = share + length;                             \
-    const float *restrict s2 = share + 2 * length, *restrict s3 = share + 3 * length;            \
-    const double n0 = negative[0], n1 = negative[1], n2 = negative[2], n3 = negative[3];         \
-    const double p0 = positive[0], p1 = positive[1], p2 = positive[2], p3 = positive[3];         \
-    for (ptrdiff_t k = 0; k < 4 * length; k += 16) PBOOST_FETCH(share + 4 * length + k);         \
-    for (ptrdiff_t e = 0; e < length; e++) {                                                     \
-        const double a = s0[e], b = s1[e], c = s2[e], d = s3[e];                                 \
-        from_negative[e] += (n0 * a + n1 * b) + (n2 * c + n3 * d);                               \
-        from_positive[e] += (p0 * a + p1 * b) + (p2 * c + p3 * d);                               \
+#define PBOOST_CROSSING_COPY(TARGET, name)                                                       \
+    TARGET static void pboost_crossing_##name(PBOOST_CROSSING_ARGS)                              \
+    {                                                                                            \
+        const float *restrict s0 = share, *restrict s1 = share + length;                         \
+        const float *restrict s2 = share + 2 * length, *restrict s3 = share + 3 * length;        \
+        const double n0 = negative[0], n1 = negative[1], n2 = negative[2], n3 = negative[3];     \
+        const double p0 = positive[0], p1 = positive[1], p2 = positive[2], p3 = positive[3];     \
+        for (ptrdiff_t k = 0; k < 4 * length; k += 16) PBOOST_ASK(share + 4 * length + k);       \
+        for (ptrdiff_t e = 0; e < length; e++) {                                                 \
+            const double a = s0[e], b = s1[e], c = s2[e], d = s3[e];                             \
+            from_negative[e] += (n0 * a + n1 * b) + (n2 * c + n3 * d);                           \
+            from_positive[e] += (p0 * a + p1 * b) + (p2 * c + p3 * d);                           \
+        }                                                                                        \
     }
 
 typedef void (*pboost_crossing_kernel)(PBOOST_CROSSING_ARGS);
-
-static void pboost_crossing_baseline(PBOOST_CROSSING_ARGS) { PBOOST_CROSSING_BODY }
-
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-__attribute__((target("avx2"))) static void pboost_crossing_avx2(PBOOST_CROSSING_ARGS)
-{
-    PBOOST_CROSSING_BODY
-}
-
-__attribute__((target("avx512f"))) static void pboost_crossing_avx512(PBOOST_CROSSING_ARGS)
-{
-    PBOOST_CROSSING_BODY
-}
-
-/* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
-static pboost_crossing_kernel pboost_choose_crossing(int level)
-{
-    __builtin_cpu_init();
-    if (level >= 2 && __builtin_cpu_supports("avx512f")) return pboost_crossing_avx512;
-    if (level >= 1 && __builtin_cpu_supports("avx2")) return pboost_crossing_avx2;
-    return pboost_crossing_baseline;
-}
-#else
-static pboost_crossing_kernel pboost_choose_crossing(int level)
-{
-    (void)level;
-    return pboost_crossing_baseline;
-}
-#endif
+#define PBOOST_CROSSING_OF(name) pboost_crossing_##name
+PBOOST_COPIES(PBOOST_CROSSING_COPY)
+PBOOST_CHOOSE(pboost_choose_crossing, pboost_crossing_kernel, PBOOST_CROSSING_OF)
 #endif

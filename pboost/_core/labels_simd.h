@@ -10,7 +10,7 @@
  */
 #ifndef PBOOST_LABELS_SIMD_H
 #define PBOOST_LABELS_SIMD_H
-#include "boost_scan.h"
+#include "simd.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,7 +58,7 @@ typedef struct {
 } pboost_held_rows;
 
 /* Hold the lanes of `blocks` blocks from the first on of m rows. */
-PBOOST_ALWAYS void pboost_hold(
+PBOOST_INLINE void pboost_hold(
     const pboost_label_rows *of, ptrdiff_t start, ptrdiff_t m, ptrdiff_t first, ptrdiff_t blocks,
     const int lanes, pboost_held_rows *held)
 {
@@ -87,7 +87,7 @@ PBOOST_ALWAYS void pboost_hold(
 /* Add the rows at hand to the sums of two columns, `apart` numbers apart, or, where `second` is NULL, of one; the
    weights for their own labels to `own` of the first, where that is not NULL. `row` is NULL of rows that follow
    one another in `codes`. */
-PBOOST_ALWAYS void pboost_add_lanes(
+PBOOST_INLINE void pboost_add_lanes(
     const int64_t *lane, const pboost_held_rows *held, const int32_t *row, const uint8_t *codes,
     const uint8_t *second, ptrdiff_t m, const int lanes, int64_t *sums, int64_t *own, ptrdiff_t apart)
 {
@@ -109,7 +109,7 @@ PBOOST_ALWAYS void pboost_add_lanes(
     }
 }
 
-PBOOST_ALWAYS void pboost_add_columns(
+PBOOST_INLINE void pboost_add_columns(
     const int64_t *lane, const pboost_held_rows *held, const int32_t *row, const uint8_t *codes,
     const uint8_t *second, ptrdiff_t m, const int lanes, int64_t *sums, int64_t *own, ptrdiff_t apart)
 {
@@ -124,7 +124,7 @@ PBOOST_ALWAYS void pboost_add_columns(
 #define PBOOST_ADD_UP_ARGS const pboost_label_rows *of, ptrdiff_t first, ptrdiff_t last, pboost_held_rows *held
 
 /* Fill the sums of columns first..last-1. */
-PBOOST_ALWAYS void pboost_add_up_lanes(PBOOST_ADD_UP_ARGS, const int lanes)
+PBOOST_INLINE void pboost_add_up_lanes(PBOOST_ADD_UP_ARGS, const int lanes)
 {
     const ptrdiff_t size = 2 * of->blocks * of->bins * lanes;
     memset(of->sums + first * size, 0, sizeof(int64_t) * (size_t)((last - first) * size));
@@ -156,7 +156,7 @@ PBOOST_ALWAYS void pboost_add_up_lanes(PBOOST_ADD_UP_ARGS, const int lanes)
 #define PBOOST_ADD_SLOTS_ARGS const pboost_label_rows *of, const uint8_t *slots, pboost_held_rows *held
 
 /* Add rows, of which `slots` has the bins, to the sums of one column. */
-PBOOST_ALWAYS void pboost_add_slots_lanes(PBOOST_ADD_SLOTS_ARGS, const int lanes)
+PBOOST_INLINE void pboost_add_slots_lanes(PBOOST_ADD_SLOTS_ARGS, const int lanes)
 {
     for (ptrdiff_t q = 0; q < of->blocks; q++)
         for (ptrdiff_t start = 0; start < of->n; start += PBOOST_MOST_HELD) {
@@ -182,7 +182,7 @@ typedef struct {
     const pboost_label_node *at, const int64_t *sums, ptrdiff_t n, int64_t *left, double *score
 
 /* The terms of some labels of up to PBOOST_BINS_ABREAST cuts are added up label by label. */
-PBOOST_ALWAYS void pboost_score_block(
+PBOOST_INLINE void pboost_score_block(
     const pboost_label_node *at, const int64_t *sums, ptrdiff_t q, ptrdiff_t start, int n, const int lanes,
     int64_t *left, double *score, double *below, double *above, int64_t *count)
 {
@@ -222,11 +222,11 @@ PBOOST_ALWAYS void pboost_score_block(
             for (int b = 0; b < n; b++) below[b] += less[b][l], above[b] += more[b][l];
 }
 
-PBOOST_ALWAYS void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
+PBOOST_INLINE void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
 {
     const int64_t all = at->whole[at->k];
-    for (ptrdiff_t start = 0; start < n; start += PBOOST_BINS_ABREAST) {
-        const int m = (int)(n - start < PBOOST_BINS_ABREAST ? n - start : PBOOST_BINS_ABREAST);
+    for (ptrdiff_t start = 0, m; start < n; start += m) { /* the rest one by one */
+        m = n - start < PBOOST_BINS_ABREAST ? 1 : PBOOST_BINS_ABREAST;
         double here[PBOOST_BINS_ABREAST] = {0}, below[PBOOST_BINS_ABREAST] = {0}, above[PBOOST_BINS_ABREAST] = {0};
         int64_t count[PBOOST_BINS_ABREAST] = {0};
         for (ptrdiff_t q = 0; q < at->blocks; q++)
@@ -234,8 +234,8 @@ PBOOST_ALWAYS void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
                 pboost_score_block(
                     at, sums, q, start, PBOOST_BINS_ABREAST, lanes, left, here, below, above, count);
             else
-                pboost_score_block(at, sums, q, start, m, lanes, left, here, below, above, count);
-        for (int b = 0; b < m; b++) {
+                pboost_score_block(at, sums, q, start, 1, lanes, left, here, below, above, count);
+        for (ptrdiff_t b = 0; b < m; b++) {
             const int is_legal = count[b] >= at->min_count && all - count[b] >= at->min_count;
             const int is_heavy = at->min_mass <= 0.0 || (below[b] >= at->min_mass && above[b] >= at->min_mass);
             score[start + b] = is_legal && is_heavy ? here[b] : INFINITY;
@@ -247,7 +247,7 @@ PBOOST_ALWAYS void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
 
 /* No cut inside a bin scores less than its bound. The part of a label is concave in the two masses below the cut,
    which lie between those at the bin's ends: it is least at a corner. Takes `left` past the bins. */
-PBOOST_ALWAYS void pboost_bound_lanes(PBOOST_BOUND_ARGS, const int lanes)
+PBOOST_INLINE void pboost_bound_lanes(PBOOST_BOUND_ARGS, const int lanes)
 {
     const ptrdiff_t width = at->blocks * lanes;
     for (ptrdiff_t b = 0; b < n; b++) bound[b] = 0.0;
@@ -289,7 +289,7 @@ PBOOST_ALWAYS void pboost_bound_lanes(PBOOST_BOUND_ARGS, const int lanes)
     int64_t *own, int64_t *by_class
 
 /* The rows from the first on that have its label; returns where they end. */
-PBOOST_ALWAYS ptrdiff_t pboost_pass_run(
+PBOOST_INLINE ptrdiff_t pboost_pass_run(
     const int32_t *rows, ptrdiff_t i, ptrdiff_t n, const int32_t *label, const int changes, const double *factor,
     double least, double scale, double *weight, ptrdiff_t width, const int64_t *start, int64_t *all,
     int64_t *own, int64_t *by_class, const int lanes)
@@ -319,7 +319,7 @@ PBOOST_ALWAYS ptrdiff_t pboost_pass_run(
     return i;
 }
 
-PBOOST_ALWAYS void pboost_pass_lanes(PBOOST_PASS_ARGS, const int lanes)
+PBOOST_INLINE void pboost_pass_lanes(PBOOST_PASS_ARGS, const int lanes)
 {
     for (ptrdiff_t i = 0; i < n;) {
         const int32_t mine = label[rows[i]];
@@ -349,24 +349,24 @@ typedef struct {
     void (*pass)(PBOOST_PASS_ARGS);
 } pboost_label_passes;
 
-#define PBOOST_LABEL_VARIANT(name, attribute)                                                      \
-    attribute static void pboost_add_up_##name(PBOOST_ADD_UP_ARGS)                                 \
+#define PBOOST_LABEL_COPY(TARGET, name)                                                            \
+    TARGET static void pboost_add_up_##name(PBOOST_ADD_UP_ARGS)                                   \
     {                                                                                              \
         PBOOST_BY_LANES(pboost_add_up_lanes, of->lanes, of, first, last, held)                     \
     }                                                                                              \
-    attribute static void pboost_add_slots_##name(PBOOST_ADD_SLOTS_ARGS)                           \
+    TARGET static void pboost_add_slots_##name(PBOOST_ADD_SLOTS_ARGS)                             \
     {                                                                                              \
         PBOOST_BY_LANES(pboost_add_slots_lanes, of->lanes, of, slots, held)                        \
     }                                                                                              \
-    attribute static void pboost_bound_##name(PBOOST_BOUND_ARGS)                                   \
+    TARGET static void pboost_bound_##name(PBOOST_BOUND_ARGS)                                     \
     {                                                                                              \
         PBOOST_BY_LANES(pboost_bound_lanes, at->lanes, at, sums, n, left, bound)                   \
     }                                                                                              \
-    attribute static void pboost_score_##name(PBOOST_SCORE_ARGS)                                   \
+    TARGET static void pboost_score_##name(PBOOST_SCORE_ARGS)                                     \
     {                                                                                              \
         PBOOST_BY_LANES(pboost_score_lanes, at->lanes, at, sums, n, left, score)                   \
     }                                                                                              \
-    attribute static void pboost_pass_##name(PBOOST_PASS_ARGS)                                     \
+    TARGET static void pboost_pass_##name(PBOOST_PASS_ARGS)                                       \
     {                                                                                              \
         PBOOST_BY_LANES(                                                                           \
             pboost_pass_lanes, width == PBOOST_NARROW ? PBOOST_NARROW : PBOOST_WIDE, rows, n, label, for_it, \
@@ -376,29 +376,6 @@ typedef struct {
 #define PBOOST_LABEL_PASSES(name)                                                                  \
     {pboost_add_up_##name, pboost_add_slots_##name, pboost_score_##name, pboost_bound_##name, pboost_pass_##name}
 
-PBOOST_LABEL_VARIANT(baseline, )
-
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-PBOOST_LABEL_VARIANT(avx2, PBOOST_WITH_AVX2)
-PBOOST_LABEL_VARIANT(avx512, PBOOST_WITH_AVX512)
-
-/* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
-static inline pboost_label_passes pboost_choose_label_passes(int level)
-{
-    const pboost_label_passes variant[3] = {
-        PBOOST_LABEL_PASSES(baseline), PBOOST_LABEL_PASSES(avx2), PBOOST_LABEL_PASSES(avx512)};
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) level = 0;
-    if (!__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
-        level = level < 1 ? level : 1;
-    return variant[level < 0 ? 0 : level > 2 ? 2 : level];
-}
-#else
-static inline pboost_label_passes pboost_choose_label_passes(int level)
-{
-    const pboost_label_passes baseline = PBOOST_LABEL_PASSES(baseline);
-    (void)level;
-    return baseline;
-}
-#endif
+PBOOST_COPIES(PBOOST_LABEL_COPY)
+PBOOST_CHOOSE(pboost_choose_label_passes, pboost_label_passes, PBOOST_LABEL_PASSES)
 #endif

@@ -27,23 +27,9 @@ PBOOST_INLINE void pboost_link_body(
 #define PBOOST_LINK_ARGS const double *restrict score, ptrdiff_t n, double *restrict shares
 typedef void (*pboost_link_kernel)(PBOOST_LINK_ARGS);
 
-static void pboost_link_baseline(PBOOST_LINK_ARGS) { pboost_link_body(score, n, shares); }
-
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-PBOOST_AVX2 static void pboost_link_avx2(PBOOST_LINK_ARGS) { pboost_link_body(score, n, shares); }
-PBOOST_AVX512 static void pboost_link_avx512(PBOOST_LINK_ARGS) { pboost_link_body(score, n, shares); }
-
-static inline pboost_link_kernel pboost_choose_link(int most)
-{
-    const pboost_link_kernel variant[3] = {
-        pboost_link_baseline, pboost_link_avx2, pboost_link_avx512};
-    return variant[pboost_probit_level(most)];
-}
-#else
-static inline pboost_link_kernel pboost_choose_link(int most)
-{
-    (void)most;
-    return pboost_link_baseline;
-}
-#endif
+#define PBOOST_LINK_COPY(TARGET, name)                                                             \
+    TARGET static void pboost_link_##name(PBOOST_LINK_ARGS) { pboost_link_body(score, n, shares); }
+#define PBOOST_LINK_OF(name) pboost_link_##name
+PBOOST_COPIES(PBOOST_LINK_COPY)
+PBOOST_CHOOSE(pboost_choose_link, pboost_link_kernel, PBOOST_LINK_OF)
 #endif

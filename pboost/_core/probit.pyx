@@ -21,7 +21,7 @@ from pboost._core.types cimport int32_t, int64_t, row_of
 # With phi and Phi the density and the distribution function of the standard normal distribution and
 # r(m) = phi(m) / Phi(m), the loss has the derivative -r and the second derivative r (m + r).
 
-cdef extern from "probit_simd.h" nogil:
+cdef extern from "probit_step.h" nogil:
     ctypedef void (*ProbitKernel "pboost_probit_kernel")(
         const double* u, Py_ssize_t n, Scale scale, int wants_loss, double* ratio, double* excess,
         double* loss,

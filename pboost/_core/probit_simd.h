@@ -11,6 +11,7 @@
  */
 #ifndef PBOOST_PROBIT_SIMD_H
 #define PBOOST_PROBIT_SIMD_H
+#include "simd.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,12 +19,6 @@
 
 #define PBOOST_NEAR 37.0 /* the density of smaller margins does not underflow */
 #define PBOOST_ROWS 256 /* of a block: its numbers stay in the cache of level 1 */
-
-#if defined(__GNUC__) || defined(__clang__)
-#define PBOOST_INLINE static inline __attribute__((always_inline))
-#else
-#define PBOOST_INLINE static __forceinline
-#endif
 
 /* Where all margins are large, e is counted in units of phi(origin), and rescue is phi(origin)/phi(0);
    else origin is 0. */
@@ -133,47 +128,4 @@ PBOOST_INLINE void pboost_probit_body(
     }
 }
 
-#define PBOOST_PROBIT_ARGS                                                                        \
-    const double *restrict u, ptrdiff_t n, pboost_scale scale, int wants_loss,                   \
-        double *restrict ratio, double *restrict excess, double *restrict loss
-#define PBOOST_PROBIT_VARIANT                                                                     \
-    {                                                                                             \
-        if (wants_loss)                                                                           \
-            pboost_probit_body(u, n, scale, 0, 1, ratio, excess, loss);                              \
-        else                                                                                      \
-            pboost_probit_body(u, n, scale, 0, 0, ratio, excess, loss);                              \
-    }
-typedef void (*pboost_probit_kernel)(PBOOST_PROBIT_ARGS);
-
-static void pboost_probit_baseline(PBOOST_PROBIT_ARGS) PBOOST_PROBIT_VARIANT
-
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-#define PBOOST_AVX2 __attribute__((target("avx2")))
-#define PBOOST_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")))
-PBOOST_AVX2 static void pboost_probit_avx2(PBOOST_PROBIT_ARGS) PBOOST_PROBIT_VARIANT
-PBOOST_AVX512 static void pboost_probit_avx512(PBOOST_PROBIT_ARGS) PBOOST_PROBIT_VARIANT
-
-/* 0 baseline, 1 AVX2, 2 AVX-512: the best supported one not above `most`. */
-static inline int pboost_probit_level(int most)
-{
-    __builtin_cpu_init();
-    if (most >= 2 && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return 2;
-    return most >= 1 && __builtin_cpu_supports("avx2") ? 1 : 0;
-}
-
-static inline pboost_probit_kernel pboost_choose_probit(int most)
-{
-    const pboost_probit_kernel variant[3] = {
-        pboost_probit_baseline, pboost_probit_avx2, pboost_probit_avx512};
-    return variant[pboost_probit_level(most)];
-}
-#else
-static inline int pboost_probit_level(int most) { (void)most; return 0; }
-static inline pboost_probit_kernel pboost_choose_probit(int most)
-{
-    (void)most;
-    return pboost_probit_baseline;
-}
-#endif
 #endif

@@ -300,31 +300,33 @@ static void pboost_find_ends(const pboost_leaf *leaf, const double *restrict x, 
         pboost_scale scale, int wants_loss, int wants_sums
 typedef void (*pboost_step_kernel)(PBOOST_STEP_ARGS);
 
-static void pboost_step_baseline(PBOOST_STEP_ARGS)
-{
-    pboost_step_body(leaf, f, tried, x, b, a, scale, wants_loss, wants_sums, 0);
-}
+#define PBOOST_STEP_COPY(TARGET, name)                                                            \
+    TARGET static void pboost_step_##name(PBOOST_STEP_ARGS)                                       \
+    {                                                                                             \
+        pboost_step_body(                                                                         \
+            leaf, f, tried, x, b, a, scale, wants_loss, wants_sums, PBOOST_WIDTH_OF_##name);      \
+    }
+#define PBOOST_WIDTH_OF_baseline 0
+#define PBOOST_WIDTH_OF_avx2 1
+#define PBOOST_WIDTH_OF_avx512 2
+#define PBOOST_STEP_OF(name) pboost_step_##name
+PBOOST_COPIES(PBOOST_STEP_COPY)
+PBOOST_CHOOSE(pboost_choose_step, pboost_step_kernel, PBOOST_STEP_OF)
 
-#ifdef PBOOST_AVX512
-PBOOST_AVX2 static void pboost_step_avx2(PBOOST_STEP_ARGS)
-{
-    pboost_step_body(leaf, f, tried, x, b, a, scale, wants_loss, wants_sums, 1);
-}
-PBOOST_AVX512 static void pboost_step_avx512(PBOOST_STEP_ARGS)
-{
-    pboost_step_body(leaf, f, tried, x, b, a, scale, wants_loss, wants_sums, 2);
-}
-#endif
+#define PBOOST_PROBIT_ARGS                                                                        \
+    const double *restrict u, ptrdiff_t n, pboost_scale scale, int wants_loss,                   \
+        double *restrict ratio, double *restrict excess, double *restrict loss
+typedef void (*pboost_probit_kernel)(PBOOST_PROBIT_ARGS);
 
-static inline pboost_step_kernel pboost_choose_step(int most)
-{
-#ifdef PBOOST_AVX512
-    const pboost_step_kernel variant[3] = {
-        pboost_step_baseline, pboost_step_avx2, pboost_step_avx512};
-    return variant[pboost_probit_level(most)];
-#else
-    (void)most;
-    return pboost_step_baseline;
-#endif
-}
+#define PBOOST_PROBIT_COPY(TARGET, name)                                                          \
+    TARGET static void pboost_probit_##name(PBOOST_PROBIT_ARGS)                                   \
+    {                                                                                             \
+        if (wants_loss)                                                                           \
+            pboost_probit_body(u, n, scale, 0, 1, ratio, excess, loss);                           \
+        else                                                                                      \
+            pboost_probit_body(u, n, scale, 0, 0, ratio, excess, loss);                           \
+    }
+#define PBOOST_PROBIT_OF(name) pboost_probit_##name
+PBOOST_COPIES(PBOOST_PROBIT_COPY)
+PBOOST_CHOOSE(pboost_choose_probit, pboost_probit_kernel, PBOOST_PROBIT_OF)
 #endif

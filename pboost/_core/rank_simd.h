@@ -56,12 +56,11 @@ typedef void (*pboost_rank_kernel)(PBOOST_RANK_ARGS);
 typedef void (*pboost_leaf_kernel)(PBOOST_LEAF_ARGS);
 typedef void (*pboost_add_kernel)(PBOOST_ADD_ARGS);
 
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-
-#define PBOOST_INLINE(isa) static inline __attribute__((always_inline, target(isa)))
+#ifdef PBOOST_AVX512
+#define PBOOST_AVX512_OF_BYTES __attribute__((target("avx512f,avx512bw")))
 
 #define PBOOST_RANK(name, type, least)                                                           \
-    __attribute__((target("avx2"))) static void name(PBOOST_RANK_ARGS)                           \
+    PBOOST_AVX2 static void name(PBOOST_RANK_ARGS)                           \
     {                                                                                            \
         type *rank = (type *)ranks;                                                              \
         int32_t at[PBOOST_TILE / 2];                                                             \
@@ -82,7 +81,7 @@ typedef struct {
     __m512d first[2], between[2];
 } pboost_pivots;
 
-PBOOST_INLINE("avx512f") pboost_pivots pboost_read_pivots(const double *edge, int step)
+PBOOST_INLINE PBOOST_AVX512 pboost_pivots pboost_read_pivots(const double *edge, int step)
 {
     const __m512i count = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
     const __m512i at = _mm512_mullo_epi32(count, _mm512_set1_epi64(2 * step));
@@ -99,7 +98,7 @@ PBOOST_INLINE("avx512f") pboost_pivots pboost_read_pivots(const double *edge, in
     _mm512_mask_add_epi64(                                                                       \
         at, _mm512_cmp_pd_mask(value, threshold, _CMP_GT_OQ), at, _mm512_set1_epi64(half))
 
-PBOOST_INLINE("avx512f") __m512i pboost_rank_eight(
+PBOOST_INLINE PBOOST_AVX512 __m512i pboost_rank_eight(
     __m512d value, const double *edge, const pboost_pivots *p, int step)
 {
     __m512i at = _mm512_setzero_si512();
@@ -117,7 +116,7 @@ PBOOST_INLINE("avx512f") __m512i pboost_rank_eight(
 }
 
 #define PBOOST_RANK_WIDE(name, few, type, least, store)                                          \
-    __attribute__((target("avx512f,avx512vl"))) static void name(PBOOST_RANK_ARGS)               \
+    PBOOST_AVX512 static void name(PBOOST_RANK_ARGS)               \
     {                                                                                            \
         type *rank = (type *)ranks;                                                              \
         if (levels < 5) {                                                                        \
@@ -139,7 +138,7 @@ PBOOST_RANK_WIDE(
 /* The leaf below a node of `levels` levels, among its leaves. Below it are two trees of which the second
    begins at node + half, where there are as many leaves below the first. */
 #define PBOOST_LEVEL(isa, v, name, below, half)                                                  \
-    PBOOST_INLINE(isa) v##_type name(const pboost_ranked_node *node, const v##_lane *rank)       \
+    PBOOST_INLINE isa v##_type name(const pboost_ranked_node *node, const v##_lane *rank)       \
     {                                                                                            \
         const v##_type low = below(node + 1, rank);                                              \
         const v##_type high = v##_or(below(node + half, rank), v##_set1(half));                  \
@@ -151,14 +150,14 @@ PBOOST_RANK_WIDE(
     PBOOST_LEVEL(isa, v, v##_4, v##_3, 8)                                                        \
     PBOOST_LEVEL(isa, v, v##_5, v##_4, 16)                                                       \
     PBOOST_LEVEL(isa, v, v##_inlined, v##_5, 32)                                                 \
-    static __attribute__((noinline, target(isa))) v##_type v##_6(                                \
+    isa static __attribute__((noinline)) v##_type v##_6(                                \
         const pboost_ranked_node *node, const v##_lane *rank)                                    \
     {                                                                                            \
         return v##_inlined(node, rank);                                                          \
     }                                                                                            \
     PBOOST_LEVEL(isa, v, v##_7, v##_6, 64)                                                       \
     PBOOST_LEVEL(isa, v, v##_8, v##_7, 128)                                                      \
-    __attribute__((target(isa))) static void v##_leaves(PBOOST_LEAF_ARGS)                        \
+    isa static void v##_leaves(PBOOST_LEAF_ARGS)                        \
     {                                                                                            \
         const v##_lane *rank = (const v##_lane *)ranks;                                          \
         const int rows = (int)(sizeof(v##_type) / sizeof(v##_lane));                             \
@@ -184,7 +183,7 @@ PBOOST_RANK_WIDE(
 #define pboost_narrow_store(to, v) _mm256_storeu_si256((__m256i *)(to), v)
 #define pboost_narrow_1(node, rank)                                                                     \
     _mm256_srli_epi16(pboost_narrow_above((rank) + (node)->column, (node)->edge), 15)
-PBOOST_LEAVES("avx2", pboost_narrow)
+PBOOST_LEAVES(PBOOST_AVX2, pboost_narrow)
 
 #define pboost_narrow_bytes_type __m256i
 #define pboost_narrow_bytes_lane int8_t
@@ -202,7 +201,7 @@ PBOOST_LEAVES("avx2", pboost_narrow)
 #define pboost_narrow_bytes_1(node, rank)                                                               \
     _mm256_and_si256(                                                                                   \
         pboost_narrow_bytes_above((rank) + (node)->column, (node)->edge), _mm256_set1_epi8(1))
-PBOOST_LEAVES("avx2", pboost_narrow_bytes)
+PBOOST_LEAVES(PBOOST_AVX2, pboost_narrow_bytes)
 
 #define pboost_wide_type __m512i
 #define pboost_wide_lane int16_t
@@ -213,7 +212,7 @@ PBOOST_LEAVES("avx2", pboost_narrow_bytes)
 #define pboost_wide_store _mm512_storeu_si512
 #define pboost_wide_1(node, rank)                                                                       \
     _mm512_maskz_mov_epi16(pboost_wide_above((rank) + (node)->column, (node)->edge), pboost_wide_set1(1))
-PBOOST_LEAVES("avx512f,avx512bw", pboost_wide)
+PBOOST_LEAVES(PBOOST_AVX512_OF_BYTES, pboost_wide)
 
 #define pboost_wide_bytes_type __m512i
 #define pboost_wide_bytes_lane int8_t
@@ -230,10 +229,10 @@ PBOOST_LEAVES("avx512f,avx512bw", pboost_wide)
 #define pboost_wide_bytes_1(node, rank)                                                                 \
     _mm512_maskz_mov_epi8(                                                                              \
         pboost_wide_bytes_above((rank) + (node)->column, (node)->edge), _mm512_set1_epi8(1))
-PBOOST_LEAVES("avx512f,avx512bw", pboost_wide_bytes)
+PBOOST_LEAVES(PBOOST_AVX512_OF_BYTES, pboost_wide_bytes)
 
 /* The values of a tree stay in registers, which are tables of 16 numbers in pairs. */
-PBOOST_INLINE("avx512f") void pboost_add_from(
+PBOOST_INLINE PBOOST_AVX512 void pboost_add_from(
     const double *restrict value, int pairs, __mmask8 low, __mmask8 high, const int16_t *restrict leaf,
     double *restrict total)
 {
@@ -256,7 +255,7 @@ PBOOST_INLINE("avx512f") void pboost_add_from(
     }
 }
 
-__attribute__((target("avx512f"))) static void pboost_add_wide(PBOOST_ADD_ARGS)
+PBOOST_AVX512 static void pboost_add_wide(PBOOST_ADD_ARGS)
 {
     const unsigned leaves = depth < 4 ? (1u << (1 << depth)) - 1 : 0xFFFFu;
     if (depth <= 4)
@@ -267,47 +266,32 @@ __attribute__((target("avx512f"))) static void pboost_add_wide(PBOOST_ADD_ARGS)
         pboost_add_from(value, 4, 0xFF, 0xFF, leaf, total);
 }
 
-/* level as in `pboost_choose_chain`; NULL where there is none. */
-static inline pboost_leaf_kernel pboost_choose_leaf(int level, int bytes)
-{
-    __builtin_cpu_init();
-    if (level >= 2 && __builtin_cpu_supports("avx512bw"))
-        return bytes ? pboost_wide_bytes_leaves : pboost_wide_leaves;
-    if (level >= 1 && __builtin_cpu_supports("avx2"))
-        return bytes ? pboost_narrow_bytes_leaves : pboost_narrow_leaves;
-    return 0;
-}
-
-static inline pboost_rank_kernel pboost_choose_rank(int level, int bytes)
-{
-    __builtin_cpu_init();
-    if (level >= 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-        return bytes ? pboost_rank_bytes_wide : pboost_rank_words_wide;
-    return bytes ? pboost_rank_bytes : pboost_rank_words;
-}
-
-static inline pboost_add_kernel pboost_choose_add(int level)
-{
-    __builtin_cpu_init();
-    return level >= 2 && __builtin_cpu_supports("avx512f") ? pboost_add_wide : 0;
-}
-#else
-static inline pboost_leaf_kernel pboost_choose_leaf(int level, int bytes)
-{
-    (void)level, (void)bytes;
-    return 0;
-}
-
-static inline pboost_rank_kernel pboost_choose_rank(int level, int bytes)
-{
-    (void)level, (void)bytes;
-    return 0;
-}
-
-static inline pboost_add_kernel pboost_choose_add(int level)
-{
-    (void)level;
-    return 0;
-}
 #endif
+
+/* Leaves, ranks and sums for a level, NULL where there are none. */
+typedef struct {
+    pboost_leaf_kernel leaf;
+    pboost_rank_kernel rank;
+    pboost_add_kernel add;
+} pboost_rank_passes;
+
+static inline pboost_rank_passes pboost_choose_rank_passes(int level, int bytes)
+{
+    pboost_rank_passes found = {0, 0, 0};
+#ifdef PBOOST_AVX512
+    level = pboost_simd_level(level);
+    if (level == 2 && __builtin_cpu_supports("avx512bw"))
+        found.leaf = bytes ? pboost_wide_bytes_leaves : pboost_wide_leaves;
+    else if (level >= 1)
+        found.leaf = bytes ? pboost_narrow_bytes_leaves : pboost_narrow_leaves;
+    if (level == 2) {
+        found.rank = bytes ? pboost_rank_bytes_wide : pboost_rank_words_wide;
+        found.add = pboost_add_wide;
+    } else if (level == 1)
+        found.rank = bytes ? pboost_rank_bytes : pboost_rank_words;
+#else
+    (void)level, (void)bytes;
+#endif
+    return found;
+}
 #endif

@@ -1,29 +1,32 @@
 """Rounds of softmax: a tree for each class, or one for all of them.
 """
-from libc.math cimport fabs, floor, rint
+from libc.math cimport fabs
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
 from pboost._core._address cimport to_read, to_write
-from pboost._core._boost_count cimport word
-from pboost._core._boost_leaf cimport OF_CURVATURE, OF_GRADIENT, power_below
-from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, add_to, pboost_choose_passes
+from pboost._core._boost_leaf cimport OF_CURVATURE, OF_GRADIENT, WordsPass, power_below
+from pboost._core._boost_round cimport AHEAD, BLOCK, Passes, add_to
 from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, pboost_choose_softmax_passes
-from pboost._core._boost_words cimport WordsPass, bend_of, pboost_choose_words_pass
+from pboost._core._boost_words cimport bend_of, wide_word
 from pboost._core._rng cimport draw_from, stream
 from pboost._core._team cimport Threads, Work, close_post, load, open_post, plus, team_at
 from pboost._core._vector_levels cimport LevelSums, add_level, order_levels, score_levels
+from pboost._core.boost cimport choose_passes, choose_words_pass
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint64_t, uint8_t
 
 # ---------------------------------------------------------------------------------------------
 # Rounds of softmax: residuals of all classes, and the masses of the roots of their trees at once.
 
-cdef extern from "boost_simd.h" nogil:
+cdef extern from "boost_masses.h" nogil:
     enum: ROWS_OF_BLOCK "PBOOST_BLOCK"
 
 cdef SoftmaxPasses softmax_passes = pboost_choose_softmax_passes(2)
+cdef WordsPass words_pass = choose_words_pass(2)
 cdef enum:
     WORDS_OF_BLOCK = 8 * ROWS_OF_BLOCK + 8
+cdef enum:
+    CHUNK = 256
 #: Places for the words of rows while roots are counted, of so many copies of rows at once.
 ROOT_BLOCK, ROOT_WORK = ROWS_OF_BLOCK, WORDS_OF_BLOCK
 
@@ -109,21 +112,39 @@ cdef struct Roots:
     int32_t next, n_parts
 
 
+cdef void root_words(const Roots* all, Py_ssize_t start, Py_ssize_t n, int64_t* words) noexcept nogil:
+    """The words of n rows, of all classes side by side; those of rows of weight 0, which are none, are 0."""
+    cdef int64_t[CHUNK] part
+    cdef const double* w
+    cdef Py_ssize_t i = 0, k, q, m
+    memset(words, 0, sizeof(int64_t) * n * all.width)
+    while i < n:
+        m = min(<Py_ssize_t>CHUNK, n - i)
+        w = NULL if all.weight == NULL else all.weight + start + i
+        for k in range(all.n_classes):
+            words_pass(
+                all.residual + k * all.n + start + i, w, all.are_copies, NULL, m, all.per_limit,
+                all.scale[2 * k], all.scale[2 * k + 1], part)
+            for q in range(m):
+                words[(i + q) * all.width + k] = part[q] if w == NULL or w[q] > 0.0 else 0
+        i += CHUNK
+
+
 cdef bint roots_part(void* task, int who) noexcept nogil:
     cdef Roots* all = <Roots*>task
     cdef int64_t* words = <int64_t*>((<uintptr_t>(all.work + <Py_ssize_t>who * WORDS_OF_BLOCK) + 63) & ~<uintptr_t>63)
     cdef double* masses = all.masses + <Py_ssize_t>who * all.n_lanes * MAX_BINS * 2 * all.width
-    cdef Py_ssize_t k, start
+    cdef Py_ssize_t k, start, n
     cdef bint did = False
     while load(&all.next) < all.n_parts:
         k = plus(&all.next, 1)
         if k >= all.n_parts:
             break
         start = all.start + k * all.block
+        n = min(all.stop - start, all.block)
+        root_words(all, start, n, words)
         softmax_passes.roots(
-            all.groups, all.n, all.bins, all.n_lanes, all.residual, all.weight, all.are_copies, start,
-            min(all.stop, start + all.block), all.per_limit, all.scale, all.n_classes, words, masses,
-            all.width)
+            all.groups, all.n, all.bins, all.n_lanes, start, n, words, masses, all.width)
         did = True
     return did
 
@@ -213,10 +234,8 @@ cdef extern from "boost_vector.h" nogil:
 
 cdef enum:
     WIDTH = 8
-    CHUNK = 256
     COLUMNS = 32  # whose masses are added up before they are put in order
-cdef Passes passes = pboost_choose_passes(2)
-cdef WordsPass words_pass = pboost_choose_words_pass(2)
+cdef Passes passes = choose_passes(2)
 cdef VectorPasses vector_passes = pboost_choose_vector_passes(2)
 #: Places for the words of some rows and the masses of some columns, with those in front that bring them to
 #: a line of the cache.
@@ -227,7 +246,7 @@ def use_simd_level(int level):
     """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
     global softmax_passes, passes, words_pass, vector_passes
     softmax_passes = pboost_choose_softmax_passes(level)
-    passes, words_pass = pboost_choose_passes(level), pboost_choose_words_pass(level)
+    passes, words_pass = choose_passes(level), choose_words_pass(level)
     vector_passes = pboost_choose_vector_passes(level)
 
 
@@ -308,18 +327,14 @@ cdef void pack_wide(
     double gradient_scale, double curvature_scale, bint is_low, int64_t* part
 ) noexcept nogil:
     """The first or the second words of wide sums."""
-    cdef double w, g, h, first_g, first_h
+    cdef double w, bend
     cdef Py_ssize_t i
     for i in range(n):
         w = 1.0 if weight == NULL or are_copies else weight[i]
-        g = rint(w * residual[i] * gradient_scale)
-        h = max(rint(w * bend_of(fabs(residual[i]), per_limit) * curvature_scale), 1.0)
-        if are_copies:
-            g, h = g * weight[i], h * weight[i]
-        first_g, first_h = rint(g / LOW_UNIT), floor(h / LOW_UNIT)
-        if is_low:
-            first_g, first_h = g - first_g * LOW_UNIT, h - first_h * LOW_UNIT
-        part[i] = word(first_g, first_h)
+        bend = bend_of(fabs(residual[i]), per_limit)
+        part[i] = wide_word(
+            w * residual[i] * gradient_scale, w * bend * curvature_scale,
+            weight[i] if are_copies else 1.0, is_low)
 
 
 cdef void put_words(

@@ -42,12 +42,14 @@ cdef extern from "rank_simd.h":
     ctypedef void (*AddKernel "pboost_add_kernel")(
         const double*, int, const int16_t*, double*
     ) noexcept nogil
-    LeafKernel choose_leaf "pboost_choose_leaf"(int level, int bytes) noexcept nogil
-    AddKernel choose_add "pboost_choose_add"(int level) noexcept nogil
     ctypedef void (*RankKernel "pboost_rank_kernel")(
         const double*, const double*, int, void*
     ) noexcept nogil
-    RankKernel choose_rank "pboost_choose_rank"(int level, int bytes) noexcept nogil
+    ctypedef struct RankPasses "pboost_rank_passes":
+        LeafKernel leaf
+        RankKernel rank
+        AddKernel add  # NULL where there is none
+    RankPasses choose_rank_passes "pboost_choose_rank_passes"(int level, int bytes) noexcept nogil
     void add_leaves "pboost_add_leaves"(
         const double* value, const int16_t* leaf, Py_ssize_t n, Py_ssize_t width, Py_ssize_t stride,
         double* total
@@ -73,7 +75,7 @@ def use_simd_level(int level):
 
 def has_ranks():
     """Whether there is a kernel on ranks."""
-    return choose_leaf(simd_level, False) != NULL
+    return choose_rank_passes(simd_level, False).leaf != NULL
 
 
 def lay_out(
@@ -130,9 +132,7 @@ cdef struct Ranked:
     Py_ssize_t d, n_trees, width
     int depth
     bint is_narrow
-    RankKernel rank_kernel
-    LeafKernel leaf_kernel
-    AddKernel add_kernel  # NULL where there is none
+    RankPasses passes
 
 
 cdef Ranked read_ranked(ranked) except *:
@@ -146,10 +146,9 @@ cdef Ranked read_ranked(ranked) except *:
     t.edge, t.first, t.levels = &edge[0], &first[0], &levels[0]
     t.node, t.value = <const RankedNode*>&node[0, 0, 0], &value[0, 0, 0]
     t.d, t.n_trees, t.width = levels.shape[0], node.shape[0], value.shape[2]
-    t.rank_kernel = choose_rank(simd_level, t.is_narrow)
-    t.leaf_kernel, t.add_kernel = choose_leaf(simd_level, t.is_narrow), choose_add(simd_level)
+    t.passes = choose_rank_passes(simd_level, t.is_narrow)
     if t.depth > IN_REGISTERS or t.width > 1:
-        t.add_kernel = NULL
+        t.passes.add = NULL
     if (node.shape[1] != (1 << t.depth) - 1 or value.shape[0] != t.n_trees or node.shape[2] != 2
             or value.shape[1] != 1 << t.depth or first.shape[0] != t.d):
         raise ValueError("read_ranked: arrays of different sizes")
@@ -165,11 +164,11 @@ cdef void add_ranked(
     cdef Py_ssize_t i, j, column = 0, size = TILE * (1 if t.is_narrow else sizeof(int16_t))
     for j in range(t.d):
         if t.levels[j]:
-            t.rank_kernel(tile + j * TILE, t.edge + t.first[j], t.levels[j], rank + j * size)
+            t.passes.rank(tile + j * TILE, t.edge + t.first[j], t.levels[j], rank + j * size)
     for i in range(t.n_trees):
-        t.leaf_kernel(t.node + (i << t.depth) - i, t.depth, rank, leaf)
-        if t.add_kernel != NULL and n == TILE and stride == 1:
-            t.add_kernel(value, t.depth, leaf, total)
+        t.passes.leaf(t.node + (i << t.depth) - i, t.depth, rank, leaf)
+        if t.passes.add != NULL and n == TILE and stride == 1:
+            t.passes.add(value, t.depth, leaf, total)
         else:
             add_leaves(value, leaf, n, t.width, stride, total + column)
         value += t.width << t.depth

@@ -7,6 +7,7 @@
 #ifndef PBOOST_WALK_SIMD_H
 #define PBOOST_WALK_SIMD_H
 #include "side.h"
+#include "simd.h"
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -56,12 +57,6 @@ static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
     return bad != 0.0;
 }
 
-#if defined(__GNUC__) || defined(__clang__)
-#define PBOOST_INLINE static inline __attribute__((always_inline))
-#else
-#define PBOOST_INLINE static inline
-#endif
-
 #define PBOOST_SPREAD_ARGS                                                                       \
     double *restrict tile, ptrdiff_t d, const int32_t *restrict above, ptrdiff_t n_above,        \
         const double *restrict fill
@@ -99,16 +94,6 @@ PBOOST_INLINE void pboost_fill_body(PBOOST_FILL_ARGS)
     for (ptrdiff_t j = 0; j < d; j++) out[j] = pboost_known_or(x[j], fill[j]);
 }
 
-static void pboost_fill_baseline(PBOOST_FILL_ARGS)
-{
-    pboost_fill_body(x, fill, d, out);
-}
-
-static int pboost_spread_baseline(PBOOST_SPREAD_ARGS)
-{
-    return pboost_spread_body(tile, d, above, n_above, fill);
-}
-
 /* Columns first, first + 1, ... of a tile are the entries of tables of 256 numbers for the levels of the
  * columns listed. */
 static inline void pboost_look_up_levels(
@@ -129,11 +114,11 @@ typedef void (*pboost_chain_kernel)(PBOOST_CHAIN_ARGS);
 typedef int (*pboost_spread_kernel)(PBOOST_SPREAD_ARGS);
 typedef void (*pboost_fill_kernel)(PBOOST_FILL_ARGS);
 
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#ifdef PBOOST_AVX512
 #include <immintrin.h>
 
 /* The sums of 32 rows stay in eight registers while all nodes are added. */
-__attribute__((target("avx2"))) static void pboost_chain_avx2(PBOOST_CHAIN_ARGS)
+PBOOST_AVX2 static void pboost_chain_avx2(PBOOST_CHAIN_ARGS)
 {
     for (int part = 0; part < PBOOST_TILE; part += 32) {
         __m256d sum[8];
@@ -153,7 +138,7 @@ __attribute__((target("avx2"))) static void pboost_chain_avx2(PBOOST_CHAIN_ARGS)
     }
 }
 
-__attribute__((target("avx512f"))) static void pboost_chain_avx512(PBOOST_CHAIN_ARGS)
+PBOOST_AVX512 static void pboost_chain_avx512(PBOOST_CHAIN_ARGS)
 {
     __m512d sum[8];
     for (int q = 0; q < 8; q++) sum[q] = _mm512_loadu_pd(score + 8 * q);
@@ -171,60 +156,22 @@ __attribute__((target("avx512f"))) static void pboost_chain_avx512(PBOOST_CHAIN_
     for (int q = 0; q < 8; q++) _mm512_storeu_pd(score + 8 * q, sum[q]);
 }
 
-__attribute__((target("avx2"))) static int pboost_spread_avx2(PBOOST_SPREAD_ARGS)
-{
-    return pboost_spread_body(tile, d, above, n_above, fill);
-}
-
-__attribute__((target("avx512f,avx512dq"))) static int pboost_spread_avx512(PBOOST_SPREAD_ARGS)
-{
-    return pboost_spread_body(tile, d, above, n_above, fill);
-}
-
-__attribute__((target("avx2"))) static void pboost_fill_avx2(PBOOST_FILL_ARGS)
-{
-    pboost_fill_body(x, fill, d, out);
-}
-
-/* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
-static inline pboost_chain_kernel pboost_choose_chain(int level)
-{
-    __builtin_cpu_init();
-    if (level >= 2 && __builtin_cpu_supports("avx512f")) return pboost_chain_avx512;
-    if (level >= 1 && __builtin_cpu_supports("avx2")) return pboost_chain_avx2;
-    return pboost_chain_baseline;
-}
-
-static inline pboost_spread_kernel pboost_choose_spread(int level)
-{
-    __builtin_cpu_init();
-    if (level >= 2 && __builtin_cpu_supports("avx512dq")) return pboost_spread_avx512;
-    if (level >= 1 && __builtin_cpu_supports("avx2")) return pboost_spread_avx2;
-    return pboost_spread_baseline;
-}
-
-static inline pboost_fill_kernel pboost_choose_fill(int level)
-{
-    __builtin_cpu_init();
-    return level >= 1 && __builtin_cpu_supports("avx2") ? pboost_fill_avx2 : pboost_fill_baseline;
-}
-#else
-static inline pboost_chain_kernel pboost_choose_chain(int level)
-{
-    (void)level;
-    return pboost_chain_baseline;
-}
-
-static inline pboost_spread_kernel pboost_choose_spread(int level)
-{
-    (void)level;
-    return pboost_spread_baseline;
-}
-
-static inline pboost_fill_kernel pboost_choose_fill(int level)
-{
-    (void)level;
-    return pboost_fill_baseline;
-}
 #endif
+
+#define PBOOST_TILE_COPY(TARGET, name)                                                           \
+    TARGET static int pboost_spread_##name(PBOOST_SPREAD_ARGS)                                   \
+    {                                                                                            \
+        return pboost_spread_body(tile, d, above, n_above, fill);                                \
+    }                                                                                            \
+    TARGET static void pboost_fill_##name(PBOOST_FILL_ARGS)                                      \
+    {                                                                                            \
+        pboost_fill_body(x, fill, d, out);                                                       \
+    }
+#define PBOOST_CHAIN_OF(name) pboost_chain_##name
+#define PBOOST_SPREAD_OF(name) pboost_spread_##name
+#define PBOOST_FILL_OF(name) pboost_fill_##name
+PBOOST_COPIES(PBOOST_TILE_COPY)
+PBOOST_CHOOSE(pboost_choose_chain, pboost_chain_kernel, PBOOST_CHAIN_OF)
+PBOOST_CHOOSE(pboost_choose_spread, pboost_spread_kernel, PBOOST_SPREAD_OF)
+PBOOST_CHOOSE(pboost_choose_fill, pboost_fill_kernel, PBOOST_FILL_OF)
 #endif

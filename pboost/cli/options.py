@@ -11,13 +11,18 @@ import csv
 import inspect
 import math
 import re
+import sys
+import warnings
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeAlias
 
 import pboost as pb
-from pboost.cli.errors import UsageError
+from pboost.cli.streams import UsageError
+from pboost.data.read.levels import NAMED
+from pboost.data.read.numbers import NAME_OR_ENCODE
 from pboost.values import check_integer
 from pboost.values.options import parameters_in
 
@@ -71,7 +76,7 @@ def draws(text: str) -> int | str:
         ) from None
 
 
-def columns(text: str) -> Any:
+def columns(text: str) -> int | str | None:
     """Return a number of columns, or how it follows from that of all."""
     if text in ("sqrt", "log2"):
         return text
@@ -268,7 +273,7 @@ class Option(NamedTuple):
 
     parameter: str
     types: str
-    default: Any = None
+    default: object = None
     is_needed: bool = False
     choices: tuple[str, ...] = ()
     words: str = ""
@@ -382,7 +387,7 @@ def check_model_options(options: Namespace) -> None:
         raise UsageError(f"--model within needs {', '.join(map(flag, BUDGETS[:-1]))} or --bytes")
 
 
-def _check_owner(name: str, value: Any, chosen: Mapping[str, Any]) -> None:
+def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
     """Raise UsageError where what is chosen does not have an option, or not this value of it."""
     owners, own, of = OWNERS[name], DECLARED["model", chosen["model"]], "model"
     families = {family for family, _ in owners}
@@ -408,10 +413,68 @@ def _check_owner(name: str, value: Any, chosen: Mapping[str, Any]) -> None:
         raise UsageError(f"{flag(name)} {value} belongs to {flag(of)} {kinds}, not {kind}")
 
 
-def _check_matryoshka(given: Mapping[str, Any]) -> None:
+def _check_matryoshka(given: Mapping[str, object]) -> None:
     """Raise UsageError for the size of another growth."""
     is_greedy = given.get("growth") == "greedy"
     if not is_greedy and "nodes" in given:
         raise UsageError("--nodes belongs to --growth greedy; --growth nested has a --shape")
     if is_greedy and "shape" in given:
         raise UsageError("--shape belongs to --growth nested; --growth greedy has --nodes")
+
+
+# Messages of the library in the words of the command line: its options, and rows from 1.
+
+#: Parameters that are typed under names of their own.
+TYPED = {"n_threads": "threads", "rng": "seed", "sample_weight": "weight"}
+#: Further arguments by which the library names what is typed.
+_ARGUMENTS = {**TYPED, "y": "target", "stop": "draws", "rate": "flip_rate"}
+#: Sentences that name an argument otherwise than as ``name: `` or ``name="value"``.
+_SENTENCES = {
+    NAMED: "--categorical says that it is one",
+    NAME_OR_ENCODE: "; --categorical names columns of categories",
+}
+#: An option with its value, quoted text, a row, and the argument that a message is about.
+_PARTS = re.compile(
+    r"""\b(?P<option>\w+)=(?:"(?P<value>[^"]*)"|(?P<word>\w+))|(?<!\w)'[^']*'|\brow\ (?P<row>\d+)\b
+    |^(?P<argument>\w+):""",
+    re.VERBOSE,
+)
+
+
+def flagged(name: str) -> str:
+    """Return a parameter as it is typed."""
+    return flag(TYPED.get(name, name))
+
+
+def worded(message: str) -> str:
+    """Return what the library says as the command line says it."""
+    for theirs, ours in _SENTENCES.items():
+        message = message.replace(theirs, ours)
+    return _PARTS.sub(_part, message.removeprefix("X: "))
+
+
+def _part(match: re.Match[str]) -> str:
+    if match["row"] is not None:
+        return f"row {int(match['row']) + 1}"
+    name = match["option"] or match["argument"]
+    if name is None:
+        return match[0]
+    name = _ARGUMENTS.get(name, name)
+    if name not in (*OWNERS, *_ARGUMENTS.values()):
+        return match[0]
+    if match["argument"]:
+        return f"{flag(name)}:"
+    return f"{flag(name)} {match['value'] or match['word']}"
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Write each warning for users as one line on standard error."""
+
+    def tell(message: Warning | str, category: object, *where: object, **more: object) -> None:
+        sys.stderr.write(f"pboost: warning: {' '.join(worded(str(message)).split())}\n")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = tell
+        yield

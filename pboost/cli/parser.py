@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import pboost as pb
-from pboost.cli.errors import UsageError
 from pboost.cli.options import (
     DECLARED,
     GENERAL,
@@ -18,16 +17,17 @@ from pboost.cli.options import (
     OWNERS,
     READERS,
     SWITCHES,
+    TYPED,
     encoding,
     flag,
+    flagged,
     integer,
     names,
     one_of,
     reader,
     separator,
 )
-from pboost.cli.streams import STREAM
-from pboost.cli.wording import TYPED, flagged
+from pboost.cli.streams import STREAM, UsageError
 from pboost.values.peers import ELSEWHERE, said_here
 
 FROM_STDIN = "-: from standard input"
@@ -221,7 +221,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         "--model", type=one_of(tuple(MODELS)), choices=tuple(MODELS), default="adaboost"
     )
     _add_seed(parser)
-    groups: dict[str, Any] = {}
+    groups: dict[str, argparse._ArgumentGroup] = {}
     for name in sorted(OWNERS, key=lambda name: name not in GENERAL):
         of, kind = OWNERS[name][0]
         title = "most models" if name in GENERAL else f"{flag(of)} {kind}"
@@ -230,7 +230,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         _add_option(groups[title], name)
 
 
-def _add_option(group: Any, name: str) -> None:
+def _add_option(group: argparse._ArgumentGroup, name: str) -> None:
     """Add an option of models, weak learners or observations."""
     options = {owner: DECLARED[owner][name] for owner in OWNERS[name]}
     first = next(iter(options.values()))
@@ -244,7 +244,7 @@ def _add_option(group: Any, name: str) -> None:
         details = {"type": read, "metavar": metavar}
         if is_named:
             details = {"type": one_of(tuple(choices)), "choices": tuple(choices)}
-    kinds: dict[Any, list[str]] = {}
+    kinds: dict[object, list[str]] = {}
     for (_, kind), option in options.items():
         kinds.setdefault(option.default, []).append(kind)
     said = [

@@ -1,21 +1,54 @@
-"""Standard input and output in place of files, where a path is ``-``."""
+"""Standard streams: input and output in place of files, errors and progress; and missing extras."""
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pboost as pb
-from pboost.cli.errors import CommandError, UsageError
 from pboost.models.base import Model
+from pboost.values import Progress, install_hint
 
 #: What stands for standard input or output, and what they are called.
 STREAM, INPUT = "-", "standard input"
+
+
+class CommandError(Exception):
+    """The command failed: one line, exit code 1."""
+
+
+class UsageError(Exception):
+    """The command cannot be meant like this: one line, exit code 2."""
+
+
+def require(module: str, extra: str) -> Any:
+    """Import an optional dependency, or say in one line how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        top = module.partition(".")[0]
+        package = "scikit-learn" if top == "sklearn" else top
+        raise CommandError(
+            f"this command needs {package}: {install_hint(extra, package)} ({error})"
+        ) from error
+
+
+def progress() -> Progress:
+    """Return what makes a bar that goes when the work is done; False where nobody would see it."""
+    if not sys.stderr.isatty():
+        return False
+    try:
+        from tqdm import tqdm
+    except ImportError:  # the bar is no reason to refuse the work
+        return False
+    return partial(tqdm, leave=False, delay=0.5, file=sys.stderr)
 
 
 def check_inputs(*paths: str) -> None:
@@ -39,7 +72,7 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
         yield file
 
 
-def load_model(path: str) -> Any:
+def load_model(path: str) -> Model:
     """Read a model."""
     if path != STREAM:
         return pb.load(path)

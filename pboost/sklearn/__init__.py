@@ -17,23 +17,29 @@ except ImportError as error:
         f"{install_hint('sklearn', 'scikit-learn')} ({error})"
     ) from error
 
-from pboost.sklearn.costs import best_within, cost_scorer, least_cost
+from pboost.sklearn.costs import (
+    BudgetClassifier,
+    BudgetRegressor,
+    best_within,
+    cost_scorer,
+    least_cost,
+)
 from pboost.sklearn.graphs import (
     MatryoshkaClassifier,
     ObliqueTreeClassifier,
     ProbabilisticAdaBoostClassifier,
     SoftTreeClassifier,
 )
-from pboost.sklearn.probit import ProbitTreeClassifier, SBPMTClassifier
 from pboost.sklearn.trees import (
     CartClassifier,
     CartRegressor,
     ForestClassifier,
     ForestRegressor,
+    ProbitTreeClassifier,
+    SBPMTClassifier,
     StagewiseClassifier,
     StagewiseRegressor,
 )
-from pboost.sklearn.within import BudgetClassifier, BudgetRegressor
 
 __all__ = [
     "BudgetClassifier",

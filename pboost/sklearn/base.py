@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from inspect import signature
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import get_tags
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -21,12 +21,17 @@ from sklearn.utils.validation import (
 )
 
 import pboost as pb
-from pboost.data.read.check_xy import class_codes, is_continuous, label_array, label_values
+from pboost.data.read.check_xy import (
+    as_weights,
+    class_codes,
+    is_continuous,
+    label_array,
+    label_values,
+)
 from pboost.data.read.convert import is_frame
 from pboost.data.read.numbers import refuse_nul
 from pboost.data.targets import SoftLabels, fitted, labels_of_rows
 from pboost.sklearn.callbacks import CallbackSupportMixin, told, with_callbacks
-from pboost.sklearn.class_weights import with_class_weights
 from pboost.sklearn.parameters import (
     LEAST_OF_CLASSES,
     filled,
@@ -37,7 +42,7 @@ from pboost.sklearn.parameters import (
     refusing,
     storing,
 )
-from pboost.values import FloatArray, refuse_masked, shown
+from pboost.values import Array, FloatArray, check_number, refuse_masked, shown
 
 #: Types of X that are not converted; the first stands for all others.
 DTYPES = (np.float64, np.float32)
@@ -63,8 +68,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     """
 
     builder: ClassVar[Callable[..., Any]]
-    own: ClassVar[Mapping[str, Any]] = {}
-    said: ClassVar[Mapping[str, Any]] = {}
+    own: ClassVar[Mapping[str, object]] = {}
+    said: ClassVar[Mapping[str, object]] = {}
     left_out: ClassVar[Sequence[str]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -79,7 +84,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 cls.__doc__ = filled(cls.__doc__, cls.builder, defaults)
 
     @refusing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -100,7 +105,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return self._fit(X, y, sample_weight, {})
 
     @with_callbacks
-    def _fit(self, X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any]) -> Self:
+    def _fit(
+        self, X: object, y: object, sample_weight: object, given: Mapping[str, object]
+    ) -> Self:
         """Fit the model, with the values given in place of those of parameters.
 
         Soft labels are read before.
@@ -130,13 +137,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             raise
         return self
 
-    def _build_told(self, X: Any, y: Any, options: dict[str, Any], callback: Any) -> Any:
+    def _build_told(self, X: object, y: object, options: dict[str, Any], callback: object) -> Any:
         """Return the model; the callback is told of its stages, if the builder does so."""
         if callback is not None and "callback" in signature(type(self).builder).parameters:
             options = {**options, "callback": callback}
         return self._build(X, y, options)
 
-    def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
+    def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
         """Return the model that is fitted with these options."""
         return fitted(type(self).builder, X, y, options)
 
@@ -146,11 +153,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             setattr(brief, name, _brief(value))
         return BaseEstimator.__repr__(brief, N_CHAR_MAX)
 
-    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
         """Return the options of the builder that the parameters mean."""
         return meant(type(self).builder, {**vars(self), **given})
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: object) -> Any:
         """Return rows to be predicted."""
         check_is_fitted(self)
         # Of text scikit-learn makes numbers; what has names is read by pboost, which tells which.
@@ -168,7 +175,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Return whether rows may have missing values."""
         return getattr(self, "missing", "learn") != "error"
 
-    def _reads_tables(self, X: Any) -> bool:
+    def _reads_tables(self, X: object) -> bool:
         """Return whether rows are read by pboost alone: frames, arrays with categories or masks."""
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             return True
@@ -182,7 +189,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> Array:
         """Return the prediction for each row.
 
         Parameters
@@ -198,7 +205,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         X = self._rows(X)  # first, as there may be no model
         return self._said(self.model_.predict(X))
 
-    def _said(self, found: NDArray[Any]) -> NDArray[Any]:
+    def _said(self, found: Array) -> Array:
         """Return predictions of the model as those of the estimator."""
         return found
 
@@ -238,12 +245,12 @@ class Classifier(ClassifierMixin, Estimator):
     @refusing
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
         *,
-        y_proba: Any = None,
-        labels: Any = None,
+        y_proba: object = None,
+        labels: object = None,
     ) -> Self:
         """Fit the model.
 
@@ -270,7 +277,7 @@ class Classifier(ClassifierMixin, Estimator):
         """
         return self._fit(X, given_labels(y, y_proba, labels), sample_weight, {})
 
-    def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
+    def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
         if isinstance(y, SoftLabels):
             self.classes_ = y.labels
         else:
@@ -288,7 +295,7 @@ class Classifier(ClassifierMixin, Estimator):
                 ) from error
         return fitted(partial(pb.fit_one_vs_rest, type(self).builder), X, y, options)
 
-    def _checked_labels(self, y: NDArray[Any]) -> NDArray[Any]:
+    def _checked_labels(self, y: Array) -> Array:
         """Return labels of two or more classes, which are kept."""
         labels = label_array(y)
         if not len(labels):
@@ -302,7 +309,7 @@ class Classifier(ClassifierMixin, Estimator):
         self.classes_ = values.astype(y.dtype)
         return labels
 
-    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
         if getattr(self, "min_leaf", 1) is None:
             least = options_of(type(self).builder).get("min_leaf")
             if self.class_weight is not None and (least or self.weak in owners("min_leaf")):
@@ -310,10 +317,10 @@ class Classifier(ClassifierMixin, Estimator):
             given = {**given, "min_leaf": least}
         return super()._options(given)
 
-    def _said(self, found: NDArray[Any]) -> NDArray[Any]:
+    def _said(self, found: Array) -> Array:
         return found.astype(self.classes_.dtype, copy=False)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Return the probability of each class for each row.
 
         Parameters
@@ -333,7 +340,7 @@ class Classifier(ClassifierMixin, Estimator):
 class Scored(Classifier):
     """Base of classifiers that have decision values."""
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: object) -> FloatArray:
         """Return the decision values of each row.
 
         Parameters
@@ -353,7 +360,7 @@ class Scored(Classifier):
 class Staged(Estimator):
     """Base of those that grow in stages, after each of which they can predict."""
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: object) -> Iterator[Array]:
         """Yield the predictions at the stages of growth.
 
         Parameters
@@ -373,7 +380,7 @@ class Staged(Estimator):
 class StagedScores(Staged, Scored):
     """Base of classifiers that have decision values at the stages of growth."""
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+    def staged_decision_function(self, X: object) -> Iterator[FloatArray]:
         """Yield the decision values at the stages of growth.
 
         Parameters
@@ -389,7 +396,7 @@ class StagedScores(Staged, Scored):
         X = self._rows(X)
         return map(_of_classes, pb.staged_decision_function(self.model_, X))
 
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+    def staged_predict_proba(self, X: object) -> Iterator[FloatArray]:
         """Yield the probabilities of the classes at the stages of growth.
 
         Parameters
@@ -406,7 +413,7 @@ class StagedScores(Staged, Scored):
         return pb.staged_predict_proba(self.model_, X)
 
 
-def given_labels(y: Any, y_proba: Any, labels: Any) -> Any:
+def given_labels(y: object, y_proba: object, labels: object) -> Any:
     """Return labels as they are given, or soft labels; scikit-learn says what is wrong with y."""
     if y_proba is None and labels is None:
         return y
@@ -418,6 +425,51 @@ def given_labels(y: Any, y_proba: Any, labels: Any) -> Any:
     return soft
 
 
+def with_class_weights(
+    y: Array | SoftLabels, class_weight: object, sample_weight: object
+) -> tuple[Array | SoftLabels, FloatArray]:
+    """Return labels, and weights of rows times those of their classes."""
+    _check_class_weight(class_weight)
+    weights = as_weights(sample_weight, len(y.share if isinstance(y, SoftLabels) else y))
+    if isinstance(y, SoftLabels):
+        y, balance = _soft_weighted(y, class_weight)
+    else:
+        balance = compute_sample_weight(class_weight, y)
+    return y, balance if weights is None else weights * balance
+
+
+def _check_class_weight(class_weight: object) -> None:
+    """Raise for what is neither "balanced" nor weights of classes."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return
+    if not isinstance(class_weight, Mapping):
+        hint = ""
+        if isinstance(class_weight, str) and class_weight == "balanced_subsample":
+            hint = "; rows have the same weights in all bags"
+        raise (ValueError if isinstance(class_weight, str) else TypeError)(
+            "class_weight: expected 'balanced' or a dict of weights by class, got "
+            f"{shown(class_weight)}{hint}"
+        )
+    for label, weight in class_weight.items():
+        check_number(f"class_weight[{label!r}]", weight, least=0.0)
+
+
+def _soft_weighted(y: SoftLabels, class_weight: object) -> tuple[SoftLabels, FloatArray]:
+    """Return soft labels and weights whose products are the shares times the weights of classes."""
+    if class_weight == "balanced":
+        mass = y.share.sum(axis=0)
+        wanted = np.full(len(mass), len(y.share) / len(mass))
+        factor = np.divide(wanted, mass, out=np.zeros(len(mass)), where=mass > 0)
+    else:
+        factor = compute_class_weight(class_weight, classes=y.labels, y=y.labels)
+    share = y.share * factor
+    total = share.sum(axis=1)
+    of_weight = total > 0
+    share[~of_weight] = y.share[~of_weight]
+    share[of_weight] /= total[of_weight, None]
+    return SoftLabels(y.labels, share), total
+
+
 class _Brief(str):
     """A text that is shown as it is."""
 
@@ -425,7 +477,7 @@ class _Brief(str):
     __repr__ = str.__str__
 
 
-def _brief(value: Any) -> Any:
+def _brief(value: Any) -> object:
     """Return a parameter as `repr` of an estimator shows it: data by their type and shape."""
     if type(value) in (list, tuple) and len(value) <= 3:
         return type(value)(map(_brief, value))
@@ -433,7 +485,7 @@ def _brief(value: Any) -> Any:
     return _Brief(f"<{text.partition(' ')[2]}>") if text.startswith(("a ", "an ")) else value
 
 
-def _may_hold_text(X: Any) -> bool:
+def _may_hold_text(X: object) -> bool:
     """Return whether this is a matrix of objects or text, or nested sequences."""
     return X.dtype.kind in "OUT" if isinstance(X, np.ndarray) else isinstance(X, list | tuple)
 
@@ -443,6 +495,6 @@ def _of_classes(score: FloatArray) -> FloatArray:
     return score[:, 1] - score[:, 0] if score.shape[1:] == (2,) else score
 
 
-def _is_array(values: Any, ndim: int) -> bool:
+def _is_array(values: object, ndim: int) -> TypeGuard[Array]:
     """Return whether this is an array of so many dimensions, and no subclass of one."""
     return type(values) is np.ndarray and values.ndim == ndim

@@ -38,7 +38,9 @@ STAGES = {
 }
 
 
-def told(estimator: Any, build: Callable[..., Any], X: Any, y: Any, options: dict[str, Any]) -> Any:
+def told(
+    estimator: Any, build: Callable[..., Any], X: object, y: object, options: dict[str, Any]
+) -> Any:
     """Return the model that `build` makes, of which the callbacks of an estimator are told.
 
     ``build(X, y, options, callback)``, `callback` as of builders, or None.

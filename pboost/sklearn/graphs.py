@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score
 
 import pboost as pb
 from pboost.sklearn.base import StagedScores, given_labels
 from pboost.sklearn.parameters import refusing
-from pboost.values import FloatArray, check_choice
+from pboost.values import Array, FloatArray, check_choice
 
 ROUTES = ("hard", "expected")
 
@@ -24,13 +24,13 @@ class GraphClassifier(StagedScores):
     @refusing
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        sigma: Any = None,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        sigma: ArrayLike | None = None,
         *,
-        y_proba: Any = None,
-        labels: Any = None,
+        y_proba: object = None,
+        labels: object = None,
     ) -> Self:
         """Fit the model.
 
@@ -62,7 +62,7 @@ class GraphClassifier(StagedScores):
         given = {} if sigma is None else {"sigma": sigma}
         return self._fit(X, given_labels(y, y_proba, labels), sample_weight, given)
 
-    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
         options = super()._options(given)
         observation: Any = options.get("observation")
         if self.route == "expected" and getattr(observation, "needs_class", False):
@@ -73,7 +73,7 @@ class GraphClassifier(StagedScores):
             )
         return options
 
-    def decision_function(self, X: Any, sigma: Any = None) -> FloatArray:
+    def decision_function(self, X: object, sigma: ArrayLike | None = None) -> FloatArray:
         """Return the decision values of each row.
 
         Parameters
@@ -94,7 +94,7 @@ class GraphClassifier(StagedScores):
         route = self.route if sigma is None else "expected"
         return pb.decision_function(self.model_, X, route, sigma=sigma)
 
-    def predict(self, X: Any, sigma: Any = None) -> NDArray[Any]:
+    def predict(self, X: object, sigma: ArrayLike | None = None) -> Array:
         """Return the label of each row.
 
         Parameters
@@ -112,7 +112,7 @@ class GraphClassifier(StagedScores):
         score = self.decision_function(X, sigma)
         return self._said(self.model_.labels_of(score))
 
-    def predict_proba(self, X: Any, sigma: Any = None) -> FloatArray:
+    def predict_proba(self, X: object, sigma: ArrayLike | None = None) -> FloatArray:
         """Return the probability of each class for each row.
 
         Parameters
@@ -130,7 +130,9 @@ class GraphClassifier(StagedScores):
         score = self.decision_function(X, sigma)
         return self.model_.probabilities(score)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sigma: Any = None) -> float:
+    def score(
+        self, X: object, y: object, sample_weight: object = None, sigma: ArrayLike | None = None
+    ) -> float:
         """Return the share of rows whose label is predicted.
 
         Parameters

@@ -121,10 +121,10 @@ def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
     return found
 
 
-def storing(name: str, defaults: Mapping[str, Any]) -> Callable[..., None]:
+def storing(name: str, defaults: Mapping[str, object]) -> Callable[..., None]:
     """Return an ``__init__`` of these parameters, which stores them as they are."""
 
-    def store(self: Any, **given: Any) -> None:
+    def store(self: Any, **given: Mapping[str, object]) -> None:
         refuse_unknown(given, defaults, name)
         vars(self).update({**defaults, **given})
 
@@ -143,7 +143,7 @@ def refusing(fit: Fit) -> Fit:
     """
 
     @wraps(fit)
-    def answering(self: Any, *args: Any, **given: Any) -> Any:
+    def answering(self: Any, *args: Any, **given: Mapping[str, object]) -> Any:
         try:
             return fit(self, *args, **given)
         except TypeError as error:
@@ -184,7 +184,7 @@ def needs(make: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(p.name for p in parameters if p.default is p.empty)
 
 
-def meant(builder: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str, Any]:
     """Return the options of a builder that parameters of these values mean."""
     options = {name: values[RENAMED.get(name, name)] for name in options_of(builder)}
     for option, choice in CHOICES.items():
@@ -194,7 +194,7 @@ def meant(builder: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, A
     return options
 
 
-def made(option: str, value: Any, given: Mapping[str, Any]) -> Any:
+def made(option: str, value: object, given: Mapping[str, object]) -> Any:
     """Return what an option of a builder means: what its name makes of the options that are given.
 
     What is no string is returned as it is, for the builder to check.
@@ -221,14 +221,14 @@ def made(option: str, value: Any, given: Mapping[str, Any]) -> Any:
     return choice.makers[value](**given)
 
 
-def filled(doc: str, builder: Callable[..., Any], defaults: Mapping[str, Any]) -> str:
+def filled(doc: str, builder: Callable[..., Any], defaults: Mapping[str, object]) -> str:
     """Return a docstring with its parameters, in the order of their defaults, and attributes."""
     text = inspect.cleandoc(doc).replace("{parameters}", _described(builder, defaults))
     attributes = (CLASSES if "class_weight" in defaults else "").rstrip() + COLUMNS
     return text.replace("{attributes}", attributes.strip())
 
 
-def _described(builder: Callable[..., Any], defaults: Mapping[str, Any]) -> str:
+def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> str:
     """Return what is said of parameters, by a builder and by the functions to which it refers."""
     makers = [make for choice in CHOICES.values() for make in choice.makers.values()]
     referred = [getattr(pb, name) for name in re.findall(r"see `(fit_\w+)`", builder.__doc__ or "")]
@@ -250,7 +250,7 @@ def _described(builder: Callable[..., Any], defaults: Mapping[str, Any]) -> str:
     return lines.strip()
 
 
-def _default_named(name: str, default: Any, options: Mapping[str, Any]) -> str:
+def _default_named(name: str, default: Any, options: Mapping[str, object]) -> str:
     """Return what None stands for, and with which kinds an option of one of them goes."""
     by_classes = ""
     if name == "min_leaf" and default is None:

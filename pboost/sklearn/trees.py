@@ -1,4 +1,4 @@
-"""Estimators of classification and regression trees, forests, and sums of trees."""
+"""Estimators of trees, forests, sums of trees and probit trees."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sklearn.utils.metaestimators import available_if
 
 import pboost as pb
 from pboost.data.targets import fitted
-from pboost.sklearn.base import Classifier, Estimator, Regressor, Staged, StagedScores
+from pboost.sklearn.base import Classifier, Estimator, Regressor, Scored, Staged, StagedScores
 from pboost.sklearn.parameters import options_of
 from pboost.values import FloatArray, check_flag
 
 CLASSIFICATION, REGRESSION = {"task": "classification"}, {"task": "regression"}
 #: It depends on whether classes have weights.
-BY_CLASSES = {"min_leaf": None}
+BY_CLASSES: dict[str, object] = {"min_leaf": None}
 
 
 class Cart(Estimator):
@@ -31,7 +31,7 @@ class Cart(Estimator):
         },
     }
 
-    def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
+    def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
         if check_flag("pruned", self.pruned):
             options.pop("callback", None)  # of stages of one tree, and here there are many
             return fitted(
@@ -220,11 +220,11 @@ class StagewiseClassifier(StagedScores):
     said: ClassVar = CLASSIFICATION
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> FloatArray:  # noqa: D102
+    def predict_proba(self, X: object) -> FloatArray:  # noqa: D102
         return super().predict_proba(X)
 
     @available_if(_has_probabilities)
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:  # noqa: D102
+    def staged_predict_proba(self, X: object) -> Iterator[FloatArray]:  # noqa: D102
         return super().staged_predict_proba(X)
 
     def __sklearn_tags__(self) -> Any:
@@ -266,3 +266,65 @@ class StagewiseRegressor(Regressor, Staged):
     builder = staticmethod(pb.fit_stagewise)
     own: ClassVar = {"loss": "squared"}
     said: ClassVar = REGRESSION
+
+
+class ProbitTreeClassifier(Scored):
+    """A small tree with a probit model of all columns in each leaf.
+
+    `pboost.fit_probit_tree` as an estimator.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : ProbitTree
+        The model, for the functions of pboost, ``pboost.coefficients(self.model_)`` for one.
+    {attributes}
+
+    References
+    ----------
+    .. [1] T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", algorithm 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import ProbitTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ProbitTreeClassifier().fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    builder = staticmethod(pb.fit_probit_tree)
+
+
+class SBPMTClassifier(StagedScores):
+    """Boosted probit trees on subsamples of the rows.
+
+    `pboost.fit_sbpmt` as an estimator.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : SubaggedProbitTrees
+        The model, for the functions of pboost; ``model_.oob`` has the error out of the subsamples.
+    {attributes}
+
+    References
+    ----------
+    .. [1] T. Qin and W.-M. Huang, "On subbagging boosted probit model trees".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import SBPMTClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SBPMTClassifier(members=5, random_state=0).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    builder = staticmethod(pb.fit_sbpmt)

@@ -40,7 +40,6 @@ def pages():
     "pboost.budget.within",
     "pboost.inspection.plots",
     "pboost.sklearn.costs",
-    "pboost.sklearn.within",
 )
 @pytest.mark.parametrize("name", ["pboost", *module_names()])
 def test_examples_of_module(name):

@@ -14,7 +14,9 @@ import lint
 
 
 def test_imports_are_read():
-    assert {"pboost", "pboost.models.graph", "pboost.cli.demo", "pboost._core"} <= set(lint.MODULES)
+    assert {"pboost", "pboost.models.graph", "pboost.cli.table", "pboost._core"} <= set(
+        lint.MODULES
+    )
     assert "pboost.models.stored" in lint.own_imports(lint.MODULES["pboost.growth.step"])
 
 

@@ -6,7 +6,7 @@ from command_line import assert_one_line
 from target_cases import ASKS, CLASSES, REGRESSION, TARGETS, N, X, task_of
 
 import pboost as pb
-from pboost.cli.wording import worded
+from pboost.cli.options import worded
 
 pd = pytest.importorskip("pandas")
 

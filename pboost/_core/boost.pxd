@@ -1,0 +1,8 @@
+# Passes of boosted trees that rounds of softmax take, too: what is compiled once is shared.
+from pboost._core._boost_leaf cimport WordsPass
+from pboost._core._boost_round cimport Passes
+
+
+cdef Passes choose_passes(int level) noexcept
+
+cdef WordsPass choose_words_pass(int level) noexcept

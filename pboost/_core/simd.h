@@ -1,0 +1,60 @@
+/* Copies of a pass for the processor: for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512.
+ *
+ * A pass is written once, as a body that is inlined into each copy. The copy is chosen when a module is
+ * imported: the best that the processor has, of a level not above the one asked for (0 baseline, 1 AVX2,
+ * 2 AVX-512).
+ */
+#ifndef PBOOST_SIMD_H
+#define PBOOST_SIMD_H
+
+#if defined(__GNUC__) || defined(__clang__)
+#define PBOOST_INLINE static inline __attribute__((always_inline))
+#else
+#define PBOOST_INLINE static __forceinline
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#define PBOOST_APART __attribute__((noinline, noclone))
+#elif defined(__clang__)
+#define PBOOST_APART __attribute__((noinline))
+#else
+#define PBOOST_APART
+#endif
+/* Rows that are asked for may be those of another thread, which is about to move them: no matter which
+   comes, but the thread sanitizer cannot know that. */
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(__SANITIZE_THREAD__)
+#define PBOOST_ASK(address) __builtin_prefetch(address)
+#else
+#define PBOOST_ASK(address) ((void)0)
+#endif
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#define PBOOST_AVX2 __attribute__((target("avx2,bmi2,popcnt")))
+#define PBOOST_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt,prefer-vector-width=512")))
+
+static inline int pboost_simd_level(int most)
+{
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) return 0;
+    if (!__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) most = most < 1 ? most : 1;
+    return most < 0 ? 0 : most > 2 ? 2 : most;
+}
+
+/* COPY(target, name) defines a copy, OF(name) is it. */
+#define PBOOST_COPIES(COPY) COPY(, baseline) COPY(PBOOST_AVX2, avx2) COPY(PBOOST_AVX512, avx512)
+#define PBOOST_CHOOSE(choose, type, OF)                                                            \
+    static inline type choose(int level)                                                           \
+    {                                                                                              \
+        const type copies[3] = {OF(baseline), OF(avx2), OF(avx512)};                               \
+        return copies[pboost_simd_level(level)];                                                   \
+    }
+#else
+#define PBOOST_COPIES(COPY) COPY(, baseline)
+#define PBOOST_CHOOSE(choose, type, OF)                                                            \
+    static inline type choose(int level)                                                           \
+    {                                                                                              \
+        const type only = OF(baseline);                                                            \
+        (void)level;                                                                               \
+        return only;                                                                               \
+    }
+#endif
+#endif
