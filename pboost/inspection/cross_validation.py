@@ -15,7 +15,6 @@ from pboost.data.columns.columns import MAX_BINS, SortedColumns, values_of
 from pboost.data.read.check_xy import as_classes, as_targets, as_weights, check_has_rows
 from pboost.data.read.convert import Rows
 from pboost.data.row_source import RowSource, rows_of_fit
-from pboost.data.shared_reads import held
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import SoftLabels, fitted, numbers_given, task_of_fit, with_task
 from pboost.data.training import check_values, rows_to_predict
@@ -30,6 +29,7 @@ from pboost.models.base import (
     predict_proba,
 )
 from pboost.models.early_exit import EarlyExitModel
+from pboost.models.new_rows import read_rows
 from pboost.models.stored import Stored, column
 from pboost.values import (
     FloatArray,
@@ -289,8 +289,7 @@ def cross_validate(
         for model, test, test_rows, fit_seconds in folds_:
             _check_task(model, task)
             importance = None if weight is None else weight[test]
-            with held(test_rows):
-                tested = _tested(model, test_rows, truth[test], values, importance)
+            tested = _tested(model, test_rows, truth[test], values, importance)
             results.append({**tested, "fit_seconds": fit_seconds})
             if told is not None and told(len(results), tested["error"]):
                 break
@@ -316,6 +315,7 @@ def _tested(
 ) -> dict[str, float]:
     """Return what is measured of a model on rows; of all labels, None of a regression."""
     start = time.perf_counter()
+    rows = read_rows(model, rows)
     found = predict(model, rows)
     seconds = time.perf_counter() - start
     of_rows = weight

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.columns.columns import values_of
 from pboost.data.read.check_xy import as_weights, check_has_rows, class_codes
 from pboost.data.row_source import RowSource, rows_of_fit
-from pboost.data.shared_reads import held
 from pboost.data.targets import SoftLabels, labels_of_rows, shares_of
 from pboost.data.training import check_values
 from pboost.models.base import Model, decision_function
@@ -20,7 +19,8 @@ from pboost.models.new_rows import (
     count_rows,
     is_second_label,
     match_sigma,
-    table_for,
+    ordered_sigma,
+    read_rows,
 )
 from pboost.models.node_walk import refuse_oracles
 from pboost.models.soft_walk import expectation
@@ -107,25 +107,26 @@ def certificate(
             "be computed anew"
         )
     refuse_oracles(model, "the certificate")
-    X = table_for(model, X)
-    with held(X):
-        n = count_rows(model, X)
-        check_has_rows(n)
-        weights = as_weights(sample_weight, n)
-        if np.ndim(model.bias):
-            if isinstance(given, SoftLabels):
-                given.check_rows(n)
-                share = given.share
-            else:
-                share = np.eye(len(model.labels))[class_codes(model.labels, given, n)]
-            loss = _losses_of_labels(model, X, share, sigma)
-        elif isinstance(given, SoftLabels):
+    if sigma is not None and model.sigma is not None:
+        sigma = ordered_sigma(model, X, sigma)
+    X = read_rows(model, X)
+    n = count_rows(model, X)
+    check_has_rows(n)
+    weights = as_weights(sample_weight, n)
+    if np.ndim(model.bias):
+        if isinstance(given, SoftLabels):
             given.check_rows(n)
-            ones = np.ones(n, dtype=bool)
-            loss = given.share[:, 0] * _losses(model, X, ~ones, sigma)
-            loss += given.share[:, 1] * _losses(model, X, ones, sigma)
+            share = given.share
         else:
-            loss = _losses(model, X, is_second_label(model, given, n), sigma)
+            share = np.eye(len(model.labels))[class_codes(model.labels, given, n)]
+        loss = _losses_of_labels(model, X, share, sigma)
+    elif isinstance(given, SoftLabels):
+        given.check_rows(n)
+        ones = np.ones(n, dtype=bool)
+        loss = given.share[:, 0] * _losses(model, X, ~ones, sigma)
+        loss += given.share[:, 1] * _losses(model, X, ones, sigma)
+    else:
+        loss = _losses(model, X, is_second_label(model, given, n), sigma)
     return _mean(loss, weights)
 
 

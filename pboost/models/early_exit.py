@@ -13,12 +13,11 @@ from pboost.data.prices import items_of
 from pboost.data.read.convert import as_rows
 from pboost.data.read.table import Table, column_label
 from pboost.data.row_digest import Digest
-from pboost.data.shared_reads import held, steps_held
 from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
 from pboost.models.known_members import LeavingInquiry
-from pboost.models.new_rows import table_for
+from pboost.models.new_rows import read_rows, table_for
 from pboost.models.stored import Arrays, Header, ModelFileError, Models
 from pboost.models.text import counted
 from pboost.models.trajectory import leave, trajectory
@@ -172,9 +171,7 @@ class EarlyExitModel(Model):
         """Return the values with which rows leave, after how many joints, and the comparisons."""
         if self.item is None:
             return leave(self.model, X, self.exits, self.compiled)
-        X = table_for(self, X)
-        with held(X):
-            return leave(self.model, X, self.exits, None, self.may_leave)
+        return leave(self.model, read_rows(self, X), self.exits, None, self.may_leave)
 
     def may_leave(self, X: Any) -> NDArray[np.bool_] | None:
         """Return at which joints rows may leave that are sure, (T, n); None: at all.
@@ -233,10 +230,9 @@ class EarlyExitModel(Model):
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each joint; rows that have left keep theirs."""
-        X = table_for(self, X)
-        with held(X):
-            score = trajectory(self.model, X).score
-            left = joints_left(score, self.exits, self.may_leave(X))
+        X = read_rows(self, X)
+        score = trajectory(self.model, X).score
+        left = joints_left(score, self.exits, self.may_leave(X))
         rows = np.arange(len(left))
         for t in range(1, len(score)):
             at = np.minimum(left, t)
@@ -252,26 +248,23 @@ class EarlyExitModel(Model):
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what each row costs until it leaves."""
-        X = table_for(self, X)
-        with held(X):
-            _, joint, cost = self.left(X)
-            if unit == "nodes":
-                return cost
-            rows = as_rows(X)
-            cost = np.zeros(rows.n_rows)
-            for t in np.unique(joint[joint > 0]).tolist():
-                here = np.flatnonzero(joint == t)
-                cost[here] = self.model.first(t).evaluation_cost(rows.take(here), unit)
+        X = read_rows(self, X)
+        _, joint, cost = self.left(X)
+        if unit == "nodes":
+            return cost
+        rows = as_rows(X)
+        cost = np.zeros(rows.n_rows)
+        for t in np.unique(joint[joint > 0]).tolist():
+            here = np.flatnonzero(joint == t)
+            cost[here] = self.model.first(t).evaluation_cost(rows.take(here), unit)
         return cost
 
     def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by joint 1, 2, ...; no more once it has left."""
-        X = table_for(self, X)
-        holding = held(X)
-        with holding:
-            joint = self.left(X).joint
+        X = read_rows(self, X)
+        joint = self.left(X).joint
         read = np.zeros((len(joint), self.n_features), dtype=np.bool_)
-        for t, by_then in enumerate(steps_held(holding, self.model.reads(X)), start=1):
+        for t, by_then in enumerate(self.model.reads(X), start=1):
             read[joint >= t] = by_then[joint >= t]
             yield read
 

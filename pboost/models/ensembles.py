@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from pboost.data.read.convert import as_rows
 from pboost.data.read.table import Table, united
 from pboost.data.row_digest import Digest, merged
-from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.attribution import among, mean_of_shares, shared_out
 from pboost.models.base import (
@@ -35,8 +35,7 @@ from pboost.models.known_members import MemberInquiry, RestInquiry, mean_of, sum
 from pboost.models.known_values import Inquiry
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.members import READING, answers, check_known, is_foreign, said_by
-from pboost.models.new_rows import table_for
-from pboost.models.priced import read_by_members
+from pboost.models.new_rows import MemberRows, table_for
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.said import VOTES, Vote
 from pboost.models.stored import Models, OutOfBag, Parts
@@ -81,11 +80,10 @@ class Composite(Model):
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
-        X = table_for(self, X)
-        cost = np.zeros(as_rows(X).n_rows)
-        with held(X):
-            for member in self.models:
-                cost += evaluation_cost(check_known(member), X, unit)
+        rows = MemberRows(self, X)
+        cost = np.zeros(as_rows(rows.given).n_rows)
+        for member in self.models:
+            cost += evaluation_cost(check_known(member), rows(member), unit)
         return cost
 
     @property
@@ -107,7 +105,9 @@ class Composite(Model):
 
     def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
-        return read_by_members(map(check_known, self.models), table_for(self, X))
+        rows = MemberRows(self, X)
+        each = (deque(check_known(m).reads(rows(m)), 1)[0] for m in self.models)
+        return accumulate(each, np.logical_or)
 
     def costs_by_then(self, X: Any) -> FloatArray:
         """Return what the first 0, 1, ... members cost, (T + 1, n)."""
@@ -292,9 +292,8 @@ class OneVsRest(Ensemble):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision values of the models, (n, J)."""
-        X = table_for(self, X)
-        with held(X):
-            return leads(decision_function(model, X) for model in self.models)
+        rows = MemberRows(self, X)
+        return leads(decision_function(model, rows(model)) for model in self.models)
 
     def contributions(self, X: Any) -> FloatArray:
         """Return the parts (1 + d, J) of the decision values of the models."""
@@ -309,12 +308,12 @@ class OneVsRest(Ensemble):
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
             # Probabilities of 1 are soon equal where the functions are not.
             return probabilities(self.decision_function(X))
-        X = table_for(self, X)
-        with held(X):
-            found = np.column_stack([predict_proba(model, X)[:, 1] for model in self.models])
+        rows = MemberRows(self, X)
+        found = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
         none = np.flatnonzero(~found.any(axis=1))
         if len(none):
             # All are below the least positive number: the largest stands out from the others.
+            X = rows.given
             score = self.decision_function(X if len(none) == len(found) else as_rows(X).take(none))
             found[none] = score == score.max(axis=1, keepdims=True)
         found /= found.sum(axis=1, keepdims=True)
@@ -479,12 +478,11 @@ class WeightedVote(Ensemble):
 
     def _votes(self, X: Any) -> Iterator[FloatArray]:
         """Yield one array of sums of votes after each member, the same each time."""
-        X = table_for(self, X)
-        n, read_once = as_rows(X).n_rows, held(X)
+        rows = MemberRows(self, X)
+        n = as_rows(rows.given).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
         for member, alpha in zip(self.models, self.alpha, strict=True):
-            with read_once:  # not while the caller has the votes
-                found = answers(member, X, n, self.labels)
+            found = answers(member, rows(member), n, self.labels)
             score[every, found] += alpha
             yield score
 
@@ -589,18 +587,19 @@ class Bagging(Composite, Averaged):
 
     def mean(self, X: Any) -> FloatArray:
         """Return the means (n, J) of what the members say of the labels, or of their numbers."""
-        X, n = table_for(self, X), len(self.models)
-        with held(X):
-            total = said_by(self.models[0], X, self.labels, self.vote)
-            for model in self.models[1:]:
-                said = said_by(model, X, self.labels, self.vote)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    total += said
-            if np.isfinite(total).all():
-                return total / n
-            # The mean is a number even where the sum is none.
-            shares = (said_by(model, X, self.labels, self.vote) / n for model in self.models)
-            return reduce(np.add, shares)
+        rows, n = MemberRows(self, X), len(self.models)
+
+        def said(model: Any) -> FloatArray:
+            return said_by(model, rows(model), self.labels, self.vote)
+
+        total = said(self.models[0])
+        for model in self.models[1:]:
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += said(model)
+        if np.isfinite(total).all():
+            return total / n
+        # The mean is a number even where the sum is none.
+        return reduce(np.add, (said(model) / n for model in self.models))
 
     @property
     def n_joints(self) -> int:

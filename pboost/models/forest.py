@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.row_digest import Digest
-from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares
 from pboost.models.base import costs_by_then, means_by_then
@@ -22,7 +21,7 @@ from pboost.models.checked_numbers import check_offsets, check_sum
 from pboost.models.exit_walk import leave_trees, of_trees
 from pboost.models.exits import Exits, Left, NodeExits, of_means, proven_exits, rest_of
 from pboost.models.hard_walk import WIDE, of_columns_read, over_tiles, with_room
-from pboost.models.new_rows import match_columns, table_for
+from pboost.models.new_rows import match_columns, read_rows
 from pboost.models.priced import columns_on_way
 from pboost.models.ranked import RankedTrees, rank_trees
 from pboost.models.sides import LEVELS, WORDS, columns_with_holes, in_sets, own_sets
@@ -242,9 +241,8 @@ class Forest(Trees):
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
-        X = table_for(self, X)
-        with held(X):
-            return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in self))
+        rows = read_rows(self, X)
+        return reduce(np.add, (tree.evaluation_cost(rows, unit) for tree in self))
 
     def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are compared of each row by the first 1, 2, ... trees."""

@@ -85,6 +85,32 @@ def match_columns(model: Model, X: Any) -> Features:
     return match_names(model.feature_names, model.n_features, X, table)
 
 
+def read_rows(model: Model, X: Any) -> Any:
+    """Return X, read if all of a model reads numbers, for several functions of the model."""
+    X = table_for(model, X)
+    return match_columns(model, X) if reads_columns(model) else X
+
+
+class MemberRows:
+    """Rows for the members of a model: read once for those that read numbers.
+
+    Others are given the rows as they are. A matrix of floats is not read.
+    """
+
+    def __init__(self, model: Model, X: Any) -> None:
+        self._model, self.given = model, table_for(model, X)
+        is_read = type(self.given) is np.ndarray and self.given.dtype.kind == "f"
+        self._read = self.given if is_read else None
+
+    def __call__(self, member: Any) -> Any:
+        """Return the rows for a member."""
+        if not reads_columns(member):
+            return self.given
+        if self._read is None:
+            self._read = match_columns(self._model, self.given)
+        return self._read
+
+
 def columns_to_fit(model: Model, X: Any) -> Any:
     """Return X for further fitting: columns that are prepared, or features as the model's."""
     if isinstance(X, RowSource):
@@ -203,7 +229,7 @@ def _values(model: Model, X: Any) -> NDArray[Any]:
 def ordered_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
     """Return standard deviations of X's columns or cells in the order of the model's columns."""
     given, X = as_sigma(sigma), as_table(X)
-    check_sigma_shape(given, len(X), model.n_features)
+    check_sigma_shape(given, as_rows(X).n_rows, model.n_features)
     order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
     return given if order is None or not given.ndim else given[..., order]
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.prices import PRICE_OPTIONS, Prices, read_prices
-from pboost.data.shared_reads import held, steps_held
 from pboost.values import IntArray
 
 
@@ -42,12 +39,6 @@ def known_options(model: Any) -> Mapping[str, Any] | None:
         if found is not None:
             return found
     return None
-
-
-def read_by_members(members: Iterable[Any], X: Any) -> Iterator[NDArray[np.bool_]]:
-    """Yield which columns the first 1, 2, ... models read of each row, (n, d)."""
-    each = (deque(member.reads(X), 1)[0] for member in members)
-    return steps_held(held(X), accumulate(each, np.logical_or))
 
 
 def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDArray[np.bool_]:

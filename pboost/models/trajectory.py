@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.prices import Prices
-from pboost.data.shared_reads import held
 from pboost.models.base import Model, check_model
 from pboost.models.exits import Exits, Left, NodeExits, exits_of, joints_left
-from pboost.models.new_rows import match_columns, reads_columns, table_for
+from pboost.models.new_rows import match_columns, read_rows, reads_columns
 from pboost.values import FloatArray
 
 #: Values of trajectories that are held at a time.
@@ -71,17 +70,14 @@ def trajectory(model: Model, X: Any) -> Trajectory:
     ((4, 4), [0.0, 1.0, 2.0, 3.0])
     """
     check_model(model)
-    X = table_for(model, X)
-    with held(X):
-        return Trajectory(*model.trajectory(X))
+    return Trajectory(*model.trajectory(read_rows(model, X)))
 
 
 def priced_trajectory(model: Model, X: Any, prices: Prices) -> Trajectory:
     """Return `trajectory` with what rows have paid by then for its costs."""
-    X = table_for(model, X)
-    with held(X):
-        score, cost = model.trajectory(X)
-        paid = [prices.of_columns(read) for read in model.reads(X)]
+    X = read_rows(model, X)
+    score, cost = model.trajectory(X)
+    paid = [prices.of_columns(read) for read in model.reads(X)]
     return Trajectory(score, np.array([np.zeros(cost.shape[1]), *paid]))
 
 

@@ -168,6 +168,25 @@ def only_classifies(fit: Any) -> bool:
     return inspect.isfunction(fit) and fit in _PLAIN and "task" not in option_names(fit)
 
 
+def options_within(fit: Any, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the options of a builder and of those given to it; None if one is a user's function.
+
+    Options of an outer builder count, since it passes them on.
+    """
+    given = dict(options)
+    while True:
+        while isinstance(fit, partial):
+            given = {**fit.keywords, **given}  # the outer ones count
+            if fit.args:
+                given["fit"] = fit.args[0]
+            fit = fit.func
+        if not inspect.isfunction(fit) or fit not in _PLAIN:
+            return None
+        fit = given.pop("fit", None) or given.pop("base", None)
+        if fit is None:
+            return given
+
+
 def _no_fit(name: str, fit: Any, caller: Callable[..., Any]) -> TypeError:
     is_validation = caller.__name__ == "cross_validate" and hasattr(fit, "get_params")
     hint = "; for estimators: sklearn.model_selection.cross_validate" if is_validation else ""

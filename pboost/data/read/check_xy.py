@@ -33,7 +33,6 @@ from pboost.data.read.table import (
     named_columns,
     positions,
 )
-from pboost.data.shared_reads import kept, kept_before
 from pboost.values import INT32_MAX, Array, as_array, first_false
 from pboost.values.options import ManyClassesError
 
@@ -86,7 +85,7 @@ def as_features(X: Any, categorical: Any = None) -> Features:
     named = None if categorical is None else named_columns("categorical", categorical)
     if isinstance(X, Features):
         return X if named is None else _named_categories(X, named)
-    return kept(X, ("features", named), lambda: read_matrix(X, named))
+    return read_matrix(X, named)
 
 
 def with_categories(X: Any, categorical: Categorical) -> Any:
@@ -133,41 +132,18 @@ def features_as_trained(X: Any, trained: Trained) -> Features:
     has_values = known is not None and bool(known.categories)
     is_numeric = type(X) is np.ndarray and X.dtype.kind in "biuf"
     if isinstance(X, Features) or (is_numeric and not has_values):
-        return _as_trained(X, as_features(X), trained)
-    key = trained.names, trained.n_features, None if known is None else known.key
-    return kept(X, key, lambda: _read_as_trained(X, trained))
+        return _as_trained(as_features(X), trained)
+    return read_matrix(X, trained=trained)
 
 
-def _read_as_trained(X: Any, trained: Trained) -> Features:
-    """Return rows as `features_as_trained` does; they are not read anew if they were trained on."""
-    features: Features | None = kept_before(X, ("features", None))
-    if features is None or not _of_same_kinds(features, trained):
-        return read_matrix(X, trained=trained)
-    return _as_trained(X, features, trained)
-
-
-def _of_same_kinds(features: Features, trained: Trained) -> bool:
-    """Return whether the same columns have levels, or an order, as in training."""
-    places = trained.places(features.names, features.n_features)
-    if features.table is None and trained.table is None:
-        return True
-    order = range(features.n_features) if places is None else places
-    own = Table.of_numbers(features.n_features) if features.table is None else features.table
-    return all(
-        (own.values_of(place) is None) == (trained.known.values_of(j) is None)
-        for j, place in enumerate(order)
-    )
-
-
-def _as_trained(X: Any, features: Features, trained: Trained) -> Features:
+def _as_trained(features: Features, trained: Trained) -> Features:
     """Return features that have been read as those of training."""
     own, known = features.table, trained.table
     places = trained.places(features.names, features.n_features)
     if own is None and (known is None or not known.categories):
         if places is None:
             return features
-        values = kept(X, trained.names, lambda: features.values[:, places])
-        return Features(values, trained.names)
+        return Features(features.values[:, places], trained.names)
     order = range(features.n_features) if places is None else places
     if places is None and own is not None and own == known:
         return features
