@@ -7,8 +7,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
-from numpy.typing import NDArray
-
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.check_xy import with_categories
 from pboost.data.read.table import Categorical
@@ -61,7 +59,7 @@ class RowSource(ABC):
         """Return all rows in one table of this process."""
 
     @abstractmethod
-    def take(self, rows: NDArray[Any]) -> Any:
+    def take(self, rows: Array) -> Any:
         """Return a source of some rows, numbered in ascending order, in the same bins."""
 
     @abstractmethod

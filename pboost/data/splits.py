@@ -19,6 +19,7 @@ from pboost.data.read.convert import Features
 from pboost.data.read.table import Takes
 from pboost.data.targets import Entries
 from pboost.values import (
+    Array,
     FloatArray,
     IntArray,
     check_flag,
@@ -34,7 +35,7 @@ Validation: TypeAlias = tuple[Any, ...] | float | None
 
 
 def assign_folds(
-    labels: NDArray[Any], weight: FloatArray | None, folds: int, rng: np.random.Generator
+    labels: Array, weight: FloatArray | None, folds: int, rng: np.random.Generator
 ) -> IntArray:
     """The fold that tests each row: classes dealt out in turn, each in random order.
 
@@ -250,7 +251,7 @@ class HoldOut(NamedTuple):
     keeps_levels: bool = False
 
     def draw(
-        self, rows: NDArray[np.intp], labels: Any, label: NDArray[Any], entries: Entries | None
+        self, rows: NDArray[np.intp], labels: Any, label: Array, entries: Entries | None
     ) -> NDArray[np.intp]:
         """Return some of the rows of positive weight, or of the entries of soft labels.
 
@@ -299,8 +300,8 @@ class HeldRows:
     rows: NDArray[np.intp]
     given: NDArray[np.intp]
     weight: FloatArray
-    y: NDArray[Any]
-    values: NDArray[Any] | None = None
+    y: Array
+    values: Array | None = None
 
     def without(self, weights: FloatArray | None, n: int) -> FloatArray:
         """Return the weights of the n rows of X, 0 for the rows held out."""
@@ -309,7 +310,7 @@ class HeldRows:
         return weights
 
     def coded(
-        self, columns: BinnedColumns, values: NDArray[Any], n_threads: int | None
+        self, columns: BinnedColumns, values: Array, n_threads: int | None
     ) -> tuple[HeldRows, BinnedColumns]:
         """Return bins of the training rows with the codes of the rows held out, and these rows.
 

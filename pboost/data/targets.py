@@ -71,7 +71,7 @@ class Classes(NamedTuple):
     """
 
     labels: Any  # None of numbers
-    label: NDArray[Any]
+    label: Array
     weights: FloatArray | None
     entries: Entries | None = None
 
@@ -164,14 +164,14 @@ def classes_of_rows(y: Any, sample_weight: Any, n: int, two: str | None = None) 
     return Classes(*as_classes(y, n, two), as_weights(sample_weight, n))
 
 
-def by_class(label: NDArray[Any]) -> NDArray[np.intp]:
+def by_class(label: Array) -> NDArray[np.intp]:
     """Return the rows class by class."""
     # NumPy sorts small integers by their digits.
     small = label.astype(np.int16) if label.max(initial=0) < 2**15 else label
     return np.argsort(small, kind="stable")
 
 
-def rows_by_label(label: NDArray[Any], weights: FloatArray | None, labels: Any) -> IntArray:
+def rows_by_label(label: Array, weights: FloatArray | None, labels: Any) -> IntArray:
     """Return the rows of positive weight class by class; raise where a class has none."""
     rows = np.arange(len(label)) if weights is None else np.flatnonzero(weights > 0)
     if np.bincount(label[rows], minlength=len(labels)).min() == 0:
@@ -366,10 +366,19 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
     return weights * (mass.sum() / (len(values) * mass))[code]
 
 
+class RowWeights(NamedTuple):
+    """Weights of rows, as fields of `TrainingData`."""
+
+    weight: FloatArray
+    fixed: NDArray[np.int64]
+    weight_exponent: int
+    scale: float
+
+
 def weighed(
     weights: FloatArray | None, rows: IntArray | None, n: int, *, in_any_order: bool = False
-) -> dict[str, Any]:
-    """Return the weights of the n listed rows, or of all, as fields of `TrainingData`.
+) -> RowWeights:
+    """Return the weights of the n listed rows, or of all.
 
     With `in_any_order` the scale does not depend on the order of the rows.
     """
@@ -383,7 +392,7 @@ def weighed(
         fixed.fill(one[0])
     else:
         exponent, scale = scale_weights(weights, rows, weight, fixed, in_any_order)
-    return {"weight": weight, "fixed": fixed, "weight_exponent": exponent, "scale": scale}
+    return RowWeights(weight, fixed, exponent, scale)
 
 
 def weight_of_copy(weights: FloatArray | None) -> float:

@@ -56,6 +56,7 @@ from pboost.data.splits import HeldRows, HoldOut, trained_features
 from pboost.data.targets import (
     Classes,
     Entries,
+    RowWeights,
     SoftLabels,
     by_class,
     classes_of_rows,
@@ -64,7 +65,7 @@ from pboost.data.targets import (
     weighed,
 )
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray, check_choice
+from pboost.values import Array, FloatArray, Floats, IntArray, check_choice
 
 #: What a row is that takes no part, beside 0 and 1 for its class.
 _LEFT_OUT = np.uint8(2)
@@ -83,7 +84,7 @@ _NO_COLUMNS = made(
     None,
 )
 #: Makes projections of the listed rows of a matrix, given their weights.
-Project: TypeAlias = Callable[[NDArray[Any], IntArray, FloatArray | None], Projections]
+Project: TypeAlias = Callable[[Floats, IntArray, FloatArray | None], Projections]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -126,8 +127,8 @@ class Problem:
     """
 
     columns: Features | SortedColumns | BinnedColumns | Rows
-    labels: NDArray[Any] | None
-    label: NDArray[Any]
+    labels: Array | None
+    label: Array
     weights: FloatArray | None
     names: tuple[str, ...] | None
     y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
@@ -154,9 +155,9 @@ class Problem:
         """The first entry of each row of X as it was given."""
         return np.arange(self.n_rows) if self.entries is None else self.entries.first
 
-    def given(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def given(self, rows: Array) -> Array:
         """Return which rows of X, as it was given, some rows are."""
-        found: NDArray[Any] = rows if self.entries is None else self.entries.rows[rows]
+        found: Array = rows if self.entries is None else self.entries.rows[rows]
         return found
 
     @property
@@ -207,7 +208,7 @@ class Problem:
             return self.columns.values, self.given(rows)
         return None, rows
 
-    def values(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def values(self, rows: Array) -> Floats:
         """Return rows of X, or what is on the same side of every threshold of a tree."""
         if isinstance(self.columns, BinnedColumns):
             return values_in_bins(self.columns, rows)
@@ -238,7 +239,7 @@ class Problem:
             return TrainingData(
                 problem=self,
                 rows=rows,
-                **weighed(weights, None, n, in_any_order=True),
+                **weighed(weights, None, n, in_any_order=True)._asdict(),
                 exact=False,
                 order=order,
                 label=self.label,
@@ -261,7 +262,7 @@ class Problem:
         return TrainingData(
             problem=self,
             rows=rows,
-            **weighed(weights, rows, len(rows)),
+            **weighed(weights, rows, len(rows))._asdict(),
             exact=True,
             order=order,
             label=self.label.take(rows) if len(self.label) else self.label,
@@ -297,7 +298,7 @@ class Problem:
         is_weighed = self.weights is not None
         inputs = None
         if project is not None:
-            weight = self._weighed(rows)["weight"] if is_weighed else None
+            weight = self._weighed(rows).weight if is_weighed else None
             fill = column_means(source, source_rows, weight)
             inputs = replace(project(source, source_rows, weight), fill=fill)
         columns: SortedColumns | BinnedColumns
@@ -311,13 +312,13 @@ class Problem:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
             else:
                 # Bins of equal weight, so that weight k gives the bins of k copies.
-                fixed = self._weighed(rows)["fixed"].copy() if is_weighed else NO_WEIGHT
+                fixed = self._weighed(rows).fixed.copy() if is_weighed else NO_WEIGHT
                 columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
         # Weights are made after the columns: sorting needs the most memory.
         return TrainingData(
             problem=self,
             rows=rows,
-            **self._weighed(rows),
+            **self._weighed(rows)._asdict(),
             exact=exact,
             order=_searched_order(columns, exact),
             columns=columns,
@@ -334,7 +335,7 @@ class Problem:
         return TrainingData(
             problem=self,
             rows=rows,
-            **self._weighed(rows),
+            **self._weighed(rows)._asdict(),
             exact=False,
             order=_NO_ROWS,
             n_negative=n_negative,
@@ -360,10 +361,10 @@ class Problem:
         list_rows(kind, 1, rows[n_negative:])
         return rows, n_negative
 
-    def _weighed(self, rows: IntArray) -> dict[str, Any]:
-        """Return the weights of the listed rows, as fields of `TrainingData`."""
+    def _weighed(self, rows: IntArray) -> RowWeights:
+        """Return the weights of the listed rows; ValueError if one is too small to count."""
         found = weighed(self.weights, rows, len(rows), in_any_order=True)
-        if self.weights is not None and not (found["weight"] > 0).all():
+        if self.weights is not None and not (found.weight > 0).all():
             raise ValueError(
                 "sample_weight: the weights differ by more than floating point can hold"
             )
@@ -413,7 +414,7 @@ class TrainingData:
     scale: float
     exact: bool
     order: IntArray
-    label: NDArray[Any] = field(default_factory=lambda: _NO_ROWS)
+    label: Array = field(default_factory=lambda: _NO_ROWS)
     y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
     columns: SortedColumns | BinnedColumns = _NO_COLUMNS
     n_negative: int = 0
@@ -445,7 +446,7 @@ class TrainingData:
         self.inputs.gather(self.source, self.source_rows, feature, column)
         return column[0]
 
-    def by_class(self, values: NDArray[Any]) -> tuple[Any, Any]:
+    def by_class(self, values: Array) -> tuple[Any, Any]:
         """Return the sums of numbers of all rows, of class -1 and of class +1."""
         return values[: self.n_negative].sum().item(), values[self.n_negative :].sum().item()
 
@@ -539,26 +540,35 @@ def boosted_problem(
     that of an entry is an uint8.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
-    n = columns.n_rows
-    found = classes_of_rows(y, sample_weight, n, two)
+    found = classes_of_rows(y, sample_weight, columns.n_rows, two)
     if isinstance(y, SoftLabels):
         y.check_present()
     if len(found.labels) == 2:
         found = found._replace(label=found.label.astype(np.uint8))
-    problem = Problem(columns=columns, **found._asdict(), names=columns.names)
+    problem, _ = _begun(columns, found, _NO_NUMBERS, sample_weight, takes, hold)
+    columns = problem.columns
+    table = None if isinstance(columns, Rows) else columns.table
+    check_taken(table, columns.names, takes)
+    return replace(problem, columns=_of_entries(columns, found.entries), table=table)
+
+
+def _begun(
+    columns: Features | SortedColumns | BinnedColumns | Rows,
+    found: Classes,
+    y: FloatArray,
+    sample_weight: Any,
+    takes: Takes,
+    hold: HoldOut | None,
+) -> tuple[Problem, FloatArray | None]:
+    """Return the problem of checked arguments, and the weights of the rows that are trained on."""
+    n = columns.n_rows
+    problem = Problem(columns=columns, **found._asdict(), names=columns.names, y=y)
     of_rows = found.weights_of_rows(sample_weight, n)
     problem = problem if hold is None else problem.hold_out(hold)
     trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
     if isinstance(columns, Features):
         columns = trained_features(columns, trained, takes, hold)
-    table = None if isinstance(columns, Rows) else columns.table
-    check_taken(table, columns.names, takes)
-    return replace(
-        problem,
-        columns=_of_entries(columns, found.entries),
-        table=table,
-        seen=digest_of(columns, of_rows),
-    )
+    return replace(problem, columns=columns, seen=digest_of(columns, of_rows)), trained
 
 
 def tree_problem(
@@ -588,15 +598,11 @@ def tree_problem(
     with np.errstate(over="ignore"):
         if found.weights is not None and not np.isfinite(found.weights.sum()):
             raise ValueError("sample_weight: expected weights with a finite sum")
-    problem = Problem(columns=columns, **found._asdict(), names=names, y=targets)
-    of_rows = found.weights_of_rows(sample_weight, n)
-    problem = problem if hold is None else problem.hold_out(hold)
+    problem, trained = _begun(columns, found, targets, sample_weight, takes, hold)
     if task == "regression":
         problem = problem.scaled()
-    trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
-    if isinstance(columns, Features):
-        columns = trained_features(columns, trained, takes, hold)
-    seen = digest_of(columns, of_rows)
+    assert not isinstance(problem.columns, Rows)
+    columns = problem.columns
     if isinstance(columns, Features) and is_binned(search, n):
         values, columns = columns.values, binned_features(columns, trained, max_bins, n_threads)
         if problem.held is not None:
@@ -608,9 +614,7 @@ def tree_problem(
     elif search == "binned":
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     check_taken(columns.table, names, takes)
-    return replace(
-        problem, columns=_of_entries(columns, found.entries), table=columns.table, seen=seen
-    )
+    return replace(problem, columns=_of_entries(columns, found.entries), table=columns.table)
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:

@@ -21,7 +21,12 @@ from pboost.values.peers import value_here
 C = TypeVar("C", bound="Choice")
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
+#: Values of rows, float32 or float64.
+Floats: TypeAlias = NDArray[np.floating]
 IntArray: TypeAlias = NDArray[np.int32]
+#: A table of features as users pass it: an array or what makes one, a data frame, columns that were
+#: made before, or a source of rows. Code that reads it finds out which of these it is.
+TableLike: TypeAlias = object
 Seed: TypeAlias = (
     int | np.integer | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None
 )

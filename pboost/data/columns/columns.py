@@ -408,17 +408,13 @@ class BinnedColumns(_Columns):
         self, codes: NDArray[np.uint8], bin_start: IntArray | None, rows: IntArray
     ) -> BinnedColumns:
         """Return the listed rows, of which these are the codes."""
-        return made(
-            BinnedColumns,
-            codes,
-            self.n_bins,
-            self.lower,
-            self.upper,
-            self.names,
-            self.special,
-            self.table,
-            bin_start,
-        )
+        return remade(self, codes=codes, bin_start=bin_start)
+
+
+def remade(columns: BinnedColumns, **others: Any) -> BinnedColumns:
+    """Return columns made here with other values of some fields, without values of rows."""
+    names = [part.name for part in fields(BinnedColumns)]
+    return made(BinnedColumns, *(others.get(name, getattr(columns, name)) for name in names))
 
 
 def listed_values(source: Array, rows: IntArray) -> Array:
@@ -556,19 +552,8 @@ def valued(columns: BinnedColumns, source: Array, rows: IntArray | None = None) 
     """Return columns made here with their values, those of the listed rows of a source."""
     if rows is None:
         rows = np.arange(len(source), dtype=np.int32)
-    return made(
-        BinnedValues,
-        columns.codes,
-        columns.n_bins,
-        columns.lower,
-        columns.upper,
-        columns.names,
-        columns.special,
-        columns.table,
-        columns.bin_start,
-        source,
-        rows,
-    )
+    own = (getattr(columns, part.name) for part in fields(BinnedColumns))
+    return made(BinnedValues, *own, source, rows)
 
 
 def by_column(values: Array) -> Array:
@@ -583,7 +568,7 @@ def lacks_values(X: Any) -> TypeGuard[BinnedColumns]:
     return isinstance(X, BinnedColumns) and not isinstance(X, BinnedValues)
 
 
-def values_in_bins(columns: BinnedColumns, rows: NDArray[Any]) -> Array:
+def values_in_bins(columns: BinnedColumns, rows: Array) -> Array:
     """Return the listed rows, or what is on the same side of every edge of bins."""
     if isinstance(columns, BinnedValues):
         found: Array = columns.source[columns.rows[rows]]

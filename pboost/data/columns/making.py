@@ -258,7 +258,7 @@ def binned_features(
     rows = np.arange(n, dtype=np.int32)
     if weights is not None:
         rows = np.flatnonzero(weights).astype(np.int32)
-        fixed = weighed(weights, rows, len(rows))["fixed"].copy()
+        fixed = weighed(weights, rows, len(rows)).fixed.copy()
     columns = binned_columns(features, rows, max_bins, fixed, n_threads)
     if len(rows) == n:
         return columns

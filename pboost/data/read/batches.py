@@ -348,17 +348,11 @@ class Rows(NamedTuple):
     batch: int
 
 
-@dataclass(slots=True)
-class Survey:
-    """Sum of the weights, from which the scale of the masses follows."""
-
-    total: float = 0.0
-
-    def masses(self, weights: FloatArray) -> NDArray[np.int64]:
-        """Return weights in fixed point, as `to_fixed_point` does."""
-        mass = np.empty(len(weights), dtype=np.int64)
-        voting.to_fixed(weights, math.ldexp(1.0, 61 - math.frexp(self.total)[1]), mass)
-        return mass
+def masses_of(weights: FloatArray, total: float) -> NDArray[np.int64]:
+    """Return weights in fixed point, as `to_fixed_point` does, given the sum of all."""
+    mass = np.empty(len(weights), dtype=np.int64)
+    voting.to_fixed(weights, math.ldexp(1.0, 61 - math.frexp(total)[1]), mass)
+    return mass
 
 
 class Reader:
@@ -394,7 +388,7 @@ class Reader:
             return batch.weights is not None
         raise ValueError("source: expected at least one batch, got none")
 
-    def survey(self) -> Survey:
+    def total_weight(self) -> float:
         """Return the sum of the weights of all batches."""
         parts = []
         for k, batch in enumerate(self._batches()):
@@ -409,7 +403,7 @@ class Reader:
             raise ValueError(
                 f"weights: expected a finite sum, and at least one weight > 0, got the sum {total}"
             )
-        return Survey(total)
+        return total
 
     def go_on(self, bins: BinnedColumns, weighs: bool) -> None:
         """Take what columns are from bins that were made of them."""
@@ -423,17 +417,17 @@ class Reader:
         """Begin anew."""
         self._trained = self._weighs = self._is_text = self.n_known = None
 
-    def find_levels(self, survey: Survey | None) -> None:
-        """Find the levels of all batches; `survey` is of the weights, if there are any."""
+    def find_levels(self, total: float | None) -> None:
+        """Find the levels of all batches; `total` is the sum of the weights, if there are any."""
         found: list[PartLevels] = []
         for k, batch in enumerate(self._batches()):
             try:
                 features, undeclared = self._alike(*read_rows(batch.X))
                 mass = None
-                if survey is not None:
+                if total is not None:
                     weights = weights_of_some(batch.weights, features.n_rows)
                     features, weights = _positive(features, weights)
-                    mass = survey.masses(weights)
+                    mass = masses_of(weights, total)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"batch {k}: {error}") from None
             found.append(part_levels(f"batch {k}", features, undeclared, mass))

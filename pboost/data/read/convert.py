@@ -336,7 +336,7 @@ def as_rows(X: Any) -> Rows:
     return rows
 
 
-def as_array(X: Any) -> NDArray[Any]:
+def as_array(X: Any) -> Array:
     """Return X, no data frame, as an array."""
     refuse_sparse(X)
     if type(X) is np.ma.MaskedArray:

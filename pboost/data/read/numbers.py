@@ -115,12 +115,12 @@ def _object_column(column: Array, label: str, first: int, of_text: str) -> Array
     try:
         numbers = column.astype(np.float64)
     except OverflowError:
-        row = first + next(i for i, v in enumerate(column) if _is_beyond(v))
+        row = first + next(i for i, v in enumerate(column) if _is_number(v) is None)
         raise ValueError(
             f"X: {label}, row {row} holds a number beyond the range of float64"
         ) from None
     except (TypeError, ValueError):
-        row = next(i for i, v in enumerate(column) if not _is_number(v))
+        row = next(i for i, v in enumerate(column) if _is_number(v) is False)
         raise TypeError(
             f"X: {label} is not numeric: row {first + row} holds {shown(column[row])}"
         ) from None
@@ -137,24 +137,17 @@ def first_rounded(values: Array, numbers: NDArray[np.float64]) -> int:
     return -1
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool | None:
+    """Return whether a value is a number or None; None if it is beyond the range of float64."""
     if isinstance(value, np.ndarray):
         return False
     try:
         float(value)
     except OverflowError:
-        return True
+        return None
     except (TypeError, ValueError):
         return value is None
     return True
-
-
-def _is_beyond(value: Any) -> bool:
-    try:
-        float(value)
-    except OverflowError:
-        return True
-    return False
 
 
 def as_text(values: Any, expected: str) -> Array:

@@ -217,7 +217,7 @@ class Table:
 
     # Files
 
-    def members(self) -> dict[str, NDArray[Any]]:
+    def members(self) -> dict[str, Array]:
         """Return the arrays to be stored in a model file, by their names there."""
         *arrays, text = self._listed()
         return dict(zip(self.stored, (*arrays, np.concatenate(text)), strict=True))
@@ -247,9 +247,7 @@ class Table:
         )
 
     @classmethod
-    def from_members(
-        cls, arrays: Mapping[str, NDArray[Any]], most: int | None = None
-    ) -> Table | None:
+    def from_members(cls, arrays: Mapping[str, Array], most: int | None = None) -> Table | None:
         """Return the table stored in a model file, None where there is none.
 
         Strings may be objects, of which arrays of at most so many bytes are made: for each column
