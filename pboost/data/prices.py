@@ -67,7 +67,7 @@ def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[n
     return paid
 
 
-def plain_prices(prices: Any) -> list[Any] | None:
+def plain_prices(prices: object) -> list[Any] | None:
     """Return the option as settings hold it: numbers, pairs of a column and a number, or None."""
     if prices is None:
         return None
@@ -78,7 +78,7 @@ def plain_prices(prices: Any) -> list[Any] | None:
             "prices: expected a number for each column, or a mapping of columns to numbers, got "
             f"{shown(prices)}"
         )
-    found: list[Any] = []
+    found: list[object] = []
     for place, entry in enumerate(prices):
         if isinstance(entry, list | tuple) and len(entry) == 2:
             (column,) = named_columns("prices", entry[:1])
@@ -88,7 +88,7 @@ def plain_prices(prices: Any) -> list[Any] | None:
     return found
 
 
-def plain_groups(groups: Any) -> list[list[Any]] | None:
+def plain_groups(groups: object) -> list[list[Any]] | None:
     """Return the option as settings hold it: pairs of a name or None and columns, or None."""
     if groups is None:
         return None
@@ -99,7 +99,7 @@ def plain_groups(groups: Any) -> list[list[Any]] | None:
             "groups: expected a mapping of names to columns, or a sequence of groups of columns, "
             f"got {shown(groups)}"
         )
-    found: list[list[Any]] = []
+    found: list[list[object]] = []
     for group in groups:
         pair = group if isinstance(group, list | tuple) and len(group) == 2 else (None, group)
         if isinstance(pair[1], str | int | np.integer):  # two columns
@@ -109,13 +109,15 @@ def plain_groups(groups: Any) -> list[list[Any]] | None:
     return found
 
 
-def plain_options(prices: Any, groups: Any, comparison_price: Any) -> dict[str, Any]:
+def plain_options(prices: object, groups: object, comparison_price: object) -> dict[str, Any]:
     """Return `PRICE_OPTIONS` as settings hold them."""
     found = plain_prices(prices), plain_groups(groups), comparison_price
     return dict(zip(PRICE_OPTIONS, found, strict=True))
 
 
-def read_prices(options: Mapping[str, Any], names: tuple[str, ...] | None, d: int) -> Prices | None:
+def read_prices(
+    options: Mapping[str, object], names: tuple[str, ...] | None, d: int
+) -> Prices | None:
     """Return what `PRICE_OPTIONS` say of d columns; None where nothing has a price."""
     prices, groups = plain_prices(options["prices"]), plain_groups(options["groups"])
     comparison = options.get("comparison_price")
@@ -142,7 +144,7 @@ def read_prices(options: Mapping[str, Any], names: tuple[str, ...] | None, d: in
     return Prices(np.concatenate([own[own > 0], fee[priced]]), item, comparison, tradeoff)
 
 
-def _price(name: str, value: Any) -> float:
+def _price(name: str, value: object) -> float:
     return check_number(name, value, least=0.0)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class Seen(NamedTuple):
         return self.repeated / self.rows if self.rows else 0.0
 
 
-def digest_of(columns: Any, weights: FloatArray | None) -> Digest | None:
+def digest_of(columns: object, weights: FloatArray | None) -> Digest | None:
     """Return the digest of the rows of positive weight, None of columns that hold no values."""
     if isinstance(columns, Features):
         values, rows = columns.values, None

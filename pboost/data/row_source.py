@@ -7,13 +7,15 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
+from numpy.typing import ArrayLike
+
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.check_xy import with_categories
 from pboost.data.read.table import Categorical
 from pboost.data.splits import HoldOut
 from pboost.data.targets import labels_of_rows
 from pboost.data.training import Problem
-from pboost.values import Array, FloatArray, shown
+from pboost.values import Array, FloatArray, TableLike, shown
 
 T = TypeVar("T")
 #: What builders say that have no method for partitions.
@@ -63,7 +65,7 @@ class RowSource(ABC):
         """Return a source of some rows, numbered in ascending order, in the same bins."""
 
     @abstractmethod
-    def apply(self, function: Callable[..., T], *given: Any) -> list[T]:
+    def apply(self, function: Callable[..., T], *given: object) -> list[T]:
         """Return what a function returns of columns, targets and weights of each partition."""
 
     @abstractmethod
@@ -71,7 +73,7 @@ class RowSource(ABC):
         """Return labels or targets, and weights, of all rows in this process."""
 
     @abstractmethod
-    def graph(self, learner: Any, observation: Any, growth: type) -> Any:
+    def graph(self, learner: object, observation: object, growth: type) -> Any:
         """Return the weak learner of one fit whose `growth` is that of these rows."""
 
     @abstractmethod
@@ -96,11 +98,11 @@ class RowSource(ABC):
 
 
 def rows_of_fit(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    y_proba: Any = None,
-    labels: Any = None,
+    X: TableLike,
+    y: object,
+    sample_weight: object,
+    y_proba: ArrayLike | None = None,
+    labels: object = None,
     categorical: Categorical = None,
 ) -> tuple[Any, Any, Any]:
     """Return X, y and the weights of a builder that takes any source of rows."""
@@ -117,7 +119,7 @@ def rows_of_fit(
     return (X.X, X.y, X.sample_weight) if isinstance(X, OneTable) else (X, None, None)
 
 
-def rows_here(builder: str, X: Any, *given: Any) -> tuple[Any, Any, Any]:
+def rows_here(builder: str, X: TableLike, *given: Any) -> tuple[Any, Any, Any]:
     """Return what `rows_of_fit` does, of a builder that needs all rows in one place."""
     if isinstance(X, RowSource):
         raise NotImplementedError(IN_ONE_PLACE.format(builder))

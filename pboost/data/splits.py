@@ -184,7 +184,7 @@ def times_drawn(
     return found
 
 
-def check_bag(bag: Any) -> int | float | None:
+def check_bag(bag: object) -> int | float | None:
     """Return `bag` if it is a share of the rows in (0, 1], a number of rows or None."""
     if bag is None:
         return None
@@ -211,7 +211,7 @@ def make_bags(
     weights: FloatArray | None,
     n: int,
     bag: int | float | None,
-    replace: Any,
+    replace: object,
     generator: np.random.Generator,
     rounded: Callable[[float], int] = round,
     entries: Entries | None = None,

@@ -30,7 +30,16 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.codes import as_codes
 from pboost.data.read.convert import frame_columns, is_frame
 from pboost.data.read.numbers import to_numbers
-from pboost.values import INT32_MAX, Array, FloatArray, IntArray, check_choice, first_false, shown
+from pboost.values import (
+    INT32_MAX,
+    Array,
+    FloatArray,
+    IntArray,
+    TableLike,
+    check_choice,
+    first_false,
+    shown,
+)
 from pboost.values.options import (
     ManyClassesError,
     NoLabelsError,
@@ -75,7 +84,7 @@ class Classes(NamedTuple):
     weights: FloatArray | None
     entries: Entries | None = None
 
-    def weights_of_rows(self, sample_weight: Any, n: int) -> FloatArray | None:
+    def weights_of_rows(self, sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
         """Return the weights of the n rows as they were given, soft labels or not."""
         return self.weights if self.entries is None else as_weights(sample_weight, n)
 
@@ -151,7 +160,9 @@ class SoftLabels:
         return Classes(self.labels, label, weight, Entries(rows, first, self.likeliest))
 
 
-def classes_of_rows(y: Any, sample_weight: Any, n: int, two: str | None = None) -> Classes:
+def classes_of_rows(
+    y: object, sample_weight: ArrayLike | None, n: int, two: str | None = None
+) -> Classes:
     """Return the checked classes and weights of n rows.
 
     Labels are told from `SoftLabels`; `two` says that there can be two only, see `as_classes`.
@@ -179,7 +190,7 @@ def rows_by_label(label: Array, weights: FloatArray | None, labels: Any) -> IntA
     return rows.take(by_class(label.take(rows))).astype(np.int32)
 
 
-def truth_of_rows(y: Any, sample_weight: Any, n: int, task: str) -> Classes:
+def truth_of_rows(y: object, sample_weight: ArrayLike | None, n: int, task: str) -> Classes:
     """Return the checked classes and weights of n rows; of a regression numbers as `label`."""
     if task == "regression":
         targets = as_targets(numbers_given(y), n)
@@ -187,14 +198,14 @@ def truth_of_rows(y: Any, sample_weight: Any, n: int, task: str) -> Classes:
     return classes_of_rows(y, sample_weight, n)
 
 
-def numbers_given(y: Any) -> Any:
+def numbers_given(y: object) -> Any:
     """Return the numbers to be predicted as they are; ValueError for `SoftLabels`."""
     if isinstance(y, SoftLabels):
         raise ValueError("y_proba: expected y of a regression, got probabilities of labels")
     return y
 
 
-def labels_of_rows(y: Any, y_proba: Any, labels: Any = None) -> Any:
+def labels_of_rows(y: object, y_proba: ArrayLike | None, labels: object = None) -> Any:
     """Return what a builder is given of labels: `y`, or `SoftLabels` in its place.
 
     Parameters
@@ -227,7 +238,7 @@ def labels_of_rows(y: Any, y_proba: Any, labels: Any = None) -> Any:
     return _soft_labels(y_proba, labels)
 
 
-def _soft_labels(y_proba: Any, labels: Any) -> SoftLabels:
+def _soft_labels(y_proba: ArrayLike | None, labels: object) -> SoftLabels:
     names, share = _read_frame(y_proba) if is_frame(y_proba) else (None, None)
     if share is None:
         share = as_numbers("y_proba", y_proba)
@@ -280,7 +291,7 @@ def _check_probabilities(share: FloatArray, names: Any, most: float) -> None:
         )
 
 
-def _column_labels(given: Any, n: int) -> tuple[Array, NDArray[np.intp] | None]:
+def _column_labels(given: object, n: int) -> tuple[Array, NDArray[np.intp] | None]:
     """Return the sorted labels of n columns, and which column each is, None where all stay."""
     if given is None:
         return np.arange(n), None
@@ -311,12 +322,14 @@ def soft_validation(y: Any, labels: Array) -> SoftLabels | None:
     return shares_of(y, labels) if len(shape) == 2 and shape[1] == len(labels) else None
 
 
-def needs_of(y: Any) -> tuple[str, ...]:
+def needs_of(y: object) -> tuple[str, ...]:
     """Return what a builder of members must take beside X and y, by `labels_of_rows`."""
     return ("sample_weight", "y_proba") if isinstance(y, SoftLabels) else ("sample_weight",)
 
 
-def fitted(fit: Callable[..., Any], X: Any, y: Any, options: Mapping[str, Any]) -> Any:
+def fitted(
+    fit: Callable[..., object], X: TableLike, y: object, options: Mapping[str, object]
+) -> Any:
     """Return what a builder makes of X and of labels, or of `SoftLabels`."""
     if isinstance(y, SoftLabels):
         return fit(X, y_proba=y.share, labels=y.labels, **options)
@@ -494,7 +507,7 @@ NO_VALUES = np.empty(0)
 NOTHING = Targets(True, True, NO_VALUES)
 
 
-def targets_of(y: Any) -> Targets:
+def targets_of(y: object) -> Targets:
     """Return what the rule reads of targets.
 
     Missing and infinite ones, and those of other dimensions, are refused later.
@@ -533,7 +546,7 @@ def known_task(targets: Targets) -> str:
     return targets.task
 
 
-def task_of(y: Any, task: str | None, decided: str | None = None) -> str:
+def task_of(y: object, task: str | None, decided: str | None = None) -> str:
     """Return "classification" or "regression", whatever `y` holds if `task` is given.
 
     Text, booleans and at most 20 different whole numbers are classes; numbers that are not all
@@ -555,7 +568,7 @@ def task_of(y: Any, task: str | None, decided: str | None = None) -> str:
     return known_task(targets_of(y))
 
 
-def task_of_options(options: Mapping[str, Any]) -> str | None:
+def task_of_options(options: Mapping[str, object]) -> str | None:
     """Return the task that a loss or criterion is of, None if there is none of one task only."""
     loss, criterion = options.get("loss"), options.get("criterion")
     if loss is not None:
@@ -567,7 +580,7 @@ def task_of_options(options: Mapping[str, Any]) -> str | None:
 
 
 def task_of_fit(
-    fit: Callable[..., Any], options: Mapping[str, Any], y: Any, task: str | None
+    fit: Callable[..., object], options: Mapping[str, object], y: object, task: str | None
 ) -> str:
     """Return the task of a builder with these options, or with those of ``functools.partial``.
 
@@ -579,7 +592,7 @@ def task_of_fit(
     return task_of(y, given.get("task") if task is None else task, decided)
 
 
-def with_task(fit: Callable[..., Any], task: str) -> Callable[..., Any]:
+def with_task(fit: Callable[..., object], task: str) -> Callable[..., Any]:
     """Return a builder that is passed the task, if it takes one and its options leave it open."""
     given = unwrapped(fit)[1]
     is_open = given.get("task") is None and task_of_options(given) is None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.binning import list_rows
 from pboost.data.columns.columns import (
@@ -65,7 +65,7 @@ from pboost.data.targets import (
     weighed,
 )
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, Floats, IntArray, check_choice
+from pboost.values import Array, FloatArray, Floats, IntArray, TableLike, check_choice
 
 #: What a row is that takes no part, beside 0 and 1 for its class.
 _LEFT_OUT = np.uint8(2)
@@ -524,9 +524,9 @@ class TrainingData:
 
 
 def boosted_problem(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    X: TableLike,
+    y: object,
+    sample_weight: ArrayLike | None,
     two: str | None,
     *,
     as_given: bool = False,
@@ -556,7 +556,7 @@ def _begun(
     columns: Features | SortedColumns | BinnedColumns | Rows,
     found: Classes,
     y: FloatArray,
-    sample_weight: Any,
+    sample_weight: ArrayLike | None,
     takes: Takes,
     hold: HoldOut | None,
 ) -> tuple[Problem, FloatArray | None]:
@@ -572,9 +572,9 @@ def _begun(
 
 
 def tree_problem(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    X: TableLike,
+    y: object,
+    sample_weight: ArrayLike | None,
     *,
     task: str,
     search: str,
@@ -622,7 +622,7 @@ def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
     return search == "binned" or (search == "auto" and n >= auto)
 
 
-def _as_columns(X: Any) -> Features | SortedColumns | BinnedColumns:
+def _as_columns(X: TableLike) -> Features | SortedColumns | BinnedColumns:
     if not isinstance(X, SortedColumns | BinnedColumns):
         return as_features(X)
     check_size((X.n_rows, X.n_features))
@@ -636,7 +636,7 @@ def _searched_order(columns: SortedColumns | BinnedColumns, exact: bool) -> IntA
     return np.empty((columns.n_features, 0), dtype=np.int32)
 
 
-def _of_entries(columns: Any, entries: Entries | None) -> Any:
+def _of_entries(columns: object, entries: Entries | None) -> Any:
     """Return columns that were sorted or binned before as those of the entries; others as given."""
     if entries is None or not isinstance(columns, SortedColumns | BinnedColumns):
         return columns
@@ -685,7 +685,7 @@ def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Cal
     return declare
 
 
-def column_search(fit: Any, options: Mapping[str, Any]) -> Search | None:
+def column_search(fit: object, options: Mapping[str, object]) -> Search | None:
     """Return the search of a builder with these options; None where it cannot be given columns."""
     # A wrapper, which may look at X itself, is another function.
     searched = _SEARCHED.get(fit) if inspect.isfunction(fit) else None
@@ -697,7 +697,7 @@ def search_option(options: Mapping[str, Any]) -> Search:
     return Search(options.get("search", "auto"), options.get("max_bins", MAX_BINS))
 
 
-def check_values(X: Any, use: str = "to predict from") -> None:
+def check_values(X: TableLike, use: str = "to predict from") -> None:
     """Raise TypeError for columns that hold no values, and say what these would be for."""
     if lacks_values(X):
         raise TypeError(
@@ -706,7 +706,7 @@ def check_values(X: Any, use: str = "to predict from") -> None:
         )
 
 
-def rows_to_predict(X: Any) -> Rows:
+def rows_to_predict(X: TableLike) -> Rows:
     """Return the rows of X, or of what is sorted, to predict from."""
     check_values(X)
     X = values_of(X)

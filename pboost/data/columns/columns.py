@@ -48,7 +48,7 @@ from pboost.data.read.codes import blocks
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Table
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, IntArray, sealed
+from pboost.values import Array, FloatArray, IntArray, TableLike, sealed
 
 SEARCHES = ("auto", "exact", "binned")
 #: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
@@ -113,7 +113,7 @@ class _Columns:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.n_rows} rows, {self.n_features} features>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), tuple(getattr(self, name) for name in self._given())
 
     def _given(self) -> list[str]:
@@ -521,7 +521,7 @@ class BinnedValues(BinnedColumns):
                 f"source: expected {self.n_features} columns, got {self.source.shape[1]}"
             )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         """Return what a pickle holds: of the source only the rows that are meant."""
         kind, given = super(BinnedValues, self).__reduce__()
         if len(self.rows) != len(self.source):
@@ -563,7 +563,7 @@ def by_column(values: Array) -> Array:
     return found
 
 
-def lacks_values(X: Any) -> TypeGuard[BinnedColumns]:
+def lacks_values(X: TableLike) -> TypeGuard[BinnedColumns]:
     """Return whether these are columns that hold no values."""
     return isinstance(X, BinnedColumns) and not isinstance(X, BinnedValues)
 
@@ -577,7 +577,7 @@ def values_in_bins(columns: BinnedColumns, rows: Array) -> Array:
     return np.column_stack([lower[codes[rows]] for lower, codes in parts])
 
 
-def check_summed(columns: Any, kind: str) -> None:
+def check_summed(columns: object, kind: str) -> None:
     """Raise ValueError where weak classifiers compare what is made of values, not known here."""
     if lacks_values(columns):
         raise ValueError(
@@ -587,6 +587,6 @@ def check_summed(columns: Any, kind: str) -> None:
         )
 
 
-def values_of(X: Any) -> Any:
+def values_of(X: TableLike) -> Any:
     """Return the values of columns that keep them as features; anything else as it is."""
     return X.features() if isinstance(X, BinnedValues) else X

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pboost._core import derived
 from pboost.data.read.check_xy import as_numbers
@@ -17,7 +17,7 @@ from pboost.values import Array, FloatArray, Floats, IntArray, first_false
 MEAN_BITS = 40
 
 
-def filled(values: Floats, fill: FloatArray | None) -> Floats:
+def filled(values: Array, fill: FloatArray | None) -> Array:
     """Return rows in which the missing values of each column are those of `fill` (d,).
 
     Rows without holes are returned as they are.
@@ -142,7 +142,7 @@ def column_moments(
     return found.T
 
 
-def as_sigma(sigma: Any) -> Array:
+def as_sigma(sigma: ArrayLike | None) -> Array:
     """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
 
     0 is that of what is exact; of several they may be NaN, where there is no value.

@@ -159,7 +159,7 @@ class StoredInputs(Inputs):
         the header of a model file.
     """
 
-    stored: ClassVar[Mapping[str, tuple[str, np.dtype[Any]]]]
+    stored: ClassVar[Mapping[str, tuple[str, np.dtype[np.generic]]]]
     none: ClassVar[tuple[Array, ...]]
     of_missing: ClassVar[tuple[str, str]]
     start: IntArray
@@ -168,7 +168,7 @@ class StoredInputs(Inputs):
         for name, dtype in self.stored.values():
             object.__setattr__(self, name, freeze(getattr(self, name), dtype.newbyteorder("=")))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (*self.arrays(), getattr(self, self.of_missing[0]))
 
     @property
@@ -366,7 +366,7 @@ def names_in_sums(
 
 
 #: Members of a model file: what they hold here, and their dtype there.
-MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
+MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "subset_column": ("column", np.dtype("<i4")),
     "subset": ("member", np.dtype("<u8")),
 }
@@ -404,7 +404,7 @@ class Subsets(Inputs):
         for name, dtype in MEMBERS.values():
             object.__setattr__(self, name, freeze(getattr(self, name), dtype.newbyteorder("=")))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.n_columns, *self.arrays())
 
     @classmethod

@@ -18,7 +18,7 @@ from pboost.threads import Workers, run_ranges
 from pboost.values import FloatArray, Floats, IntArray, first_false, freeze
 
 #: Members of a model file: what they hold here, and their dtype there.
-PROJECTION_MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
+PROJECTION_MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "projection_start": ("start", np.dtype("<i4")),
     "projection_index": ("index", np.dtype("<i4")),
     "projection_coefficient": ("coefficient", np.dtype("<f8")),
@@ -260,7 +260,7 @@ def _without_plus(terms: list[str]) -> list[str]:
 
 
 #: Members of a model file: what they hold here, and their dtype there.
-SEPARATOR_MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
+SEPARATOR_MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "separator_start": ("start", np.dtype("<i4")),
     "separator_feature": ("feature", np.dtype("<i4")),
     "separator_threshold": ("threshold", np.dtype("<f8")),

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +58,7 @@ MOST_LABELS = 10_000
 
 
 def bin_files(
-    source: Any,
+    source: object,
     folder: str | os.PathLike[str],
     *,
     target: str | None = None,
@@ -239,7 +238,7 @@ class _Seen:
     count: NDArray[np.int64]
     content: NDArray[np.uint64]
     n_known: NDArray[np.int64]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     task: str | None
     targets: Targets = NOTHING
 

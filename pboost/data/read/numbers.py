@@ -69,7 +69,7 @@ def first_inexact(values: Array) -> int:
     return first_false(is_exact)
 
 
-def _inexact(label: str, row: int, value: Any) -> ValueError:
+def _inexact(label: str, row: int, value: object) -> ValueError:
     return ValueError(
         f"X: {label}, row {row} holds {value}, an integer beyond 2**53 that is no float64; others "
         "would count as equal to it. Subtract a number from the column, or pass floats"
@@ -150,7 +150,7 @@ def _is_number(value: Any) -> bool | None:
     return True
 
 
-def as_text(values: Any, expected: str) -> Array:
+def as_text(values: object, expected: str) -> Array:
     """Return a list or an array of strings as an array that stores strings.
 
     Such arrays drop NUL characters at the end of strings, so that two strings could become one.
@@ -169,7 +169,7 @@ def refuse_nul(values: Any, expected: str) -> None:
             )
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether this stands for no value: None, NaN, or what pandas has for it."""
     if isinstance(value, float | np.floating):
         return bool(np.isnan(value))
