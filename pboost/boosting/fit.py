@@ -236,9 +236,3 @@ def graph_settings(
         "learning_rate": rule.learning_rate,
         "weak": weak.settings(),
     }
-
-
-def given_validation(options: Mapping[str, object]) -> tuple[Any, ...]:
-    """Return the X of ``validation=(X, y)`` among the options of a fit, if it is there."""
-    validation = options.get("validation")
-    return tuple(validation[:1]) if isinstance(validation, tuple | list) else ()

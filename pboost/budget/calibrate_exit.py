@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices
-from pboost.data.read.convert import TableLike
 from pboost.data.row_digest import digest
 from pboost.inspection.guarantees import hashes_of_unseen
 from pboost.models.base import Model, Walks, check_model, prices_for
@@ -23,7 +22,7 @@ from pboost.models.early_exit import (
     where_left,
 )
 from pboost.models.evaluate.exits import LEAST, sizes, sizes_at_end
-from pboost.values import FloatArray, IntArray, check_number
+from pboost.values import FloatArray, IntArray, TableLike, check_number
 from pboost.values.options import checked
 
 #: How often joints are set apart at which many rows leave together.

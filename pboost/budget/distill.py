@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.check_xy import TASKS, as_features
-from pboost.data.read.convert import Features, TableLike
+from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
 from pboost.data.row_digest import digest_of_rows, merged
 from pboost.models.base import Model, evaluation_cost, predict, predict_proba
@@ -21,6 +21,7 @@ from pboost.values import (
     Array,
     FloatArray,
     Seed,
+    TableLike,
     as_generator,
     check_choice,
     check_integer,

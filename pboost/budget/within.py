@@ -40,7 +40,7 @@ from pboost.budget.choice import (
 from pboost.data.columns.columns import values_of
 from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices, read_prices
 from pboost.data.read.check_xy import as_features
-from pboost.data.read.convert import Features, TableLike
+from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
 from pboost.data.row_source import OneTable, RowSource, rows_here
 from pboost.inspection.cross_validation import deal_rows
@@ -51,6 +51,7 @@ from pboost.values import (
     FloatArray,
     IntArray,
     Seed,
+    TableLike,
     as_generator,
     check_integer,
     check_number,

@@ -66,7 +66,7 @@ def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[n
     return paid
 
 
-def plain_prices(name: str, prices: Any) -> list[Any] | None:
+def plain_prices(name: str, prices: object) -> list[Any] | None:
     """Return the option as settings hold it: numbers, pairs of a column and a number, or None."""
     if prices is None:
         return None
@@ -77,7 +77,7 @@ def plain_prices(name: str, prices: Any) -> list[Any] | None:
             f"{name}: expected a number for each column, or a mapping of columns to numbers, got "
             f"{shown(prices)}"
         )
-    found: list[Any] = []
+    found: list[object] = []
     for place, entry in enumerate(prices):
         if isinstance(entry, list | tuple) and len(entry) == 2:
             (column,) = named_columns(name, entry[:1])
@@ -87,7 +87,7 @@ def plain_prices(name: str, prices: Any) -> list[Any] | None:
     return found
 
 
-def plain_groups(name: str, groups: Any) -> list[list[Any]] | None:
+def plain_groups(name: str, groups: object) -> list[list[Any]] | None:
     """Return the option as settings hold it: pairs of a name or None and columns, or None."""
     if groups is None:
         return None
@@ -98,7 +98,7 @@ def plain_groups(name: str, groups: Any) -> list[list[Any]] | None:
             f"{name}: expected a mapping of names to columns, or a sequence of groups of columns, "
             f"got {shown(groups)}"
         )
-    found: list[list[Any]] = []
+    found: list[list[object]] = []
     for group in groups:
         pair = group if isinstance(group, list | tuple) and len(group) == 2 else (None, group)
         if isinstance(pair[1], str | int | np.integer):  # two columns
@@ -137,7 +137,9 @@ class PriceOptions(TypedDict, total=False):
 PRICE_OPTIONS: dict[str, Any] = filled(PriceOptions, {})
 
 
-def read_prices(options: Mapping[str, Any], names: tuple[str, ...] | None, d: int) -> Prices | None:
+def read_prices(
+    options: Mapping[str, object], names: tuple[str, ...] | None, d: int
+) -> Prices | None:
     """Return what `PRICE_OPTIONS` say of d columns; None where nothing has a price."""
     prices = plain_prices("prices", options["prices"])
     groups = plain_groups("groups", options["groups"])
@@ -165,7 +167,7 @@ def read_prices(options: Mapping[str, Any], names: tuple[str, ...] | None, d: in
     return Prices(np.concatenate([own[own > 0], fee[priced]]), item, comparison, tradeoff)
 
 
-def _price(name: str, value: Any) -> float:
+def _price(name: str, value: object) -> float:
     return check_number(name, value, least=0.0)
 
 

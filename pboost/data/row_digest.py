@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from pboost._core import binning
 from pboost.data.columns.columns import SortedColumns
 from pboost.data.read.convert import Features
 from pboost.threads import run_ranges
-from pboost.values import FloatArray, IntArray
+from pboost.values import FloatArray, Floats, IntArray
 
 Digest: TypeAlias = NDArray[np.uint64]
 #: Different rows that are kept: a kilobyte.
@@ -58,7 +58,7 @@ class Seen(NamedTuple):
         return self.repeated / self.rows if self.rows else 0.0
 
 
-def digest_of(columns: Any, weights: FloatArray | None) -> Digest | None:
+def digest_of(columns: object, weights: FloatArray | None) -> Digest | None:
     """Return the digest of the rows of positive weight, None of columns that hold no values."""
     if isinstance(columns, Features):
         values, rows = columns.values, None
@@ -72,7 +72,7 @@ def digest_of(columns: Any, weights: FloatArray | None) -> Digest | None:
     return digest_of_rows(values, rows)
 
 
-def digest_of_rows(values: NDArray[Any], rows: IntArray | None = None) -> Digest:
+def digest_of_rows(values: Floats, rows: IntArray | None = None) -> Digest:
     """Return the digest of listed rows of a matrix, by default of all.
 
     Only rows whose first columns have the least hashes are read whole.
@@ -88,19 +88,19 @@ def digest_of_rows(values: NDArray[Any], rows: IntArray | None = None) -> Digest
         share *= 8
 
 
-def hashes(values: NDArray[Any]) -> Digest:
+def hashes(values: Floats) -> Digest:
     """Return the hashes of the rows of a matrix (n, d)."""
     rows = np.arange(len(values), dtype=np.int32)
     return _joined(_coarse(values, rows), values, rows)
 
 
-def _coarse(values: NDArray[Any], rows: IntArray) -> Digest:
+def _coarse(values: Floats, rows: IntArray) -> Digest:
     hashed = _hashed(values[:, :FIRST], rows)
     hashed >>= np.uint64(48)
     return hashed
 
 
-def _joined(coarse: Digest, values: NDArray[Any], rows: IntArray) -> Digest:
+def _joined(coarse: Digest, values: Floats, rows: IntArray) -> Digest:
     """Return hashes, given those of the first columns."""
     fine = _hashed(values, rows)
     fine >>= np.uint64(32)
@@ -108,7 +108,7 @@ def _joined(coarse: Digest, values: NDArray[Any], rows: IntArray) -> Digest:
     return fine
 
 
-def _hashed(values: NDArray[Any], rows: IntArray) -> Digest:
+def _hashed(values: Floats, rows: IntArray) -> Digest:
     hashed, d = np.empty(len(rows), dtype=np.uint64), values.shape[1]
 
     def work(first: int, last: int) -> None:

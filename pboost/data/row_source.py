@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.check_xy import with_categories
 from pboost.data.read.table import Categorical
 from pboost.data.targets import labels_of_rows
 from pboost.data.training import Problem
-from pboost.values import Array, FloatArray, shown
+from pboost.values import Array, FloatArray, TableLike, shown
 from pboost.values.options import Option
 
 T = TypeVar("T")
@@ -93,11 +93,11 @@ class RowSource(ABC):
         """Return all rows in one table of this process."""
 
     @abstractmethod
-    def take(self, rows: NDArray[Any]) -> Any:
+    def take(self, rows: Array) -> Any:
         """Return a source of some rows, numbered in ascending order, in the same bins."""
 
     @abstractmethod
-    def apply(self, function: Callable[..., T], *given: Any) -> list[T]:
+    def apply(self, function: Callable[..., T], *given: object) -> list[T]:
         """Return what a function returns of columns, targets and weights of each partition."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class RowSource(ABC):
         """Return labels or targets, and weights, of all rows in this process."""
 
     @abstractmethod
-    def graph(self, learner: Any, observation: Any, growth: type) -> Any:
+    def graph(self, learner: object, observation: object, growth: type) -> Any:
         """Return the weak learner of one fit whose `growth` is that of these rows."""
 
     @abstractmethod
@@ -129,7 +129,7 @@ class RowSource(ABC):
         """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
 
 
-def rows_of_fit(X: Any, y: Any, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Return X, y and the weights of a builder that takes any source of rows.
 
     `options` are those of `RowOptions`, among others.
@@ -147,7 +147,9 @@ def rows_of_fit(X: Any, y: Any, options: Mapping[str, Any]) -> tuple[Any, Any, A
     return (X.X, X.y, X.sample_weight) if isinstance(X, OneTable) else (X, None, None)
 
 
-def rows_here(builder: str, X: Any, y: Any, options: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+def rows_here(
+    builder: str, X: TableLike, y: object, options: Mapping[str, Any]
+) -> tuple[Any, Any, Any]:
     """Return what `rows_of_fit` does, of a builder that needs all rows in one place."""
     if isinstance(X, RowSource):
         raise NotImplementedError(IN_ONE_PLACE.format(builder))

@@ -19,6 +19,7 @@ from pboost.data.read.convert import Features
 from pboost.data.read.table import Takes
 from pboost.data.targets import Entries
 from pboost.values import (
+    Array,
     FloatArray,
     IntArray,
     check_flag,
@@ -37,7 +38,7 @@ DRAWN_AT_ONCE = 1 << 20
 
 
 def assign_folds(
-    labels: NDArray[Any], weight: FloatArray | None, folds: int, rng: np.random.Generator
+    labels: Array, weight: FloatArray | None, folds: int, rng: np.random.Generator
 ) -> IntArray:
     """The fold that tests each row: classes dealt out in turn, each in random order.
 
@@ -205,7 +206,7 @@ def times_drawn(
     return found
 
 
-def check_bag(name: str, bag: Any) -> int | float | None:
+def check_bag(name: str, bag: object) -> int | float | None:
     """Return a value if it is a share of the rows in (0, 1], a number of rows or None."""
     if bag is None:
         return None
@@ -232,7 +233,7 @@ def make_bags(
     weights: FloatArray | None,
     n: int,
     bag: int | float | None,
-    replace: Any,
+    replace: object,
     generator: np.random.Generator,
     rounded: Callable[[float], int] = round,
     entries: Entries | None = None,
@@ -284,7 +285,7 @@ class HoldOut(NamedTuple):
     keeps_levels: bool = False
 
     def draw(
-        self, rows: NDArray[np.intp], labels: Any, label: NDArray[Any], entries: Entries | None
+        self, rows: NDArray[np.intp], labels: Any, label: Array, entries: Entries | None
     ) -> NDArray[np.intp]:
         """Return some of the rows of positive weight, or of the entries of soft labels.
 
@@ -335,8 +336,8 @@ class HeldRows:
     rows: NDArray[np.intp]
     given: NDArray[np.intp]
     weight: FloatArray
-    y: NDArray[Any]
-    values: NDArray[Any] | None = None
+    y: Array
+    values: Array | None = None
     elsewhere: Any = None
 
     def without(self, weights: FloatArray | None, n: int) -> FloatArray:
@@ -346,7 +347,7 @@ class HeldRows:
         return weights
 
     def coded(
-        self, columns: BinnedColumns, values: NDArray[Any], n_threads: int | None
+        self, columns: BinnedColumns, values: Array, n_threads: int | None
     ) -> tuple[HeldRows, BinnedColumns]:
         """Return bins of the training rows with the codes of the rows held out, and these rows.
 

@@ -31,7 +31,16 @@ from pboost.data.read.codes import as_codes
 from pboost.data.read.convert import frame_columns, is_frame
 from pboost.data.read.numbers import to_numbers
 from pboost.losses import LOSSES
-from pboost.values import INT32_MAX, Array, FloatArray, IntArray, check_choice, first_false, shown
+from pboost.values import (
+    INT32_MAX,
+    Array,
+    FloatArray,
+    IntArray,
+    TableLike,
+    check_choice,
+    first_false,
+    shown,
+)
 from pboost.values.options import (
     ManyClassesError,
     NoLabelsError,
@@ -73,11 +82,11 @@ class Classes(NamedTuple):
     """
 
     labels: Any  # None of numbers
-    label: NDArray[Any]
+    label: Array
     weights: FloatArray | None
     entries: Entries | None = None
 
-    def weights_of_rows(self, sample_weight: Any, n: int) -> FloatArray | None:
+    def weights_of_rows(self, sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
         """Return the weights of the n rows as they were given, soft labels or not."""
         return self.weights if self.entries is None else as_weights(sample_weight, n)
 
@@ -153,7 +162,9 @@ class SoftLabels:
         return Classes(self.labels, label, weight, Entries(rows, first, self.likeliest))
 
 
-def classes_of_rows(y: Any, sample_weight: Any, n: int, two: str | None = None) -> Classes:
+def classes_of_rows(
+    y: object, sample_weight: ArrayLike | None, n: int, two: str | None = None
+) -> Classes:
     """Return the checked classes and weights of n rows.
 
     Labels are told from `SoftLabels`; `two` says that there can be two only, see `as_classes`.
@@ -166,14 +177,14 @@ def classes_of_rows(y: Any, sample_weight: Any, n: int, two: str | None = None) 
     return Classes(*as_classes(y, n, two), as_weights(sample_weight, n))
 
 
-def by_class(label: NDArray[Any]) -> NDArray[np.intp]:
+def by_class(label: Array) -> NDArray[np.intp]:
     """Return the rows class by class."""
     # NumPy sorts small integers by their digits.
     small = label.astype(np.int16) if label.max(initial=0) < 2**15 else label
     return np.argsort(small, kind="stable")
 
 
-def rows_by_label(label: NDArray[Any], weights: FloatArray | None, labels: Any) -> IntArray:
+def rows_by_label(label: Array, weights: FloatArray | None, labels: Any) -> IntArray:
     """Return the rows of positive weight class by class; raise where a class has none."""
     rows = np.arange(len(label)) if weights is None else np.flatnonzero(weights > 0)
     if np.bincount(label[rows], minlength=len(labels)).min() == 0:
@@ -181,7 +192,7 @@ def rows_by_label(label: NDArray[Any], weights: FloatArray | None, labels: Any) 
     return rows.take(by_class(label.take(rows))).astype(np.int32)
 
 
-def truth_of_rows(y: Any, sample_weight: Any, n: int, task: str) -> Classes:
+def truth_of_rows(y: object, sample_weight: ArrayLike | None, n: int, task: str) -> Classes:
     """Return the checked classes and weights of n rows; of a regression numbers as `label`."""
     if task == "regression":
         targets = as_targets(numbers_given(y), n)
@@ -189,14 +200,14 @@ def truth_of_rows(y: Any, sample_weight: Any, n: int, task: str) -> Classes:
     return classes_of_rows(y, sample_weight, n)
 
 
-def numbers_given(y: Any) -> Any:
+def numbers_given(y: object) -> Any:
     """Return the numbers to be predicted as they are; ValueError for `SoftLabels`."""
     if isinstance(y, SoftLabels):
         raise ValueError("y_proba: expected y of a regression, got probabilities of labels")
     return y
 
 
-def labels_of_rows(y: Any, y_proba: Any, labels: Any = None) -> Any:
+def labels_of_rows(y: object, y_proba: ArrayLike | None, labels: object = None) -> Any:
     """Return what a builder is given of labels: `y`, or `SoftLabels` in its place.
 
     Parameters
@@ -229,7 +240,7 @@ def labels_of_rows(y: Any, y_proba: Any, labels: Any = None) -> Any:
     return _soft_labels(y_proba, labels)
 
 
-def _soft_labels(y_proba: Any, labels: Any) -> SoftLabels:
+def _soft_labels(y_proba: ArrayLike | None, labels: object) -> SoftLabels:
     names, share = _read_frame(y_proba) if is_frame(y_proba) else (None, None)
     if share is None:
         share = as_numbers("y_proba", y_proba)
@@ -282,7 +293,7 @@ def _check_probabilities(share: FloatArray, names: Any, most: float) -> None:
         )
 
 
-def _column_labels(given: Any, n: int) -> tuple[Array, NDArray[np.intp] | None]:
+def _column_labels(given: object, n: int) -> tuple[Array, NDArray[np.intp] | None]:
     """Return the sorted labels of n columns, and which column each is, None where all stay."""
     if given is None:
         return np.arange(n), None
@@ -313,12 +324,14 @@ def soft_validation(y: Any, labels: Array) -> SoftLabels | None:
     return shares_of(y, labels) if len(shape) == 2 and shape[1] == len(labels) else None
 
 
-def needs_of(y: Any) -> tuple[str, ...]:
+def needs_of(y: object) -> tuple[str, ...]:
     """Return what a builder of members must take beside X and y, by `labels_of_rows`."""
     return ("sample_weight", "y_proba") if isinstance(y, SoftLabels) else ("sample_weight",)
 
 
-def fitted(fit: Callable[..., Any], X: Any, y: Any, options: Mapping[str, Any]) -> Any:
+def fitted(
+    fit: Callable[..., object], X: TableLike, y: object, options: Mapping[str, object]
+) -> Any:
     """Return what a builder makes of X and of labels, or of `SoftLabels`."""
     if isinstance(y, SoftLabels):
         return fit(X, y_proba=y.share, labels=y.labels, **options)
@@ -368,10 +381,19 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
     return weights * (mass.sum() / (len(values) * mass))[code]
 
 
+class RowWeights(NamedTuple):
+    """Weights of rows, as fields of `TrainingData`."""
+
+    weight: FloatArray
+    fixed: NDArray[np.int64]
+    weight_exponent: int
+    scale: float
+
+
 def weighed(
     weights: FloatArray | None, rows: IntArray | None, n: int, *, in_any_order: bool = False
-) -> dict[str, Any]:
-    """Return the weights of the n listed rows, or of all, as fields of `TrainingData`.
+) -> RowWeights:
+    """Return the weights of the n listed rows, or of all.
 
     With `in_any_order` the scale does not depend on the order of the rows.
     """
@@ -385,7 +407,7 @@ def weighed(
         fixed.fill(one[0])
     else:
         exponent, scale = scale_weights(weights, rows, weight, fixed, in_any_order)
-    return {"weight": weight, "fixed": fixed, "weight_exponent": exponent, "scale": scale}
+    return RowWeights(weight, fixed, exponent, scale)
 
 
 def weight_of_copy(weights: FloatArray | None) -> float:
@@ -499,7 +521,7 @@ NO_VALUES = np.empty(0)
 NOTHING = Targets(True, True, NO_VALUES)
 
 
-def targets_of(y: Any) -> Targets:
+def targets_of(y: object) -> Targets:
     """Return what the rule reads of targets.
 
     Missing and infinite ones, and those of other dimensions, are refused later.
@@ -538,7 +560,7 @@ def known_task(targets: Targets) -> str:
     return targets.task
 
 
-def task_of(y: Any, task: str | None, decided: str | None = None) -> str:
+def task_of(y: object, task: str | None, decided: str | None = None) -> str:
     """Return "classification" or "regression", whatever `y` holds if `task` is given.
 
     Text, booleans and at most 20 different whole numbers are classes; numbers that are not all
@@ -560,7 +582,7 @@ def task_of(y: Any, task: str | None, decided: str | None = None) -> str:
     return known_task(targets_of(y))
 
 
-def task_of_options(options: Mapping[str, Any]) -> str | None:
+def task_of_options(options: Mapping[str, object]) -> str | None:
     """Return the task that a loss or criterion is of, None if there is none of one task only."""
     loss, criterion = options.get("loss"), options.get("criterion")
     if loss is not None:
@@ -572,7 +594,7 @@ def task_of_options(options: Mapping[str, Any]) -> str | None:
 
 
 def task_of_fit(
-    fit: Callable[..., Any], options: Mapping[str, Any], y: Any, task: str | None
+    fit: Callable[..., object], options: Mapping[str, object], y: object, task: str | None
 ) -> str:
     """Return the task of a builder with these options, or with those of ``functools.partial``.
 
@@ -584,7 +606,7 @@ def task_of_fit(
     return task_of(y, given.get("task") if task is None else task, decided)
 
 
-def with_task(fit: Callable[..., Any], task: str) -> Callable[..., Any]:
+def with_task(fit: Callable[..., object], task: str) -> Callable[..., Any]:
     """Return a builder that is passed the task, if it takes one and its options leave it open."""
     given = unwrapped(fit)[1]
     is_open = given.get("task") is None and task_of_options(given) is None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.binning import list_rows
 from pboost.data.columns.columns import (
@@ -56,6 +56,7 @@ from pboost.data.splits import HeldRows, HoldOut, trained_features
 from pboost.data.targets import (
     Classes,
     Entries,
+    RowWeights,
     SoftLabels,
     by_class,
     classes_of_rows,
@@ -64,7 +65,7 @@ from pboost.data.targets import (
     weighed,
 )
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray, check_choice
+from pboost.values import Array, FloatArray, Floats, IntArray, TableLike, check_choice
 
 #: What a row is that takes no part, beside 0 and 1 for its class.
 _LEFT_OUT = np.uint8(2)
@@ -83,7 +84,7 @@ _NO_COLUMNS = made(
     None,
 )
 #: Makes projections of the listed rows of a matrix, given their weights.
-Project: TypeAlias = Callable[[NDArray[Any], IntArray, FloatArray | None], Projections]
+Project: TypeAlias = Callable[[Floats, IntArray, FloatArray | None], Projections]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -126,8 +127,8 @@ class Problem:
     """
 
     columns: Features | SortedColumns | BinnedColumns | Rows
-    labels: NDArray[Any] | None
-    label: NDArray[Any]
+    labels: Array | None
+    label: Array
     weights: FloatArray | None
     names: tuple[str, ...] | None
     y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
@@ -164,9 +165,9 @@ class Problem:
         """The first entry of each row of X as it was given."""
         return np.arange(self.n_rows) if self.entries is None else self.entries.first
 
-    def given(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def given(self, rows: Array) -> Array:
         """Return which rows of X, as it was given, some rows are."""
-        found: NDArray[Any] = rows if self.entries is None else self.entries.rows[rows]
+        found: Array = rows if self.entries is None else self.entries.rows[rows]
         return found
 
     @property
@@ -217,7 +218,7 @@ class Problem:
             return self.columns.values, self.given(rows)
         return None, rows
 
-    def values(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def values(self, rows: Array) -> Floats:
         """Return rows of X, or what is on the same side of every threshold of a tree."""
         if isinstance(self.columns, BinnedColumns):
             return values_in_bins(self.columns, rows)
@@ -248,7 +249,7 @@ class Problem:
             return TrainingData(
                 problem=self,
                 rows=rows,
-                **weighed(weights, None, n, in_any_order=True),
+                **weighed(weights, None, n, in_any_order=True)._asdict(),
                 exact=False,
                 order=order,
                 label=self.label,
@@ -271,7 +272,7 @@ class Problem:
         return TrainingData(
             problem=self,
             rows=rows,
-            **weighed(weights, rows, len(rows)),
+            **weighed(weights, rows, len(rows))._asdict(),
             exact=True,
             order=order,
             label=self.label.take(rows) if len(self.label) else self.label,
@@ -307,7 +308,7 @@ class Problem:
         is_weighed = self.weights is not None
         inputs = None
         if project is not None:
-            weight = self._weighed(rows)["weight"] if is_weighed else None
+            weight = self._weighed(rows).weight if is_weighed else None
             fill = column_means(source, source_rows, weight)
             inputs = replace(project(source, source_rows, weight), fill=fill)
         columns: SortedColumns | BinnedColumns
@@ -321,13 +322,13 @@ class Problem:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
             else:
                 # Bins of equal weight, so that weight k gives the bins of k copies.
-                fixed = self._weighed(rows)["fixed"].copy() if is_weighed else NO_WEIGHT
+                fixed = self._weighed(rows).fixed.copy() if is_weighed else NO_WEIGHT
                 columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
         # Weights are made after the columns: sorting needs the most memory.
         return TrainingData(
             problem=self,
             rows=rows,
-            **self._weighed(rows),
+            **self._weighed(rows)._asdict(),
             exact=exact,
             order=_searched_order(columns, exact),
             columns=columns,
@@ -344,7 +345,7 @@ class Problem:
         return TrainingData(
             problem=self,
             rows=rows,
-            **self._weighed(rows),
+            **self._weighed(rows)._asdict(),
             exact=False,
             order=_NO_ROWS,
             n_negative=n_negative,
@@ -370,10 +371,10 @@ class Problem:
         list_rows(kind, 1, rows[n_negative:])
         return rows, n_negative
 
-    def _weighed(self, rows: IntArray) -> dict[str, Any]:
-        """Return the weights of the listed rows, as fields of `TrainingData`."""
+    def _weighed(self, rows: IntArray) -> RowWeights:
+        """Return the weights of the listed rows; ValueError if one is too small to count."""
         found = weighed(self.weights, rows, len(rows), in_any_order=True)
-        if self.weights is not None and not (found["weight"] > 0).all():
+        if self.weights is not None and not (found.weight > 0).all():
             raise ValueError(
                 "sample_weight: the weights differ by more than floating point can hold"
             )
@@ -423,7 +424,7 @@ class TrainingData:
     scale: float
     exact: bool
     order: IntArray
-    label: NDArray[Any] = field(default_factory=lambda: _NO_ROWS)
+    label: Array = field(default_factory=lambda: _NO_ROWS)
     y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
     columns: SortedColumns | BinnedColumns = _NO_COLUMNS
     n_negative: int = 0
@@ -455,7 +456,7 @@ class TrainingData:
         self.inputs.gather(self.source, self.source_rows, feature, column)
         return column[0]
 
-    def by_class(self, values: NDArray[Any]) -> tuple[Any, Any]:
+    def by_class(self, values: Array) -> tuple[Any, Any]:
         """Return the sums of numbers of all rows, of class -1 and of class +1."""
         return values[: self.n_negative].sum().item(), values[self.n_negative :].sum().item()
 
@@ -533,9 +534,9 @@ class TrainingData:
 
 
 def boosted_problem(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    X: TableLike,
+    y: object,
+    sample_weight: ArrayLike | None,
     two: str | None,
     *,
     as_given: bool = False,
@@ -549,26 +550,35 @@ def boosted_problem(
     that of an entry is an uint8.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
-    n = columns.n_rows
-    found = classes_of_rows(y, sample_weight, n, two)
+    found = classes_of_rows(y, sample_weight, columns.n_rows, two)
     if isinstance(y, SoftLabels):
         y.check_present()
     if len(found.labels) == 2:
         found = found._replace(label=found.label.astype(np.uint8))
-    problem = Problem(columns=columns, **found._asdict(), names=columns.names)
+    problem, _ = _begun(columns, found, _NO_NUMBERS, sample_weight, takes, hold)
+    columns = problem.columns
+    table = None if isinstance(columns, Rows) else columns.table
+    check_taken(table, columns.names, takes)
+    return replace(problem, columns=_of_entries(columns, found.entries), table=table)
+
+
+def _begun(
+    columns: Features | SortedColumns | BinnedColumns | Rows,
+    found: Classes,
+    y: FloatArray,
+    sample_weight: ArrayLike | None,
+    takes: Takes,
+    hold: HoldOut | None,
+) -> tuple[Problem, FloatArray | None]:
+    """Return the problem of checked arguments, and the weights of the rows that are trained on."""
+    n = columns.n_rows
+    problem = Problem(columns=columns, **found._asdict(), names=columns.names, y=y)
     of_rows = found.weights_of_rows(sample_weight, n)
     problem = problem if hold is None else problem.hold_out(hold)
     trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
     if isinstance(columns, Features):
         columns = trained_features(columns, trained, takes, hold)
-    table = None if isinstance(columns, Rows) else columns.table
-    check_taken(table, columns.names, takes)
-    return replace(
-        problem,
-        columns=_of_entries(columns, found.entries),
-        table=table,
-        seen=digest_of(columns, of_rows),
-    )
+    return replace(problem, columns=columns, seen=digest_of(columns, of_rows)), trained
 
 
 class Binning(NamedTuple):
@@ -580,9 +590,9 @@ class Binning(NamedTuple):
 
 
 def tree_problem(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
+    X: TableLike,
+    y: object,
+    sample_weight: ArrayLike | None,
     *,
     task: str,
     binning: Binning,
@@ -605,15 +615,11 @@ def tree_problem(
     with np.errstate(over="ignore"):
         if found.weights is not None and not np.isfinite(found.weights.sum()):
             raise ValueError("sample_weight: expected weights with a finite sum")
-    problem = Problem(columns=columns, **found._asdict(), names=names, y=targets)
-    of_rows = found.weights_of_rows(sample_weight, n)
-    problem = problem if hold is None else problem.hold_out(hold)
+    problem, trained = _begun(columns, found, targets, sample_weight, takes, hold)
     if task == "regression":
         problem = problem.scaled()
-    trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
-    if isinstance(columns, Features):
-        columns = trained_features(columns, trained, takes, hold)
-    seen = digest_of(columns, of_rows)
+    assert not isinstance(problem.columns, Rows)
+    columns = problem.columns
     if isinstance(columns, Features) and is_binned(search, n):
         values, columns = columns.values, binned_features(columns, trained, max_bins, n_threads)
         if problem.held is not None:
@@ -625,9 +631,7 @@ def tree_problem(
     elif search == "binned":
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     check_taken(columns.table, names, takes)
-    return replace(
-        problem, columns=_of_entries(columns, found.entries), table=columns.table, seen=seen
-    )
+    return replace(problem, columns=_of_entries(columns, found.entries), table=columns.table)
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
@@ -635,7 +639,7 @@ def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
     return search == "binned" or (search == "auto" and n >= auto)
 
 
-def _as_columns(X: Any) -> Features | SortedColumns | BinnedColumns:
+def _as_columns(X: TableLike) -> Features | SortedColumns | BinnedColumns:
     if not isinstance(X, SortedColumns | BinnedColumns):
         return as_features(X)
     check_size((X.n_rows, X.n_features))
@@ -649,7 +653,7 @@ def _searched_order(columns: SortedColumns | BinnedColumns, exact: bool) -> IntA
     return np.empty((columns.n_features, 0), dtype=np.int32)
 
 
-def _of_entries(columns: Any, entries: Entries | None) -> Any:
+def _of_entries(columns: object, entries: Entries | None) -> Any:
     """Return columns that were sorted or binned before as those of the entries; others as given."""
     if entries is None or not isinstance(columns, SortedColumns | BinnedColumns):
         return columns
@@ -698,7 +702,7 @@ def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Cal
     return declare
 
 
-def column_search(fit: Any, options: Mapping[str, Any]) -> Search | None:
+def column_search(fit: object, options: Mapping[str, object]) -> Search | None:
     """Return the search of a builder with these options; None where it cannot be given columns."""
     # A wrapper, which may look at X itself, is another function.
     searched = _SEARCHED.get(fit) if inspect.isfunction(fit) else None
@@ -710,7 +714,7 @@ def search_option(options: Mapping[str, Any]) -> Search:
     return Search(options.get("search", "auto"), options.get("max_bins", MAX_BINS))
 
 
-def check_values(X: Any, use: str = "to predict from") -> None:
+def check_values(X: TableLike, use: str = "to predict from") -> None:
     """Raise TypeError for columns that hold no values, and say what these would be for."""
     if lacks_values(X):
         raise TypeError(
@@ -719,7 +723,7 @@ def check_values(X: Any, use: str = "to predict from") -> None:
         )
 
 
-def rows_to_predict(X: Any) -> Rows:
+def rows_to_predict(X: TableLike) -> Rows:
     """Return the rows of X, or of what is sorted, to predict from."""
     check_values(X)
     X = values_of(X)

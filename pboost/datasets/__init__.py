@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.check_xy import as_features, check_finite
-from pboost.data.read.convert import TableLike
 from pboost.values import (
     FloatArray,
     Seed,
+    TableLike,
     as_generator,
     check_choice,
     check_flag,

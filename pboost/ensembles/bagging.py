@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.boosting.fit import given_validation
-from pboost.data.columns.columns import BinnedColumns, SortedColumns
-from pboost.data.columns.making import bin_columns, sort_columns
+from pboost.data.columns.columns import SortedColumns
 from pboost.data.read.check_xy import (
-    as_features,
     as_weights,
-    is_clean,
 )
-from pboost.data.read.convert import Rows, as_rows, is_frame
 from pboost.data.row_source import rows_here
-from pboost.data.shared_reads import held
 from pboost.data.splits import Bags, check_bag, make_bags
 from pboost.data.targets import REGRESSION, Classes, needs_of, task_of_fit, truth_of_rows
 from pboost.data.training import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options
+from pboost.ensembles.shared_rows import holds_out, read_once, shared_columns
 from pboost.growth.step import Callback
-from pboost.models.base import Model
 from pboost.models.ensembles import Bagging, said_by
-from pboost.models.evaluate.new_rows import reads_columns
 from pboost.models.stored import VOTES
 from pboost.trees.members import Tally, tallied_members
 from pboost.values import (
@@ -166,30 +159,34 @@ def fit_bagging(
     if check_choice("vote", vote, VOTES) == "majority" and task == REGRESSION:
         raise ValueError('vote: expected "average" of a regression, whose numbers have no majority')
     bag, generator = check_bag("bag", bag), as_generator(rng)
-    with held(X, *given_validation(options)):
-        data, rows = _shared(fit, X, options, n_threads)
-        n = rows.n_rows
-        truth = truth_of_rows(y, sample_weight, n, task)
-        bags = make_bags(as_weights(sample_weight, n), n, bag, replace, generator)
-        tally = _tally(truth, bags)
+    X, options = read_once(fit, X, options)
+    search = None if isinstance(X, SortedColumns) else column_search(fit, options)
+    own = {**options, "n_threads": n_threads}
+    # Members that hold rows out make bins of the others themselves.
+    data = shared_columns(search, X, own, shares_bins=not holds_out(options))
+    rows = rows_to_predict(X)
+    n = rows.n_rows
+    truth = truth_of_rows(y, sample_weight, n, task)
+    bags = make_bags(as_weights(sample_weight, n), n, bag, replace, generator)
+    tally = _tally(truth, bags)
 
-        def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
-            drawn, stream = bags.draw(member)
-            own = {"task": task, "n_threads": 1, "rng": stream}
-            given = {name: own[name] for name in own if name in arguments_of(fit)} | options
-            try:
-                model = fit_present(fit, data, y, drawn, given, rows, truth)
-            except Exception as error:
-                error.add_note(f"fit_bagging: raised by member {member}")
-                raise
-            out = np.flatnonzero(drawn == 0)
-            if not len(out):
-                return model, out, np.empty(0)
-            return model, out, said_by(model, _taken(model, rows, out), truth.labels, vote)
+    def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
+        drawn, stream = bags.draw(member)
+        own = {"task": task, "n_threads": 1, "rng": stream}
+        given = {name: own[name] for name in own if name in arguments_of(fit)} | options
+        try:
+            model = fit_present(fit, data, y, drawn, given, rows, truth)
+        except Exception as error:
+            error.add_note(f"fit_bagging: raised by member {member}")
+            raise
+        out = np.flatnonzero(drawn == 0)
+        if not len(out):
+            return model, out, np.empty(0)
+        return model, out, said_by(model, rows.take(out), truth.labels, vote)
 
-        cells = n * rows.n_features * members
-        with with_bar(callback, progress, members, "members") as told:
-            models = tallied_members(train, members, n_threads, cells, tally, told)
+    cells = n * rows.n_features * members
+    with with_bar(callback, progress, members, "members") as told:
+        models = tallied_members(train, members, n_threads, cells, tally, told)
     settings = {
         "builder": "fit_bagging",
         "fit": getattr(fit, "__name__", type(fit).__name__),
@@ -218,33 +215,3 @@ def _tally(truth: Classes, bags: Bags) -> Tally:
     return Tally(
         truth.label, weights, 0 if truth.labels is None else len(truth.labels), truth.entries
     )
-
-
-def _taken(model: Model, rows: Rows, positions: NDArray[np.intp]) -> Any:
-    """Return rows for a member to predict: those of a frame as numbers, where it reads such."""
-    if rows.names is None or not is_frame(rows.source) or not reads_columns(model):
-        return rows.take(positions)
-    return as_features(rows.source).take(positions)
-
-
-def _shared(
-    fit: Callable[..., Any], X: object, options: Mapping[str, object], n_threads: int | None
-) -> tuple[Any, Rows]:
-    """Return X as all members are given it, and rows to predict from.
-
-    Members that hold rows out make bins of the others themselves.
-    """
-    search = None if isinstance(X, SortedColumns) else column_search(fit, options)
-    if search is None or isinstance(X, BinnedColumns):
-        return X, rows_to_predict(X)
-    features = as_features(X, options.get("categorical"))
-    if not is_clean(features):
-        return features, as_rows(features)
-    n, d = features.values.shape
-    rows = Rows(features.values, n, d, features.names, (d,))
-    if search.resolved(n) == "exact":
-        return sort_columns(X, copy=False, n_threads=n_threads), rows
-    holds_out = not isinstance(options.get("validation"), tuple | list | None)
-    if holds_out or not search.takes_bins:
-        return X, rows
-    return bin_columns(X, max_bins=search.max_bins, n_threads=n_threads), rows

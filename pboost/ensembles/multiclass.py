@@ -11,20 +11,15 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.boosting.fit import given_validation
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
-from pboost.data.columns.making import bin_columns, sort_columns
 from pboost.data.read.check_xy import (
     AbsentClassError,
-    as_features,
     as_weights,
     check_has_rows,
-    is_clean,
     label_array,
 )
 from pboost.data.read.convert import as_rows
 from pboost.data.row_source import LabelOptions, rows_here
-from pboost.data.shared_reads import held
 from pboost.data.targets import (
     CLASSIFICATION,
     Classes,
@@ -36,6 +31,7 @@ from pboost.data.targets import (
     with_task,
 )
 from pboost.data.training import column_search, rows_to_predict
+from pboost.ensembles.shared_rows import holds_out, read_once, shared_columns
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.cart import fit_cart
@@ -135,20 +131,21 @@ def fit_one_vs_rest(
     options = options if weights is own else {**options, "sample_weight": weights}
     is_soft = isinstance(y, SoftLabels)
     check_fit(fit_one_vs_rest, "fit", fit, options, needs=("y_proba",) if is_soft else ())
-    found = _classes(y, options.get("sample_weight"), _count_rows(X))
+    n = _count_rows(X)
+    found = _classes(y, options.get("sample_weight"), n)
     _class_weights(found)
     models = []
-    with held(X, *given_validation(options)):
-        columns = _shared_columns(partial(fit, **options), X)
-        for code in range(len(found.labels)):
-            one = found.label == code
-            if isinstance(y, SoftLabels):
-                one = labels_of_rows(None, y.share[:, code], REST_OR_CLASS)
-            model = fitted(fit, columns, one, _with_validation(options, found.labels, code))
-            if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
-                raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
-            _check_probabilities(model)
-            models.append(model)
+    X, options = read_once(fit, X, options)
+    columns = _shared_columns(partial(fit, **options), X, n)
+    for code in range(len(found.labels)):
+        one = found.label == code
+        if isinstance(y, SoftLabels):
+            one = labels_of_rows(None, y.share[:, code], REST_OR_CLASS)
+        model = fitted(fit, columns, one, _with_validation(options, found.labels, code))
+        if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
+            raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
+        _check_probabilities(model)
+        models.append(model)
     settings = {"builder": "fit_one_vs_rest", "fit": _name_of(fit), **models[0].settings}
     settings["builder"] = "fit_one_vs_rest"
     return OneVsRest(tuple(models), found.labels, settings)
@@ -252,10 +249,11 @@ def fit_samme(
     alpha: list[float] = []
     error: list[float] = []
     stop_reason = "all rounds are done"
-    with held(X), bar_of(options)(rounds, "rounds") as told:
-        is_sorted = isinstance(X, SortedColumns | BinnedColumns)
-        rows = rows_to_predict(X).source if is_sorted else X
-        columns = _shared_columns(fit, X, weights_change=True)
+    X, _ = read_once(fit, X, {})
+    is_sorted = isinstance(X, SortedColumns | BinnedColumns)
+    rows = rows_to_predict(X).source if is_sorted else X
+    columns = _shared_columns(fit, X, n, weights_change=True)
+    with bar_of(options)(rounds, "rounds") as told:
         for round_ in range(rounds):
             of_rows, answered = _of_rows(y, found, w)
             member = fitted(fit, columns, answered, {"sample_weight": of_rows * (n / w.sum())})
@@ -285,7 +283,7 @@ def fit_samme(
     )
 
 
-def _classes(y: object, sample_weight: object, n: int) -> Classes:
+def _classes(y: object, sample_weight: ArrayLike | None, n: int) -> Classes:
     """Return the classes of n rows, each of which some row has."""
     if isinstance(y, SoftLabels):
         y.check_rows(n)
@@ -364,37 +362,22 @@ def _count_rows(X: object) -> int:
     return n
 
 
-def _shared_columns(fit: Fit, X: object, *, weights_change: bool = False) -> Any:
+def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False) -> Any:
     """Return X, sorted or binned once for many fits where they would do it themselves, and alike.
 
     Bins are of equal weight, and thresholds between them are those of rows that have some: where
     weights change from fit to fit, or rows are left out, each fit makes its own.
     """
-    if isinstance(X, SortedColumns | BinnedColumns):
-        return X
     given: dict[str, Any] = {}
     while isinstance(fit, partial):
         given = {**fit.keywords, **given}  # the outer ones count
         fit = fit.args[0] if fit.func is fit_one_vs_rest and fit.args else fit.func
-    search = column_search(fit, given)
-    if search is None:
-        return X
-    n, weights = _count_rows(X), None
-    is_exact = search.resolved(n) == "exact"
-    if not is_exact:
-        holds_out = not isinstance(given.get("validation"), tuple | list | None)
-        if weights_change or holds_out or not search.takes_bins:
-            return X
-        weights = as_weights(given.get("sample_weight"), n)
-        if weights is not None and not weights.all():
-            return X
-    features = as_features(X, given.get("categorical"))
-    if not is_clean(features):
-        return features
-    if is_exact:
-        return sort_columns(X, copy=False)
-    return bin_columns(
-        X, max_bins=search.max_bins, sample_weight=weights, n_threads=given.get("n_threads")
+    return shared_columns(
+        column_search(fit, given),
+        X,
+        given,
+        shares_bins=not (weights_change or holds_out(given)),
+        weights=as_weights(given.get("sample_weight"), n),
     )
 
 

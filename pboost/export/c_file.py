@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._version import __version__
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.read.check_xy import check_finite
-from pboost.data.read.convert import Features, TableLike
+from pboost.data.read.convert import Features
 from pboost.export.c_form import Part, Walk, is_exact, part_of, walks
 from pboost.export.c_numbers import (
     Fixed,
@@ -47,7 +47,7 @@ from pboost.models.files import check_path, replace_file
 from pboost.models.text import counted
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees_of import link_of
-from pboost.values import Array, FloatArray, check_choice, check_flag
+from pboost.values import Array, FloatArray, TableLike, check_choice, check_flag
 
 #: Columns that a head lists.
 MOST_LISTED = 256

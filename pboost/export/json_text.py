@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from pboost.data.node_inputs.inputs import LEVELS, WORDS
-from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models.base import Model
 from pboost.models.stored import ModelFileError
 from pboost.models.tree_record import TreeSum
 from pboost.models.trees_of import as_trees
-from pboost.values import Array, shown
+from pboost.values import Array, TableLike, shown
 from pboost.values.json_texts import parse
 
 #: What the texts call themselves, and which version is written and read.

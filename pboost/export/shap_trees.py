@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pboost.data.node_inputs.inputs import LEVELS, WORDS
-from pboost.data.read.convert import TableLike
 from pboost.export.runtimes import needed
 from pboost.models.base import Model
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.trees_of import as_trees
-from pboost.values import FloatArray, check_integer
+from pboost.values import FloatArray, TableLike, check_integer
 
 
 class Runs(NamedTuple):

@@ -21,7 +21,7 @@ from pboost.models.nodes import ABOVE, BELOW, CERTAIN
 from pboost.models.stored import TrainingRecord
 from pboost.observation.answers import Observer
 from pboost.threads import Workers
-from pboost.values import FloatArray
+from pboost.values import FloatArray, Floats
 from pboost.weak.base import Cut, Weights
 from pboost.weak.real import Feature, Hypothesis
 
@@ -148,9 +148,7 @@ def fit_columns(
     )
 
 
-def _center_and_scale(
-    chain: RealChain, values: FloatArray, kind: str
-) -> tuple[FloatArray, FloatArray]:
+def _center_and_scale(chain: RealChain, values: Floats, kind: str) -> tuple[FloatArray, FloatArray]:
     """Return what is subtracted from each column, and the largest absolute difference.
 
     They are those of the values that are known, 0 where none is.

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.check_xy import as_classes, as_weights, check_has_rows
-from pboost.data.read.convert import TableLike
 from pboost.data.row_digest import digest
 from pboost.data.targets import CLASSIFICATION, fitted, weight_of_copy, with_task
 from pboost.data.training import rows_to_predict
@@ -20,7 +19,16 @@ from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel, as_values
 from pboost.models.evaluate.new_rows import table_for
 from pboost.models.shares import two_probabilities
-from pboost.values import Array, FloatArray, Seed, as_generator, check_choice, check_integer, shown
+from pboost.values import (
+    Array,
+    FloatArray,
+    Seed,
+    TableLike,
+    as_generator,
+    check_choice,
+    check_integer,
+    shown,
+)
 from pboost.values.options import check_fit, takes_rng
 
 METHODS = ("platt", "isotonic")

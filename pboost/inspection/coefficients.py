@@ -10,11 +10,10 @@ import numpy as np
 from pboost.data.node_inputs.fill import column_spread
 from pboost.data.node_inputs.inputs import in_sums, names_in_sums
 from pboost.data.read.check_xy import check_finite, check_has_rows
-from pboost.data.read.convert import TableLike
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import HasEquations, Model, check_model
 from pboost.models.evaluate.new_rows import match_columns
-from pboost.values import FloatArray, IntArray, check_integer
+from pboost.values import FloatArray, IntArray, TableLike, check_integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,9 +20,8 @@ from pboost.data.read.check_xy import (
     check_has_rows,
     class_codes,
 )
-from pboost.data.read.convert import Rows, TableLike
+from pboost.data.read.convert import Rows
 from pboost.data.row_source import LabelOptions, RowSource, rows_of_fit
-from pboost.data.shared_reads import held
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import (
     REGRESSION,
@@ -44,12 +43,14 @@ from pboost.models.base import (
     predict_proba,
 )
 from pboost.models.early_exit import EarlyExitModel
+from pboost.models.evaluate.new_rows import read_rows
 from pboost.models.stored import Stored, column
 from pboost.values import (
     Array,
     FloatArray,
     IntArray,
     Seed,
+    TableLike,
     as_generator,
     bar_of,
     check_integer,
@@ -370,8 +371,7 @@ def cross_validate(
         for model, test, test_rows, fit_seconds in folds_:
             _check_task(model, task)
             importance = None if weight is None else weight[test]
-            with held(test_rows):
-                tested = _tested(model, test_rows, truth[test], values, importance)
+            tested = _tested(model, test_rows, truth[test], values, importance)
             results.append({**tested, "fit_seconds": fit_seconds})
             if told is not None and told(len(results), tested["error"]):
                 break
@@ -397,6 +397,7 @@ def _tested(
 ) -> dict[str, float]:
     """Return what is measured of a model on rows; of all labels, None of a regression."""
     start = time.perf_counter()
+    rows = read_rows(model, rows)
     found = predict(model, rows)
     seconds = time.perf_counter() - start
     of_rows = weight

@@ -12,7 +12,7 @@ import numpy as np
 from pboost.data.node_inputs.inputs import ColumnNames
 from pboost.data.read.check_xy import as_features, check_finite
 from pboost.data.read.codes import copied
-from pboost.data.read.convert import Features, TableLike, as_array, is_frame, is_series
+from pboost.data.read.convert import Features, as_array, is_frame, is_series
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
@@ -33,7 +33,7 @@ from pboost.models.text import input_names, signed
 from pboost.models.tree_record import LEAF
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree, tree_only
-from pboost.values import FloatArray, IntArray, freeze
+from pboost.values import FloatArray, IntArray, TableLike, freeze
 
 
 @dataclass(frozen=True, slots=True)

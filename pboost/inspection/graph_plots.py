@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from pboost.data.node_inputs.inputs import HALF, ColumnNames, Inputs, Subsets, names_in_sums
 from pboost.data.read.check_xy import check_has_rows
-from pboost.data.read.convert import TableLike
 from pboost.inspection.graph_drawing import Drawn, draw
 from pboost.models.base import Model, check_model
 from pboost.models.evaluate.graph_walk import asks_functions, hard_exits, passages, reach
@@ -32,7 +31,7 @@ from pboost.models.text import (
 )
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.trees_of import trees_of
-from pboost.values import FloatArray, check_integer
+from pboost.values import FloatArray, TableLike, check_integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.bounds import clopper_pearson_lower, clopper_pearson_upper, pac_bayes_bound
 from pboost.bounds._binomial import hypergeometric_tail, most_errors
 from pboost.data.read.check_xy import class_codes
-from pboost.data.read.convert import TableLike
 from pboost.data.row_digest import Digest, Seen, hashes, seen_among
 from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost
 from pboost.models.early_exit import EarlyExitModel
@@ -22,6 +21,7 @@ from pboost.values import (
     Array,
     FloatArray,
     Seed,
+    TableLike,
     as_generator,
     check_choice,
     check_flag,

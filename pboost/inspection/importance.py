@@ -17,14 +17,14 @@ from pboost.data.read.check_xy import (
     scaled_weights,
 )
 from pboost.data.read.codes import copied
-from pboost.data.read.convert import TableLike, with_shuffled
+from pboost.data.read.convert import with_shuffled
 from pboost.inspection.cross_validation import row_errors, truth_for
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Ensemble, is_foreign
 from pboost.models.evaluate.new_rows import match_columns, match_rows, reads_columns
 from pboost.models.forest import Forest
 from pboost.models.trees import Tree
-from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer
+from pboost.values import FloatArray, Seed, TableLike, as_generator, check_choice, check_integer
 
 #: What importances can be made of, beside what is each model's own.
 KINDS = ("impurity",)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.read.check_xy import as_labels, as_numbers, as_weights, check_has_rows
-from pboost.data.read.convert import TableLike
 from pboost.data.targets import CLASSIFICATION, SoftLabels, labels_of_rows, with_task
 from pboost.data.training import rows_to_predict
 from pboost.inspection.cross_validation import deal_rows, fold_fits
@@ -28,6 +27,7 @@ from pboost.models.nodes import largest_score
 from pboost.values import (
     FloatArray,
     Seed,
+    TableLike,
     as_array,
     as_generator,
     check_choice,

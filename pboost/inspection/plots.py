@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.inputs import ColumnNames, Subsets
 from pboost.data.read.check_xy import as_weights, check_has_rows
-from pboost.data.read.convert import Features, TableLike
+from pboost.data.read.convert import Features
 from pboost.data.read.table import column_label, named_columns, positions
 from pboost.inspection.cross_validation import row_errors, truth_for
 from pboost.models.base import Model, TwoClassModel, check_model, predict, staged_predict
@@ -24,7 +24,7 @@ from pboost.models.tree_record import NO_SET
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.models.trees_of import tests_of, trees_of
-from pboost.values import Array, FloatArray, IntArray, check_integer, install_hint, shown
+from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer, install_hint, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

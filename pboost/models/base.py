@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.inputs import Inputs, indicators_of
 from pboost.data.prices import PRICE_OPTIONS, GroupOption, PriceOption, Prices, read_prices
-from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.data.row_digest import Digest
 from pboost.models import stored
@@ -32,6 +31,7 @@ from pboost.values import (
     FloatArray,
     IntArray,
     Seed,
+    TableLike,
     check_choice,
     check_integer,
     check_number,

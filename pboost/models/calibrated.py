@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.read.convert import TableLike
 from pboost.models import stored
 from pboost.models.base import Model, Route, score_by_route
 from pboost.models.early_exit import Around
@@ -19,7 +18,7 @@ from pboost.models.evaluate.known_values import CalibratedInquiry
 from pboost.models.shares import two_probabilities
 from pboost.models.stored import Settings, check_offsets
 from pboost.models.text import counted
-from pboost.values import FloatArray
+from pboost.values import FloatArray, TableLike
 
 #: The largest half log odds, of probabilities 0 and 1, which no decision value has.
 MOST_HALF = 353.5

@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.prices import Prices, items_of
-from pboost.data.read.convert import TableLike, as_rows
+from pboost.data.read.convert import as_rows
 from pboost.data.read.table import Table, column_label
 from pboost.data.row_digest import Digest
-from pboost.data.shared_reads import held, steps_held
 from pboost.models import stored
 from pboost.models.base import Model, Walks, check_model, with_joints
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
 from pboost.models.evaluate.known_values import LeavingInquiry
-from pboost.models.evaluate.new_rows import match_columns, reads_columns, table_for
+from pboost.models.evaluate.new_rows import match_columns, read_rows, reads_columns, table_for
 from pboost.models.stored import Arrays, Header, ModelFileError, Models, Settings
 from pboost.models.text import counted
-from pboost.values import Array, FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray, TableLike
 
 #: Values of trajectories that are held at a time.
 BLOCK_VALUES = 1 << 22
@@ -81,17 +80,14 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     ((4, 4), [0.0, 1.0, 2.0, 3.0])
     """
     check_model(model)
-    X = table_for(model, X)
-    with held(X):
-        return Trajectory(*model.trajectory(X))
+    return Trajectory(*model.trajectory(read_rows(model, X)))
 
 
 def priced_trajectory(model: Model, X: TableLike, prices: Prices) -> Trajectory:
     """Return `trajectory` with what rows have paid by then for its costs."""
-    X = table_for(model, X)
-    with held(X):
-        score, cost = model.trajectory(X)
-        paid = [prices.of_columns(read) for read in model.reads(X)]
+    X = read_rows(model, X)
+    score, cost = model.trajectory(X)
+    paid = [prices.of_columns(read) for read in model.reads(X)]
     return Trajectory(score, np.array([np.zeros(cost.shape[1]), *paid]))
 
 
@@ -304,9 +300,7 @@ class EarlyExitModel(Around):
         """Return the values with which rows leave, after how many joints, and the comparisons."""
         if self.item is None:
             return leave(self.model, X, self.exits, self.compiled)
-        X = table_for(self, X)
-        with held(X):
-            return leave(self.model, X, self.exits, None, self.may_leave)
+        return leave(self.model, read_rows(self, X), self.exits, None, self.may_leave)
 
     def may_leave(self, X: TableLike) -> NDArray[np.bool_] | None:
         """Return at which joints rows may leave that are sure, (T, n); None: at all.
@@ -361,10 +355,9 @@ class EarlyExitModel(Around):
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values after each joint; rows that have left keep theirs."""
-        X = table_for(self, X)
-        with held(X):
-            score = trajectory(self.model, X).score
-            left = joints_left(score, self.exits, self.may_leave(X))
+        X = read_rows(self, X)
+        score = trajectory(self.model, X).score
+        left = joints_left(score, self.exits, self.may_leave(X))
         rows = np.arange(len(left))
         for t in range(1, len(score)):
             at = np.minimum(left, t)
@@ -380,26 +373,23 @@ class EarlyExitModel(Around):
 
     def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what each row costs until it leaves."""
-        X = table_for(self, X)
-        with held(X):
-            _, joint, cost = self.left(X)
-            if unit == "nodes":
-                return cost
-            rows = as_rows(X)
-            cost = np.zeros(rows.n_rows)
-            for t in np.unique(joint[joint > 0]).tolist():
-                here = np.flatnonzero(joint == t)
-                cost[here] = with_joints(self.model).first(t).evaluation_cost(rows.take(here), unit)
+        X = read_rows(self, X)
+        _, joint, cost = self.left(X)
+        if unit == "nodes":
+            return cost
+        rows = as_rows(X)
+        cost = np.zeros(rows.n_rows)
+        for t in np.unique(joint[joint > 0]).tolist():
+            here = np.flatnonzero(joint == t)
+            cost[here] = with_joints(self.model).first(t).evaluation_cost(rows.take(here), unit)
         return cost
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by joint 1, 2, ...; no more once it has left."""
-        X = table_for(self, X)
-        holding = held(X)
-        with holding:
-            joint = self.left(X).joint
+        X = read_rows(self, X)
+        joint = self.left(X).joint
         read = np.zeros((len(joint), self.n_features), dtype=np.bool_)
-        for t, by_then in enumerate(steps_held(holding, self.model.reads(X)), start=1):
+        for t, by_then in enumerate(self.model.reads(X), start=1):
             read[joint >= t] = by_then[joint >= t]
             yield read
 

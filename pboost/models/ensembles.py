@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.read.check_xy import plain_values
-from pboost.data.read.convert import TableLike, as_rows
+from pboost.data.read.convert import as_rows
 from pboost.data.read.table import Table, united
 from pboost.data.row_digest import Digest, merged
-from pboost.data.shared_reads import held, steps_held
 from pboost.models import stored
 from pboost.models.base import (
     Averaged,
@@ -38,7 +37,7 @@ from pboost.models.evaluate.known_values import (
     mean_of,
     sum_of_votes,
 )
-from pboost.models.evaluate.new_rows import table_for
+from pboost.models.evaluate.new_rows import MemberRows, table_for
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.shares import (
@@ -61,7 +60,7 @@ from pboost.models.stored import (
     table_field,
 )
 from pboost.models.text import counted, headline, named_labels, of_bags
-from pboost.values import Array, FloatArray, as_generator, check_position
+from pboost.values import Array, FloatArray, TableLike, as_generator, check_position
 
 #: What is not known of members that are no models of this package.
 READING = "which columns a {} reads"
@@ -153,11 +152,10 @@ class Composite(Model):
 
     def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
-        X = table_for(self, X)
-        cost = np.zeros(as_rows(X).n_rows)
-        with held(X):
-            for member in self.models:
-                cost += evaluation_cost(check_known(member), X, unit)
+        rows = MemberRows(self, X)
+        cost = np.zeros(as_rows(rows.given).n_rows)
+        for member in self.models:
+            cost += evaluation_cost(check_known(member), rows(member), unit)
         return cost
 
     @property
@@ -179,9 +177,9 @@ class Composite(Model):
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
-        X = table_for(self, X)
-        each = (deque(check_known(member).reads(X), 1)[0] for member in self.models)
-        return steps_held(held(X), accumulate(each, np.logical_or))
+        rows = MemberRows(self, X)
+        each = (deque(check_known(m).reads(rows(m)), 1)[0] for m in self.models)
+        return accumulate(each, np.logical_or)
 
     def costs_by_then(self, X: TableLike) -> FloatArray:
         """Return what the first 0, 1, ... members cost, (T + 1, n)."""
@@ -361,9 +359,8 @@ class OneVsRest(Ensemble):
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return the decision values of the models, (n, J)."""
-        X = table_for(self, X)
-        with held(X):
-            return leads(decision_function(model, X) for model in self.models)
+        rows = MemberRows(self, X)
+        return leads(decision_function(model, rows(model)) for model in self.models)
 
     def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts (1 + d, J) of the decision values of the models."""
@@ -378,12 +375,12 @@ class OneVsRest(Ensemble):
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
             # Probabilities of 1 are soon equal where the functions are not.
             return probabilities(self.decision_function(X))
-        X = table_for(self, X)
-        with held(X):
-            found = np.column_stack([predict_proba(model, X)[:, 1] for model in self.models])
+        rows = MemberRows(self, X)
+        found = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
         none = np.flatnonzero(~found.any(axis=1))
         if len(none):
             # All are below the least positive number: the largest stands out from the others.
+            X = rows.given
             score = self.decision_function(X if len(none) == len(found) else as_rows(X).take(none))
             found[none] = score == score.max(axis=1, keepdims=True)
         found /= found.sum(axis=1, keepdims=True)
@@ -547,12 +544,11 @@ class WeightedVote(Ensemble):
 
     def _votes(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield one array of sums of votes after each member, the same each time."""
-        X = table_for(self, X)
-        n, read_once = as_rows(X).n_rows, held(X)
+        rows = MemberRows(self, X)
+        n = as_rows(rows.given).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
         for member, alpha in zip(self.models, self.alpha, strict=True):
-            with read_once:  # not while the caller has the votes
-                found = answers(member, X, n, self.labels)
+            found = answers(member, rows(member), n, self.labels)
             score[every, found] += alpha
             yield score
 
@@ -657,18 +653,19 @@ class Bagging(Composite, Averaged):
 
     def mean(self, X: TableLike) -> FloatArray:
         """Return the means (n, J) of what the members say of the labels, or of their numbers."""
-        X, n = table_for(self, X), len(self.models)
-        with held(X):
-            total = said_by(self.models[0], X, self.labels, self.vote)
-            for model in self.models[1:]:
-                said = said_by(model, X, self.labels, self.vote)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    total += said
-            if np.isfinite(total).all():
-                return total / n
-            # The mean is a number even where the sum is none.
-            shares = (said_by(model, X, self.labels, self.vote) / n for model in self.models)
-            return reduce(np.add, shares)
+        rows, n = MemberRows(self, X), len(self.models)
+
+        def said(model: Any) -> FloatArray:
+            return said_by(model, rows(model), self.labels, self.vote)
+
+        total = said(self.models[0])
+        for model in self.models[1:]:
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += said(model)
+        if np.isfinite(total).all():
+            return total / n
+        # The mean is a number even where the sum is none.
+        return reduce(np.add, (said(model) / n for model in self.models))
 
     @property
     def n_joints(self) -> int:

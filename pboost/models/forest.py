@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.node_inputs.inputs import LEVELS, WORDS, ColumnNames
-from pboost.data.read.convert import TableLike
 from pboost.data.row_digest import Digest
 from pboost.models import stored
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, of_means, proven_exits, rest_of
@@ -39,7 +38,7 @@ from pboost.models.trees import (
     own_sets,
     ranges,
 )
-from pboost.values import Array, FloatArray, IntArray, check_position, freeze
+from pboost.values import Array, FloatArray, IntArray, TableLike, check_position, freeze
 
 #: Comparisons of all rows, and trees, from which on it pays to ask whether labels are settled.
 MANY_CELLS, FEW_TREES = 8192, 16

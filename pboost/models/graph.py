@@ -18,7 +18,6 @@ from pboost._core import walk
 from pboost.data.node_inputs.inputs import Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.data.read.check_xy import check_finite
-from pboost.data.read.convert import TableLike
 from pboost.models.base import Route
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits
 from pboost.models.evaluate.graph_walk import (
@@ -39,7 +38,7 @@ from pboost.models.shares import as_shares, falls, two_probabilities
 from pboost.models.stored import once
 from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, IntArray, check_integer
+from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 
 #: Said wherever a certificate is printed that is not that of the predictions.
 OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"

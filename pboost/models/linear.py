@@ -15,7 +15,6 @@ from pboost._core import probit as kernel
 from pboost.data.node_inputs.fill import filled
 from pboost.data.node_inputs.inputs import indicators_of, names_in_sums
 from pboost.data.read.check_xy import check_answers
-from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.base import Model, Route, TwoClassModel
@@ -33,7 +32,7 @@ from pboost.models.stored import (
 )
 from pboost.models.text import counted, equation, headline, input_names, summary
 from pboost.threads import run_ranges
-from pboost.values import Array, FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray, TableLike
 
 #: ``feature`` of the constant hypothesis.
 CONSTANT = -1

@@ -14,7 +14,6 @@ from pboost._core import tree_walk
 from pboost._core.tree_walk import walk_values
 from pboost.data.node_inputs.fill import filled
 from pboost.data.node_inputs.inputs import in_sums, indicators_of, names_in_sums
-from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.base import Model
@@ -28,7 +27,7 @@ from pboost.models.text import counted, equation, headline
 from pboost.models.tree_record import LEAF
 from pboost.models.trees import SIDES, Tree, Trees
 from pboost.threads import check_stop
-from pboost.values import Array, FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray, TableLike
 
 #: Values that are held at once.
 BLOCK_VALUES = 1 << 16

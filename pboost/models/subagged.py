@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.node_inputs.inputs import in_sums
-from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.base import Model
@@ -59,7 +58,7 @@ from pboost.models.stored import (
 from pboost.models.text import counted, headline, of_bags
 from pboost.models.tree_record import LEAF
 from pboost.models.trees import SIDES, TREE_COLUMNS, ranges
-from pboost.values import Array, FloatArray, IntArray, check_position
+from pboost.values import Array, FloatArray, IntArray, TableLike, check_position
 
 #: Why a member has no more rounds.
 ALL_ROUNDS = "all rounds are done"

@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from pboost.data.node_inputs.inputs import LEVELS, WORDS
 from pboost.data.read.check_xy import check_finite
-from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.evaluate.new_rows import match_names
 from pboost.models.stored import Stored, check_offsets, table_field
 from pboost.models.text import counted
-from pboost.values import Array, FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray, TableLike
 
 #: ``feature`` and ``children`` of a leaf, and `level_set` of what is no test of a set.
 LEAF = NO_SET = -1

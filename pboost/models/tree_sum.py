@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.losses import LOSSES, Loss, is_of_package
 from pboost.models import stored
@@ -24,7 +23,7 @@ from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares
 from pboost.models.stored import Arrays, Header, Kind, Parts, Settings, check_sum
 from pboost.models.text import counted, headline
 from pboost.models.trees import SIDES, TREE_COLUMNS
-from pboost.values import Array, FloatArray, check_integer
+from pboost.values import Array, FloatArray, TableLike, check_integer
 
 #: How the stop reason of a model begins that was cut.
 CUT = "cut to the first"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.node_inputs.inputs import HALF, LEVELS, WORDS, ColumnNames
-from pboost.data.read.convert import TableLike
 from pboost.data.read.table import Table
 from pboost.models import stored
 from pboost.models.base import Averaged
@@ -41,7 +40,7 @@ from pboost.models.stored import (
 )
 from pboost.models.text import MOST, counted, headline, sides_of
 from pboost.models.tree_record import LEAF, TreeNodes
-from pboost.values import Array, FloatArray, IntArray, freeze, shown
+from pboost.values import Array, FloatArray, IntArray, TableLike, freeze, shown
 
 SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
 #: Columns of a tile that kernels can tell apart.

@@ -14,7 +14,6 @@ from pboost.data.node_inputs.functions import Oracles
 from pboost.data.node_inputs.inputs import WORDS, StoredInputs, Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections
 from pboost.data.read.check_xy import check_has_rows
-from pboost.data.read.convert import TableLike
 from pboost.losses import is_of_package
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Composite, OneVsRest, WeightedVote, is_foreign
@@ -28,7 +27,7 @@ from pboost.models.stored import TrainingRecord
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree, Trees
-from pboost.values import Array, FloatArray, IntArray, check_integer
+from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 
 #: Cells of what is known of rows at nodes that are held at once.
 CELLS = 1 << 22

@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
@@ -249,7 +250,7 @@ class Classifier(ClassifierMixin, Estimator):
         y: object = None,
         sample_weight: object = None,
         *,
-        y_proba: object = None,
+        y_proba: ArrayLike | None = None,
         labels: object = None,
     ) -> Self:
         """Fit the model.
@@ -413,7 +414,7 @@ class StagedScores(Staged, Scored):
         return pb.staged_predict_proba(self.model_, X)
 
 
-def given_labels(y: object, y_proba: object, labels: object) -> Any:
+def given_labels(y: object, y_proba: ArrayLike | None, labels: object) -> Any:
     """Return labels as they are given, or soft labels; scikit-learn says what is wrong with y."""
     if y_proba is None and labels is None:
         return y
@@ -426,7 +427,7 @@ def given_labels(y: object, y_proba: object, labels: object) -> Any:
 
 
 def with_class_weights(
-    y: Array | SoftLabels, class_weight: object, sample_weight: object
+    y: Array | SoftLabels, class_weight: object, sample_weight: ArrayLike | None
 ) -> tuple[Array | SoftLabels, FloatArray]:
     """Return labels, and weights of rows times those of their classes."""
     _check_class_weight(class_weight)

@@ -29,7 +29,7 @@ class GraphClassifier(StagedScores):
         sample_weight: object = None,
         sigma: ArrayLike | None = None,
         *,
-        y_proba: object = None,
+        y_proba: ArrayLike | None = None,
         labels: object = None,
     ) -> Self:
         """Fit the model.

@@ -228,7 +228,7 @@ def _total(risk: FloatArray, tree: Tree) -> float:
 
 
 def _risks(
-    tree: Tree, X: object, y: object, sample_weight: object, criterion: str | None
+    tree: Tree, X: object, y: object, sample_weight: ArrayLike | None, criterion: str | None
 ) -> tuple[FloatArray, int]:
     """Return weight times impurity of each node as a leaf, in a unit, and the exponent of that."""
     if criterion is not None:
@@ -440,8 +440,10 @@ def _last_within(error: FloatArray, most: float) -> int:
 
 def _source(X: Any, problem: Problem) -> tuple[Array, IntArray]:
     """Return the values of X, and where those of each row of the problem are."""
-    is_sorted = isinstance(X, SortedColumns)
-    source, rows = (X.source, X.rows) if is_sorted else (X.values, np.arange(len(X.values)))
+    if isinstance(X, SortedColumns):
+        source, rows = X.source, X.rows
+    else:
+        source, rows = X.values, np.arange(len(X.values), dtype=np.int32)
     return source, rows[problem.given(np.arange(problem.n_rows))]
 
 

@@ -23,7 +23,12 @@ from pboost.values.peers import value_here
 C = TypeVar("C", bound="Choice")
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
+#: Values of rows, float32 or float64.
+Floats: TypeAlias = NDArray[np.floating]
 IntArray: TypeAlias = NDArray[np.int32]
+#: A table of features as users pass it: an array or what makes one, a data frame, columns that were
+#: made before, or a source of rows. Code that reads it finds out which of these it is.
+TableLike: TypeAlias = object
 Seed: TypeAlias = (
     int | np.integer | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None
 )
@@ -41,7 +46,7 @@ LONGEST = 80
 BAR = "True, False or what makes a bar, as tqdm.tqdm does"
 
 
-def freeze(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
+def freeze(array: object, dtype: DTypeLike | None = None) -> Array:
     """Return a C-contiguous copy of `array` that can never be made writeable again."""
     source = np.ascontiguousarray(array, dtype=dtype)
     # A view of immutable bytes, unlike an owning array, refuses setflags(write=True).
@@ -55,7 +60,7 @@ def sealed(array: Array) -> Array:
     return np.asarray(memoryview(buffer).toreadonly())
 
 
-def refuse_masked(name: str, values: Any) -> None:
+def refuse_masked(name: str, values: object) -> None:
     """Raise ValueError if values are hidden by a mask of NumPy; masks that hide none are passed."""
     rows = values if isinstance(values, list | tuple) else (values,)
     for number, row in enumerate(rows):
@@ -70,7 +75,7 @@ def refuse_masked(name: str, values: Any) -> None:
             )
 
 
-def as_array(name: str, value: Any) -> NDArray[Any]:
+def as_array(name: str, value: object) -> Array:
     """Return `value` as an array; ValueError where it is none, rows of different lengths, say, or
     hides values by a mask.
     """
@@ -120,7 +125,7 @@ def uncalled(value: Any) -> str:
     return f"; call it: {value.__name__}(...)" if is_one else ""
 
 
-def check_flag(name: str, value: Any) -> bool:
+def check_flag(name: str, value: object) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name}: expected True or False, got {shown(value)}")
@@ -138,7 +143,7 @@ def check_position(name: str, value: Any, n: int) -> int:
     return index % n
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         expected = ", ".join(map(repr, choices))
@@ -147,7 +152,7 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     return value
 
 
-def check_integer(name: str, value: Any, *, least: int, most: int = INT32_MAX) -> int:
+def check_integer(name: str, value: object, *, least: int, most: int = INT32_MAX) -> int:
     """Return `value` as an int in [least, most]."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name}: expected an integer, got {shown(value)}")
@@ -159,7 +164,7 @@ def check_integer(name: str, value: Any, *, least: int, most: int = INT32_MAX) -
 
 def check_number(
     name: str,
-    value: Any,
+    value: object,
     *,
     least: float,
     most: float = math.inf,
@@ -187,7 +192,7 @@ def check_number(
     return number
 
 
-def check_callback(name: str, callback: Any) -> Callable[..., Any] | None:
+def check_callback(name: str, callback: object) -> Callable[..., Any] | None:
     """Return `callback` if it is None or can be called."""
     if callback is not None and not callable(callback):
         raise TypeError(f"{name}: expected a function or None, got {shown(callback)}")
@@ -209,7 +214,7 @@ def bar_of(options: Mapping[str, Any]) -> Bar:
 
 @contextmanager
 def with_bar(
-    callback: Callable[..., Any] | None,
+    callback: Callable[..., object] | None,
     progress: Progress,
     total: int | None,
     unit: str,
@@ -237,7 +242,7 @@ def with_bar(
     with _made_bar(make, total=total, initial=begun, unit=f" {unit}") as bar:
         done = begun
 
-        def tell(step: int, record: Any) -> Any:
+        def tell(step: int, record: object) -> Any:
             nonlocal done
             bar.update(step - done)
             done = step
@@ -246,7 +251,7 @@ def with_bar(
         yield tell
 
 
-def _made_bar(make: Callable[..., Any], **options: Any) -> Any:
+def _made_bar(make: Callable[..., object], **options: Any) -> Any:
     """Return a bar; TypeError where what is made is none."""
     try:
         bar = make(**options)
@@ -358,7 +363,7 @@ class Choice:
         return {"kind": self.kind, **{name: _plain(getattr(self, name)) for name in options}}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return an option as a plain value: a function's name, None for infinity."""
     if isinstance(value, Choice):
         return value.settings()
@@ -367,7 +372,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and value == math.inf else value
 
 
-def check_made(option: str, base: type[C], value: Any) -> C:
+def check_made(option: str, base: type[C], value: object) -> C:
     """Return what an option was given, if it is one of those that the room of its name makes."""
     if not isinstance(value, base):
         raise TypeError(
@@ -376,7 +381,7 @@ def check_made(option: str, base: type[C], value: Any) -> C:
     return value
 
 
-def vote_rule(kind: Any, smoothing: Any, learning_rate: Any) -> VoteRule:
+def vote_rule(kind: object, smoothing: object, learning_rate: object) -> VoteRule:
     """Return the rule of votes that a builder's options mean, checked."""
     return VoteRule(
         check_choice("votes", kind, VOTES),

@@ -178,7 +178,7 @@ def builder(fit: Fit) -> Fit:
     names = signature.parameters.keys()
 
     @wraps(fit)
-    def answering(*args: Any, **options: Any) -> Any:
+    def answering(*args: object, **options: Any) -> Any:
         is_known = group is None or options.keys() <= names
         try:
             if is_known:
@@ -250,7 +250,7 @@ class Kinds(dict[str, Callable[..., Any]]):
 
 
 def _refuse_call(
-    fit: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]
+    fit: Callable[..., object], arguments: tuple[object, ...], options: Mapping[str, object]
 ) -> None:
     """Raise TypeError for an option that a function does not have, or a builder that is not there.
 
@@ -276,10 +276,10 @@ def _refuse_call(
 
 
 def check_fit(
-    caller: Callable[..., Any],
+    caller: Callable[..., object],
     name: str,
-    fit: Any,
-    options: Mapping[str, Any],
+    fit: object,
+    options: Mapping[str, object],
     needs: Iterable[str] = (),
 ) -> Callable[..., Any]:
     """Return `fit` if it is a function that takes the options that are passed on to it.
@@ -325,7 +325,7 @@ def check_fit(
     return fit
 
 
-def unwrapped(fit: Any) -> tuple[Any, dict[str, Any]]:
+def unwrapped(fit: object) -> tuple[Any, dict[str, Any]]:
     """Return the function of ``functools.partial``, and the options given by it."""
     given: dict[str, Any] = {}
     while isinstance(fit, partial):
@@ -334,12 +334,31 @@ def unwrapped(fit: Any) -> tuple[Any, dict[str, Any]]:
     return fit, given
 
 
-def only_classifies(fit: Any) -> bool:
+def only_classifies(fit: object) -> bool:
     """Return whether this is a builder of this package that has no regression."""
     return inspect.isfunction(fit) and fit in _PLAIN and "task" not in option_names(fit)
 
 
-def _no_fit(name: str, fit: Any, caller: Callable[..., Any]) -> TypeError:
+def options_within(fit: object, options: Mapping[str, object]) -> dict[str, Any] | None:
+    """Return the options of a builder and of those given to it; None if one is a user's function.
+
+    Options of an outer builder count, since it passes them on.
+    """
+    given = dict(options)
+    while True:
+        while isinstance(fit, partial):
+            given = {**fit.keywords, **given}  # the outer ones count
+            if fit.args:
+                given["fit"] = fit.args[0]
+            fit = fit.func
+        if not inspect.isfunction(fit) or fit not in _PLAIN:
+            return None
+        fit = given.pop("fit", None) or given.pop("base", None)
+        if fit is None:
+            return given
+
+
+def _no_fit(name: str, fit: object, caller: Callable[..., object]) -> TypeError:
     is_validation = caller.__name__ == "cross_validate" and hasattr(fit, "get_params")
     hint = "; for estimators: sklearn.model_selection.cross_validate" if is_validation else ""
     return TypeError(
@@ -348,14 +367,14 @@ def _no_fit(name: str, fit: Any, caller: Callable[..., Any]) -> TypeError:
     )
 
 
-def option_names(function: Callable[..., Any]) -> list[str]:
+def option_names(function: Callable[..., object]) -> list[str]:
     """Return the arguments of a function that can be given by name."""
     parameters = _parameters(function)
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
     """Return the parameters of a function, of a wrapper its own."""
     plain = _PLAIN.get(function, function) if inspect.isfunction(function) else function
     return [*inspect.signature(plain, follow_wrapped=False).parameters.values()]
@@ -378,7 +397,7 @@ def refuse_unknown(
     options: Iterable[str],
     known: Collection[str],
     builder: str,
-    caller: Callable[..., Any] | None = None,
+    caller: Callable[..., object] | None = None,
 ) -> None:
     """Raise TypeError for an option that is none of those known, and say what may be meant.
 
@@ -409,7 +428,7 @@ def refuse_unknown(
         raise TypeError(f"{option}: {builder}{passed} has no such option{hint}")
 
 
-def arguments_of(fit: Callable[..., Any]) -> Collection[str]:
+def arguments_of(fit: Callable[..., object]) -> Collection[str]:
     """Return the names of the arguments of a function; none of what does not tell them."""
     try:
         return inspect.signature(fit).parameters
@@ -417,7 +436,7 @@ def arguments_of(fit: Callable[..., Any]) -> Collection[str]:
         return ()
 
 
-def takes_rng(fit: Callable[..., Any]) -> bool:
+def takes_rng(fit: Callable[..., object]) -> bool:
     """Return whether a function has an argument `rng` which has not been given to it yet."""
     return "rng" in arguments_of(fit) and "rng" not in unwrapped(fit)[1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 
 class Peers(NamedTuple):
@@ -258,7 +258,7 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def value_here(value: Any, choices: Collection[str], more: Names = ()) -> str:
+def value_here(value: object, choices: Collection[str], more: Names = ()) -> str:
     """Return what is said of a value by another library's name, "" if none of the choices is meant.
 
     It begins with "; " and ends a message. `more` are values here that it may mean, and what each

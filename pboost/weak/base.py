@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import voting
 from pboost.data.columns.columns import values_of
@@ -60,7 +60,7 @@ class Weak(Choice):
         self,
         X: object,
         y: object,
-        sample_weight: object,
+        sample_weight: ArrayLike | None,
         two: str | None,
         hold: HoldOut | None = None,
     ) -> Problem:

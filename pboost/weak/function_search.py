@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.functions import Oracles, ask, probability
 from pboost.data.read.convert import Features, Rows
@@ -172,7 +172,7 @@ class RowLearner(Weak):
         self,
         X: object,
         y: object,
-        sample_weight: object,
+        sample_weight: ArrayLike | None,
         two: str | None,
         hold: HoldOut | None = None,
     ) -> Problem:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
+from numpy.typing import ArrayLike
+
 from pboost.data.columns.columns import lacks_values
 from pboost.data.read.table import Takes
 from pboost.data.splits import HoldOut
@@ -32,7 +34,7 @@ class RealLearner(Weak):
         self,
         X: object,
         y: object,
-        sample_weight: object,
+        sample_weight: ArrayLike | None,
         two: str | None,
         hold: HoldOut | None = None,
     ) -> Problem:

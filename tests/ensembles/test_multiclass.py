@@ -10,7 +10,7 @@ import pytest
 from reference import multiclass as reference
 
 import pboost as pb
-from pboost.ensembles import multiclass
+from pboost.ensembles import shared_rows
 
 STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
 
@@ -86,7 +86,7 @@ def test_columns_are_sorted_once(monkeypatch):
     X, y = three()
     calls = []
     monkeypatch.setattr(
-        multiclass,
+        shared_rows,
         "sort_columns",
         lambda *a, **k: calls.append(1) or pb.sort_columns(*a, **k),
     )

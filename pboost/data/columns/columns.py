@@ -48,7 +48,7 @@ from pboost.data.read.codes import blocks
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Table
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, IntArray, sealed
+from pboost.values import Array, FloatArray, IntArray, TableLike, sealed
 
 SEARCHES = ("auto", "exact", "binned")
 #: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
@@ -113,7 +113,7 @@ class _Columns:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.n_rows} rows, {self.n_features} features>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), tuple(getattr(self, name) for name in self._given())
 
     def _given(self) -> list[str]:
@@ -406,17 +406,13 @@ class BinnedColumns(_Columns):
         self, codes: NDArray[np.uint8], bin_start: IntArray | None, rows: IntArray
     ) -> BinnedColumns:
         """Return the listed rows, of which these are the codes."""
-        return made(
-            BinnedColumns,
-            codes,
-            self.n_bins,
-            self.lower,
-            self.upper,
-            self.names,
-            self.special,
-            self.table,
-            bin_start,
-        )
+        return remade(self, codes=codes, bin_start=bin_start)
+
+
+def remade(columns: BinnedColumns, **others: Any) -> BinnedColumns:
+    """Return columns made here with other values of some fields, without values of rows."""
+    names = [part.name for part in fields(BinnedColumns)]
+    return made(BinnedColumns, *(others.get(name, getattr(columns, name)) for name in names))
 
 
 def listed_values(source: Array, rows: IntArray) -> Array:
@@ -530,7 +526,7 @@ class BinnedValues(BinnedColumns):
                 f"source: expected {self.n_features} columns, got {self.source.shape[1]}"
             )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         """Return what a pickle holds: of the source only the rows that are meant."""
         kind, given = super(BinnedValues, self).__reduce__()
         if len(self.rows) != len(self.source):
@@ -561,19 +557,8 @@ def valued(columns: BinnedColumns, source: Array, rows: IntArray | None = None) 
     """Return columns made here with their values, those of the listed rows of a source."""
     if rows is None:
         rows = np.arange(len(source), dtype=np.int32)
-    return made(
-        BinnedValues,
-        columns.codes,
-        columns.n_bins,
-        columns.lower,
-        columns.upper,
-        columns.names,
-        columns.special,
-        columns.table,
-        columns.bin_start,
-        source,
-        rows,
-    )
+    own = (getattr(columns, part.name) for part in fields(BinnedColumns))
+    return made(BinnedValues, *own, source, rows)
 
 
 def by_column(values: Array) -> Array:
@@ -583,12 +568,12 @@ def by_column(values: Array) -> Array:
     return found
 
 
-def lacks_values(X: Any) -> TypeGuard[BinnedColumns]:
+def lacks_values(X: TableLike) -> TypeGuard[BinnedColumns]:
     """Return whether these are columns that hold no values."""
     return isinstance(X, BinnedColumns) and not isinstance(X, BinnedValues)
 
 
-def values_in_bins(columns: BinnedColumns, rows: NDArray[Any]) -> Array:
+def values_in_bins(columns: BinnedColumns, rows: Array) -> Array:
     """Return the listed rows, or what is on the same side of every edge of bins."""
     if isinstance(columns, BinnedValues):
         found: Array = columns.source[columns.rows[rows]]
@@ -597,7 +582,7 @@ def values_in_bins(columns: BinnedColumns, rows: NDArray[Any]) -> Array:
     return np.column_stack([lower[codes[rows]] for lower, codes in parts])
 
 
-def check_summed(columns: Any, kind: str) -> None:
+def check_summed(columns: object, kind: str) -> None:
     """Raise ValueError where weak classifiers compare what is made of values, not known here."""
     if lacks_values(columns):
         raise ValueError(
@@ -607,6 +592,6 @@ def check_summed(columns: Any, kind: str) -> None:
         )
 
 
-def values_of(X: Any) -> Any:
+def values_of(X: TableLike) -> Any:
     """Return the values of columns that keep them as features; anything else as it is."""
     return X.features() if isinstance(X, BinnedValues) else X

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -299,7 +299,7 @@ def _wanted_rows(rest: int, left: int) -> int:
     return max(1, math.ceil(rest / left * _SLACK))
 
 
-def most_known(max_bins: int, has_missing: Any) -> int:
+def most_known(max_bins: int, has_missing: object) -> int:
     """Return the most bins of a column besides that of missing values."""
     return min(max_bins, MOST_KNOWN) if has_missing else max_bins
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import binning
 from pboost.data.columns.columns import (
@@ -44,6 +44,7 @@ from pboost.values import (
     Array,
     FloatArray,
     IntArray,
+    TableLike,
     check_choice,
     check_flag,
     check_integer,
@@ -56,7 +57,7 @@ EDGES = ("sample", "exact")
 SCRATCH_BYTES = 16_000_000
 
 
-def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> SortedColumns:
+def sort_columns(X: TableLike, *, copy: bool = True, n_threads: int | None = None) -> SortedColumns:
     """Sort the columns of X once, for use by several fits.
 
     Parameters
@@ -99,11 +100,11 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
 
 
 def bin_columns(
-    X: Any,
+    X: TableLike,
     *,
     max_bins: int = MAX_BINS,
     edges: str = "sample",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     values: bool = False,
     n_threads: int | None = None,
 ) -> BinnedColumns:
@@ -256,7 +257,7 @@ def binned_features(
     rows = np.arange(n, dtype=np.int32)
     if weights is not None:
         rows = np.flatnonzero(weights).astype(np.int32)
-        fixed = weighed(weights, rows, len(rows))["fixed"].copy()
+        fixed = weighed(weights, rows, len(rows)).fixed.copy()
     columns = binned_columns(features, rows, max_bins, fixed, n_threads)
     if len(rows) == n:
         return columns
@@ -393,7 +394,7 @@ def _sort_blocks(
     workers.run(work, d)
 
 
-def read_once(X: Any, sample_weight: Any, takes: Takes) -> Any:
+def read_once(X: TableLike, sample_weight: ArrayLike | None, takes: Takes) -> Any:
     """Return X as it is trained on, to be read from again: columns made before, or features."""
     if isinstance(X, SortedColumns | BinnedColumns):
         return X

@@ -141,7 +141,7 @@ _WRONG = {
 _TOGETHER = 16
 
 
-def kept(name: str, array: Any, dtype: DTypeLike) -> Array:
+def kept(name: str, array: object, dtype: DTypeLike) -> Array:
     """Return an array, C-contiguous, that nothing can change, copied where something could.
 
     Not copied are those that this function or a pickle has made, and files mapped to be read.
@@ -167,7 +167,7 @@ def _is_immutable(array: Array) -> bool:
         return False
 
 
-def row_numbers(rows: Any, n: int) -> IntArray:
+def row_numbers(rows: object, n: int) -> IntArray:
     """Return listed rows, of 0, …, n - 1, as kernels read them."""
     found = np.asarray(rows)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
@@ -193,7 +193,7 @@ def checked_names(names: Any, n_features: int) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def check_dimensions(columns: Any, dimensions: dict[str, int]) -> None:
+def check_dimensions(columns: object, dimensions: dict[str, int]) -> None:
     """Check the numbers of dimensions of these arrays."""
     for name, ndim in dimensions.items():
         found = getattr(columns, name).shape
@@ -213,7 +213,7 @@ def check_shapes(columns: Any, shapes: dict[str, tuple[int, ...]]) -> None:
 
 
 def check_source(
-    source: Any, rows: Array, names: Any, special: Array | None
+    source: object, rows: Array, names: object, special: Array | None
 ) -> tuple[str, ...] | None:
     """Check values, finite numbers, and which of their rows are meant; return their names.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import binning
-from pboost.data.columns.columns import MAX_BINS, BinnedColumns, made, midpoint
+from pboost.data.columns.columns import MAX_BINS, BinnedColumns, midpoint, remade
 from pboost.data.columns.prebuilt import flags, levels_among, most_bins
 from pboost.threads import Workers, check_stop
 from pboost.values import Array, FloatArray, IntArray
@@ -150,16 +150,9 @@ def with_ends(
         end[(place == known) & (n_missing[:, None] > 0) | np.isinf(end)] = np.nan
     bin_start = np.zeros((d, most + 1), dtype=np.int32)
     np.cumsum(count[:, :most], axis=1, out=bin_start[:, 1:])
-    return made(
-        BinnedColumns,
-        codes,
-        n_bins,
-        lower[:, :most].copy(),
-        upper[:, :most].copy(),
-        sampled.names,
-        special,
-        sampled.table,
-        bin_start,
+    lower, upper = lower[:, :most].copy(), upper[:, :most].copy()
+    return remade(
+        sampled, codes=codes, lower=lower, upper=upper, special=special, bin_start=bin_start
     )
 
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from pboost._core import derived
 from pboost.data.read.check_xy import as_numbers
 from pboost.data.read.table import Table, column_label
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, IntArray, first_false
+from pboost.values import Array, FloatArray, Floats, IntArray, first_false
 
 #: Bits of a mean that are kept, so that sums that differ in rounding give the same one.
 MEAN_BITS = 40
 
 
-def filled(values: NDArray[Any], fill: FloatArray | None) -> NDArray[Any]:
+def filled(values: Array, fill: FloatArray | None) -> Array:
     """Return rows in which the missing values of each column are those of `fill` (d,).
 
     Rows without holes are returned as they are.
@@ -31,7 +30,7 @@ def filled(values: NDArray[Any], fill: FloatArray | None) -> NDArray[Any]:
 
 def known_sigma(
     sigma: FloatArray,
-    values: Callable[[], NDArray[Any]],
+    values: Callable[[], Floats],
     names: tuple[str, ...] | None,
     n_features: int,
     table: Table | None,
@@ -68,7 +67,7 @@ def known_sigma(
     return sigma
 
 
-def column_means(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) -> FloatArray:
+def column_means(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
     """Return the weighted mean of the known values of each column of the listed rows, rounded.
 
     It is 0 where no value is known, and lies between the least and the largest value.
@@ -84,7 +83,7 @@ def column_means(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) ->
     return np.clip(mean, least, most)
 
 
-def column_spread(X: NDArray[Any], weights: FloatArray) -> FloatArray:
+def column_spread(X: Floats, weights: FloatArray) -> FloatArray:
     """Return the weighted standard deviation of each column, whatever its scale.
 
     It is that of the values that are known, 0 where none is. Nothing is left to BLAS, whose sums
@@ -104,7 +103,7 @@ def column_spread(X: NDArray[Any], weights: FloatArray) -> FloatArray:
     return found
 
 
-def column_ends(X: NDArray[Any], rows: IntArray) -> FloatArray:
+def column_ends(X: Floats, rows: IntArray) -> FloatArray:
     """Return the least and the largest known value of the columns of listed rows, (2, d).
 
     They are 0 where no value is known.
@@ -120,7 +119,7 @@ def column_ends(X: NDArray[Any], rows: IntArray) -> FloatArray:
 
 
 def column_moments(
-    X: NDArray[Any],
+    X: Floats,
     rows: IntArray,
     weights: FloatArray | None,
     origin: FloatArray,
@@ -143,7 +142,7 @@ def column_moments(
     return found.T
 
 
-def as_sigma(sigma: Any) -> Array:
+def as_sigma(sigma: ArrayLike | None) -> Array:
     """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
 
     0 is that of what is exact; of several they may be NaN, where there is no value.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pboost.data.node_inputs.inputs import Inputs
 from pboost.data.read.convert import Rows
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray, TableLike
 
 #: A function of rows, and of a generator: -1 or +1, or the probability of +1.
 Function: TypeAlias = Callable[..., Any]
@@ -80,7 +80,7 @@ class Oracles(Inputs):
         """Return some of the functions only."""
         return Oracles(tuple(self.functions[i] for i in kept), self.is_random, self.row_shape)
 
-    def members(self) -> dict[str, NDArray[Any]]:
+    def members(self) -> dict[str, Array]:
         """Raise TypeError: functions are in no file."""
         raise TypeError(
             "model: its weak classifiers are functions, which cannot be stored without pickling; "
@@ -115,7 +115,7 @@ class Oracles(Inputs):
 
 
 def ask(
-    answer: Function, X: Any, n: int, generator: np.random.Generator, where: str
+    answer: Function, X: TableLike, n: int, generator: np.random.Generator, where: str
 ) -> NDArray[np.int8]:
     """Return the answers of an oracle to the n rows X: -1 or +1."""
     try:

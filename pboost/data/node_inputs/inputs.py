@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.read.table import OTHER, Table, listed
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray, freeze
+from pboost.values import Array, FloatArray, Floats, IntArray, freeze
 
 
 class ColumnNames(Sequence[str]):
@@ -74,7 +74,7 @@ class Inputs:
         """Raise ValueError if these cannot be made of rows with this many columns."""
         raise NotImplementedError
 
-    def values(self, X: NDArray[Any]) -> FloatArray:
+    def values(self, X: Floats) -> FloatArray:
         """Return the numbers of rows X (n, d) as (n, n_inputs)."""
         raise NotImplementedError
 
@@ -118,7 +118,7 @@ class Inputs:
         kept, position = np.unique(feature, return_inverse=True)
         return position.astype(np.int32), self.select(kept)
 
-    def members(self) -> dict[str, NDArray[Any]]:
+    def members(self) -> dict[str, Array]:
         """Return the arrays to be stored in a model file, by their names there."""
         raise NotImplementedError
 
@@ -137,7 +137,7 @@ class Inputs:
         """
         return ""
 
-    def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:
+    def at(self, X: Floats, rows: IntArray, workers: Workers | None = None) -> FloatArray:
         """Return the numbers of the listed rows, (rows, n_inputs)."""
         raise NotImplementedError
 
@@ -159,8 +159,8 @@ class StoredInputs(Inputs):
         the header of a model file.
     """
 
-    stored: ClassVar[Mapping[str, tuple[str, np.dtype[Any]]]]
-    none: ClassVar[tuple[NDArray[Any], ...]]
+    stored: ClassVar[Mapping[str, tuple[str, np.dtype[np.generic]]]]
+    none: ClassVar[tuple[Array, ...]]
     of_missing: ClassVar[tuple[str, str]]
     start: IntArray
 
@@ -168,7 +168,7 @@ class StoredInputs(Inputs):
         for name, dtype in self.stored.values():
             object.__setattr__(self, name, freeze(getattr(self, name), dtype.newbyteorder("=")))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (*self.arrays(), getattr(self, self.of_missing[0]))
 
     @property
@@ -224,7 +224,7 @@ class StoredInputs(Inputs):
             if not np.isfinite(array).all():
                 raise ValueError(f"{called}.{name}: expected finite numbers")
 
-    def members(self) -> dict[str, NDArray[Any]]:
+    def members(self) -> dict[str, Array]:
         """Return the arrays to be stored in a model file, by their names there."""
         return dict(zip(self.stored, self.arrays(), strict=True))
 
@@ -238,14 +238,12 @@ class StoredInputs(Inputs):
         return {} if digits is None else {self.of_missing[1]: digits.hex()}
 
     @classmethod
-    def from_digits(cls, digits: bytes, n_terms: int) -> NDArray[Any]:
+    def from_digits(cls, digits: bytes, n_terms: int) -> Array:
         """Return what missing values are, of so many terms."""
         raise NotImplementedError
 
     @classmethod
-    def from_members(
-        cls, arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]
-    ) -> Self | None:
+    def from_members(cls, arrays: Mapping[str, Array], header: Mapping[str, Any]) -> Self | None:
         """Return the numbers stored in a model file, None where there are none."""
         found = [arrays[member] for member in cls.stored if member in arrays]
         if not found:
@@ -279,7 +277,7 @@ class GrownInputs(Inputs):
         self._grown.append(single)
         return len(self._grown) - 1
 
-    def value(self, number: int, X: NDArray[Any], rows: IntArray) -> FloatArray:
+    def value(self, number: int, X: Floats, rows: IntArray) -> FloatArray:
         """Return one number of the listed rows."""
         return self._grown[number].at(X, rows)[:, 0]
 
@@ -308,7 +306,7 @@ class Indicators:
     column: IntArray
     level: IntArray
 
-    def values(self, X: NDArray[Any]) -> NDArray[Any]:
+    def values(self, X: Floats) -> Floats:
         """Return these columns (m, n) of rows X (m, d)."""
         found = X[:, self.column]
         for k in np.flatnonzero(self.level >= 0).tolist():
@@ -351,7 +349,7 @@ def indicators_of(table: Table | None) -> Indicators | None:
     return None if table is None or not table.has_levels else _made(table)
 
 
-def in_sums(values: NDArray[Any], table: Table | None) -> NDArray[Any]:
+def in_sums(values: Floats, table: Table | None) -> Floats:
     """Return rows as they are read where columns are added up."""
     found = indicators_of(table)
     return values if found is None else found.values(values)
@@ -368,7 +366,7 @@ def names_in_sums(
 
 
 #: Members of a model file: what they hold here, and their dtype there.
-MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
+MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "subset_column": ("column", np.dtype("<i4")),
     "subset": ("member", np.dtype("<u8")),
 }
@@ -406,7 +404,7 @@ class Subsets(Inputs):
         for name, dtype in MEMBERS.values():
             object.__setattr__(self, name, freeze(getattr(self, name), dtype.newbyteorder("=")))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.n_columns, *self.arrays())
 
     @classmethod
@@ -450,11 +448,11 @@ class Subsets(Inputs):
         if self.bits()[:, LEVELS:].any():
             raise ValueError(f"subsets.member: expected levels below {LEVELS}")
 
-    def values(self, X: NDArray[Any]) -> FloatArray:
+    def values(self, X: Floats) -> FloatArray:
         """Return the numbers of rows X (n, d), float64 or float32, as (n, n_inputs)."""
         return self.at(X, np.arange(len(X), dtype=np.int32))
 
-    def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:
+    def at(self, X: Floats, rows: IntArray, workers: Workers | None = None) -> FloatArray:
         """Return the numbers of the listed rows, (rows, n_inputs)."""
         out = np.empty((len(rows), self.n_inputs))
         out[:, : self.n_columns] = X[rows]
@@ -522,12 +520,12 @@ class Subsets(Inputs):
         """Return the columns, and some of the sets only."""
         return Subsets(self.n_columns, self.column[kept], self.member[kept])
 
-    def members(self) -> dict[str, NDArray[Any]]:
+    def members(self) -> dict[str, Array]:
         """Return the arrays to be stored in a model file, by their names there."""
         return dict(zip(MEMBERS, self.arrays(), strict=True))
 
     @classmethod
-    def from_members(cls, arrays: Mapping[str, NDArray[Any]], n_columns: Any) -> Self | None:
+    def from_members(cls, arrays: Mapping[str, Array], n_columns: Any) -> Self | None:
         """Return the sets stored in a model file, None where there are none."""
         found = [arrays[member] for member in MEMBERS if member in arrays]
         if not found:
@@ -537,7 +535,7 @@ class Subsets(Inputs):
         return cls(n_columns, *found)
 
 
-def in_set(level: FloatArray, bits: NDArray[Any]) -> FloatArray:
+def in_set(level: FloatArray, bits: Array) -> FloatArray:
     """Return 1.0 of levels in a set, by `bits` (256,), else 0.0; NaN of what is no level."""
     is_level = np.isin(level, np.arange(LEVELS))
     place = np.where(is_level, level, 0).astype(np.intp)

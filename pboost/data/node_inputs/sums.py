@@ -15,10 +15,10 @@ from pboost._core import derived
 from pboost.data.node_inputs.fill import column_ends, column_moments
 from pboost.data.node_inputs.inputs import StoredInputs
 from pboost.threads import Workers, run_ranges
-from pboost.values import FloatArray, IntArray, first_false, freeze
+from pboost.values import FloatArray, Floats, IntArray, first_false, freeze
 
 #: Members of a model file: what they hold here, and their dtype there.
-PROJECTION_MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
+PROJECTION_MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "projection_start": ("start", np.dtype("<i4")),
     "projection_index": ("index", np.dtype("<i4")),
     "projection_coefficient": ("coefficient", np.dtype("<f8")),
@@ -93,7 +93,7 @@ class Projections(StoredInputs):
         ):
             raise ValueError(f"projections.fill: expected {n_features} finite numbers")
 
-    def values(self, X: NDArray[Any]) -> FloatArray:
+    def values(self, X: Floats) -> FloatArray:
         """Return the projections of rows X (n, d), float64 or float32, as (n, n_inputs)."""
         out = np.empty((len(X), self.n_inputs))
 
@@ -104,7 +104,7 @@ class Projections(StoredInputs):
         run_ranges(work, len(X), cells=len(self.index) + self.n_inputs, total=out.size)
         return out
 
-    def gather(self, X: NDArray[Any], rows: IntArray, first: int, columns: FloatArray) -> None:
+    def gather(self, X: Floats, rows: IntArray, first: int, columns: FloatArray) -> None:
         """Write projections first, first + 1, … of the listed rows to the rows of `columns`."""
         terms = int(self.start[first + len(columns)] - self.start[first])
 
@@ -123,13 +123,13 @@ class Projections(StoredInputs):
                 f"{columns_read}"
             )
 
-    def pairs(self, X: NDArray[Any], rows: IntArray, which: IntArray) -> FloatArray:
+    def pairs(self, X: Floats, rows: IntArray, which: IntArray) -> FloatArray:
         """Return one projection of each listed row, elementwise."""
         out = np.empty(len(rows))
         derived.project_pairs(X, rows, which, *self.tables(), out)
         return out
 
-    def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:
+    def at(self, X: Floats, rows: IntArray, workers: Workers | None = None) -> FloatArray:
         """Return the projections of the listed rows, (rows, n_inputs)."""
         out = np.empty((len(rows), self.n_inputs))
         derived.project_rows(X, rows, *self.tables(), 0, out)
@@ -217,7 +217,7 @@ def random_directions(
     return Projections.of_terms(index, coefficient)
 
 
-def standard_deviations(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) -> FloatArray:
+def standard_deviations(X: Floats, rows: IntArray, weights: FloatArray | None) -> FloatArray:
     """Return the weighted standard deviation of each column of the listed rows, rounded.
 
     It is that of the values that are known, 0 where none is.
@@ -260,7 +260,7 @@ def _without_plus(terms: list[str]) -> list[str]:
 
 
 #: Members of a model file: what they hold here, and their dtype there.
-SEPARATOR_MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
+SEPARATOR_MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "separator_start": ("start", np.dtype("<i4")),
     "separator_feature": ("feature", np.dtype("<i4")),
     "separator_threshold": ("threshold", np.dtype("<f8")),
@@ -375,13 +375,13 @@ class Separators(StoredInputs):
             None if self.missing is None else np.array(missing, dtype=np.float64),
         )
 
-    def values(self, X: NDArray[Any]) -> FloatArray:
+    def values(self, X: Floats) -> FloatArray:
         """Return the sums of rows X (n, d), float64 or float32, as (n, n_inputs)."""
         rows = np.arange(len(X), dtype=np.int32)
         with Workers(None, len(X) * self.n_inputs) as workers:
             return self.at(X, rows, workers)
 
-    def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:
+    def at(self, X: Floats, rows: IntArray, workers: Workers | None = None) -> FloatArray:
         """Return the sums of the listed rows, (rows, n_inputs)."""
         out = np.empty((len(rows), self.n_inputs))
         tables = self.tables()

@@ -7,7 +7,6 @@ import math
 import sys
 import zipfile
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -20,7 +19,7 @@ from pboost.threads import check_stop
 from pboost.values import Array, IntArray
 
 
-def from_npy(content: bytes) -> NDArray[Any]:
+def from_npy(content: bytes) -> Array:
     """Return the array of a file of ``.npy`` version 1.0, not copied; never objects.
 
     ValueError unless the size that it declares is the size that is there.
@@ -49,7 +48,7 @@ def from_npy(content: bytes) -> NDArray[Any]:
         raise ValueError(f"bad array header: {error}") from error
 
 
-def from_npz(content: bytes) -> dict[str, NDArray[Any]]:
+def from_npz(content: bytes) -> dict[str, Array]:
     """Return the arrays of an archive that ``numpy.savez`` has written; ValueError for others."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

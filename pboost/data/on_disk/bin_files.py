@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from pboost.data.on_disk.encoded_batches import (
     state_key,
     sums_of_hashes,
 )
-from pboost.data.read.batches import Reader, Rows, Survey, UnreadLevelsError, batches_of
+from pboost.data.read.batches import Reader, Rows, UnreadLevelsError, batches_of, masses_of
 from pboost.data.read.check_xy import (
     TASKS,
     as_targets,
@@ -49,7 +48,6 @@ from pboost.values import (
     INT32_MAX,
     Array,
     FloatArray,
-    IntArray,
     check_choice,
     check_flag,
     check_integer,
@@ -60,7 +58,7 @@ MOST_LABELS = 10_000
 
 
 def bin_files(
-    source: Any,
+    source: object,
     folder: str | os.PathLike[str],
     *,
     target: str | None = None,
@@ -188,16 +186,16 @@ def _encoding(
     reader: Reader, task: str | None, edges: str, max_bins: int, values: bool, workers: Workers
 ) -> Encoding:
     """Return what is needed to write codes, of which there are none."""
-    survey, seen = reader.survey() if reader.is_weighed() else None, None
+    total, seen = reader.total_weight() if reader.is_weighed() else None, None
     while seen is None:
         try:
-            seen = _first_pass(reader, survey, task, edges == "exact", workers)
+            seen = _first_pass(reader, total, task, edges == "exact", workers)
         except UnreadLevelsError:
-            reader.find_levels(survey)
+            reader.find_levels(total)
         except NumbersError:
             task = REGRESSION
     find = _bins if seen.counts is None else _exact_bins
-    bins = find(reader, seen, survey, max_bins, workers)
+    bins = find(reader, seen, total, max_bins, workers)
     none = bins.select(np.empty(0, dtype=np.int32))
     dtype = seen.dtype.newbyteorder("<").str if values else ""
     return Encoding(none, seen.labels, seen.count, seen.content, dtype)
@@ -240,36 +238,22 @@ class _Seen:
     count: NDArray[np.int64]
     content: NDArray[np.uint64]
     n_known: NDArray[np.int64]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     task: str | None
     targets: Targets = NOTHING
 
     @classmethod
     def nothing(cls, d: int, y: Array, counts: BatchCounts | None, task: str | None) -> _Seen:
-        """Return what no rows are, of d columns and labels like these."""
-        if task == REGRESSION:
-            one = np.zeros(1, dtype=np.int64)
-            return cls(
-                RowSample(d),
-                counts,
-                np.zeros(d, dtype=np.bool_),
-                np.empty(0),
-                one,
-                one.astype(np.uint64),
-                np.zeros(d, dtype=np.int64),
-                np.dtype(np.float32),
-                task,
-            )
-        none = np.zeros(0, dtype=np.int64)
-        holes = np.zeros(d, dtype=np.bool_)
-        known = np.zeros(d, dtype=np.int64)
+        """Return what no rows are, of d columns and labels like these; a regression has none."""
+        is_regression = task == REGRESSION
+        count, known = np.zeros(int(is_regression), dtype=np.int64), np.zeros(d, dtype=np.int64)
         return cls(
             RowSample(d),
             counts,
-            holes,
-            y[:0],
-            none,
-            none.astype(np.uint64),
+            known > 0,
+            np.empty(0) if is_regression else y[:0],
+            count,
+            count.astype(np.uint64),
             known,
             np.dtype(np.float32),
             task,
@@ -331,7 +315,7 @@ def in_batch(rows: Rows) -> Iterator[None]:
 
 
 def _first_pass(
-    reader: Reader, survey: Survey | None, task: str | None, is_exact: bool, workers: Workers
+    reader: Reader, total: float | None, task: str | None, is_exact: bool, workers: Workers
 ) -> _Seen:
     """Find the rows that make the edges, or count all; the labels, and what is missing."""
     seen: _Seen | None = None
@@ -340,7 +324,7 @@ def _first_pass(
             d = rows.values.shape[1]
             table = reader.trained.table
             n_levels = np.zeros(d, dtype=np.int32) if table is None else table.n_levels
-            counts = BatchCounts(n_levels, survey is not None) if is_exact else None
+            counts = BatchCounts(n_levels, total is not None) if is_exact else None
             seen = _Seen.nothing(d, rows.y, counts, task)
         with in_batch(rows):
             holes = find_holes(Features(rows.values, reader.names))
@@ -348,7 +332,7 @@ def _first_pass(
             seen.holes |= holes
         seen.dtype = np.promote_types(seen.dtype, rows.values.dtype)
         hashed = seen.count_targets(rows, workers)
-        mass = _masses(rows, survey)
+        mass = _masses(rows, total)
         if seen.counts is None:
             seen.sample.add(rows.values, hashed, mass)
         else:
@@ -370,12 +354,12 @@ def _first_pass(
     return seen
 
 
-def _masses(rows: Rows, survey: Survey | None) -> NDArray[np.int64] | None:
+def _masses(rows: Rows, total: float | None) -> NDArray[np.int64] | None:
     """Return the weights of rows in fixed point, None where there are none."""
-    if survey is None:
+    if total is None:
         return None
     assert rows.weights is not None
-    return survey.masses(rows.weights)
+    return masses_of(rows.weights, total)
 
 
 def _table(reader: Reader, seen: _Seen) -> Table | None:
@@ -387,7 +371,7 @@ def _table(reader: Reader, seen: _Seen) -> Table | None:
 
 
 def _exact_bins(
-    reader: Reader, seen: _Seen, survey: Survey | None, max_bins: int, workers: Workers
+    reader: Reader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
     """Return bins between edges from all rows, which are read until all columns have them."""
     counts = seen.counts
@@ -398,14 +382,14 @@ def _exact_bins(
         for rows in reader:
             hashed = row_hashes(rows.values, seen.numbers_of(rows), workers)[1]
             n, content = n + len(hashed), content + int(hashed.sum())
-            counts.add(rows.values, _masses(rows, survey), workers)
+            counts.add(rows.values, _masses(rows, total), workers)
         if n != seen.n_rows or (content - int(seen.content.sum())) % 2**64:
             raise ChangedError
     return counts.bins(reader.names, _table(reader, seen))
 
 
 def _bins(
-    reader: Reader, seen: _Seen, survey: Survey | None, max_bins: int, workers: Workers
+    reader: Reader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
     """Return the bins of the rows that make the edges."""
     values, mass = seen.sample.rows()
@@ -413,8 +397,6 @@ def _bins(
         max_bins = min(max_bins, MOST_KNOWN)
     features = Features(values, reader.names, _table(reader, seen))
     fixed = NO_WEIGHT if (mass == 1).all() else mass
-    return all_binned(features, _numbered(values), max_bins, fixed, workers, None)
-
-
-def _numbered(values: Array) -> IntArray:
-    return np.arange(len(values), dtype=np.int32)
+    return all_binned(
+        features, np.arange(len(values), dtype=np.int32), max_bins, fixed, workers, None
+    )

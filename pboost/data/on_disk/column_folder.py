@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -104,7 +104,7 @@ class Writer:
         If a file cannot be written; it is named.
     """
 
-    def __init__(self, folder: Any) -> None:
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = _as_path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in sorted(os.listdir(self.folder)):
@@ -208,7 +208,7 @@ class Writer:
     def _unfinished(self, name: str) -> Path:
         return self.folder / f"{name}.npy{UNFINISHED}"
 
-    def _renamed(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    def _renamed(self, name: str, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> None:
         path = self._unfinished(name)
         with _naming(path):
             self._written[name] = {
@@ -379,7 +379,7 @@ def _read_header(folder: Path) -> dict[str, Any]:
     return header
 
 
-def _small(header: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _small(header: Mapping[str, object]) -> list[tuple[str, Any]]:
     """Return what the header says of the arrays but codes and values."""
     known = {**_DTYPES, **{name: d and d.str for name, d in Table.stored.items()}}
     found = header.get("arrays")
@@ -397,7 +397,7 @@ def _small(header: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(name, said) for name, said in found.items() if name not in _OF_ROWS]
 
 
-def _read_array(folder: Path, name: str, said: Mapping[str, Any]) -> Array:
+def _read_array(folder: Path, name: str, said: Mapping[str, object]) -> Array:
     """Return an array that is as its header says."""
     path = folder / f"{name}.npy"
     _check_size(path, said)
@@ -413,7 +413,7 @@ def _read_array(folder: Path, name: str, said: Mapping[str, Any]) -> Array:
     return array
 
 
-def _mapped(folder: Path, name: str, said: Any, check: bool) -> Array:
+def _mapped(folder: Path, name: str, said: object, check: bool) -> Array:
     """Return codes or values, mapped to be read."""
     if not isinstance(said, dict):
         raise FolderError(f"{HEADER} says nothing of {name}")
@@ -435,7 +435,7 @@ def _mapped(folder: Path, name: str, said: Any, check: bool) -> Array:
     return np.memmap(path, said["dtype"], "r", len(layout), tuple(shape))
 
 
-def _check_size(path: Path, said: Mapping[str, Any]) -> None:
+def _check_size(path: Path, said: Mapping[str, object]) -> None:
     if not path.is_file():
         raise FolderError(f"{path.name} is missing")
     size = path.stat().st_size
@@ -444,7 +444,7 @@ def _check_size(path: Path, said: Mapping[str, Any]) -> None:
 
 
 def _assembled(
-    header: Mapping[str, Any],
+    header: Mapping[str, object],
     arrays: dict[str, Array],
     codes: NDArray[np.uint8],
     values: Array | None,
@@ -514,7 +514,7 @@ def _naming(path: Path) -> Iterator[Path]:
         raise
 
 
-def _flush(file: Any) -> None:
+def _flush(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())
 
@@ -528,7 +528,7 @@ def _sha256(path: Path) -> str:
     return found.hexdigest()
 
 
-def _digest(header: Mapping[str, Any]) -> str:
+def _digest(header: Mapping[str, object]) -> str:
     """Return the digest of a header but for its own."""
     text = json.dumps({k: v for k, v in header.items() if k != "digest"}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -540,7 +540,7 @@ def _is_own(name: str) -> bool:
     return name.removesuffix(UNFINISHED) in {HEADER, STATE, *(f"{one}.npy" for one in known)}
 
 
-def _as_path(folder: Any) -> Path:
+def _as_path(folder: object) -> Path:
     if not isinstance(folder, str | os.PathLike):
         raise TypeError(f"folder: expected a str or path-like, got {shown(folder)}")
     return Path(folder)

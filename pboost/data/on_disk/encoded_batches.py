@@ -230,7 +230,8 @@ class Encoding:
         workers: Workers,
     ) -> None:
         gather = partial(binning.gather_columns, rows.values)
-        found, own = code_rows(gather, _numbered(rows), self.bins, workers)
+        numbered = np.arange(len(rows.values), dtype=np.int32)
+        found, own = code_rows(gather, numbered, self.bins, workers)
         self._ends = joined_ends([self._ends, own], self.bins.n_features)
         for first, listed in zip(at.tolist(), by_class, strict=True):
             for j in range(self.bins.n_features):
@@ -293,7 +294,3 @@ def row_hashes(
 def sums_of_hashes(hashed: NDArray[np.uint64], parts: list[IntArray]) -> NDArray[np.uint64]:
     """Return the sums of the hashes of listed rows."""
     return np.array([hashed[rows].sum() for rows in parts], dtype=np.uint64)
-
-
-def _numbered(rows: Rows) -> IntArray:
-    return np.arange(len(rows.values), dtype=np.int32)

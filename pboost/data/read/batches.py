@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import voting
 from pboost.data.columns.columns import BinnedColumns
@@ -25,7 +25,7 @@ from pboost.data.read.convert import (
 from pboost.data.read.frames import of_frame, whole_column
 from pboost.data.read.levels import heaviest, level_counts, refuse_identifier
 from pboost.data.read.table import MOST_LEVELS, Table, column_label, kind_of
-from pboost.values import Array, FloatArray, install_hint, shown
+from pboost.values import Array, FloatArray, TableLike, install_hint, shown
 
 #: What to do with text that may be no category, in tables in parts, which have no `categorical`.
 DECLARED = "make it a column of categories by its type if it is meant as one"
@@ -185,16 +185,16 @@ FORMATS = {
 class Batch(NamedTuple):
     """Some rows: X, labels, and weights or None, as they were given."""
 
-    X: Any
-    y: Any
-    weights: Any
+    X: TableLike
+    y: object
+    weights: ArrayLike | None
 
 
 #: Starts reading from the first batch.
 Batches: TypeAlias = Callable[[], Iterator[Batch]]
 
 
-def batches_of(source: Any, target: str | None, weight: str | None) -> Batches:
+def batches_of(source: object, target: str | None, weight: str | None) -> Batches:
     """Return what reads a table in batches, any number of times.
 
     Raises
@@ -216,7 +216,7 @@ def batches_of(source: Any, target: str | None, weight: str | None) -> Batches:
     return read
 
 
-def _starting(source: Any) -> Callable[[], Iterable[Any]]:
+def _starting(source: object) -> Callable[[], Iterable[Any]]:
     """Return what starts reading the batches, whatever they are."""
     paths = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(paths, list | tuple) and paths:
@@ -295,7 +295,7 @@ def _check_columns(source: Any) -> None:
             )
 
 
-def _split(found: Any, target: str | None, weight: str | None, k: int) -> Batch:
+def _split(found: object, target: str | None, weight: str | None, k: int) -> Batch:
     """Return what was read as X, labels and weights."""
     if target is None:
         if weight is not None:
@@ -327,7 +327,7 @@ def _split(found: Any, target: str | None, weight: str | None, k: int) -> Batch:
     )
 
 
-def _column(frame: Any, place: int) -> Any:
+def _column(frame: object, place: int) -> Any:
     return whole_column(of_frame(pick_columns(frame, [place]), 1)[0])
 
 
@@ -348,17 +348,11 @@ class Rows(NamedTuple):
     batch: int
 
 
-@dataclass(slots=True)
-class Survey:
-    """Sum of the weights, from which the scale of the masses follows."""
-
-    total: float = 0.0
-
-    def masses(self, weights: FloatArray) -> NDArray[np.int64]:
-        """Return weights in fixed point, as `to_fixed_point` does."""
-        mass = np.empty(len(weights), dtype=np.int64)
-        voting.to_fixed(weights, math.ldexp(1.0, 61 - math.frexp(self.total)[1]), mass)
-        return mass
+def masses_of(weights: FloatArray, total: float) -> NDArray[np.int64]:
+    """Return weights in fixed point, as `to_fixed_point` does, given the sum of all."""
+    mass = np.empty(len(weights), dtype=np.int64)
+    voting.to_fixed(weights, math.ldexp(1.0, 61 - math.frexp(total)[1]), mass)
+    return mass
 
 
 class Reader:
@@ -394,7 +388,7 @@ class Reader:
             return batch.weights is not None
         raise ValueError("source: expected at least one batch, got none")
 
-    def survey(self) -> Survey:
+    def total_weight(self) -> float:
         """Return the sum of the weights of all batches."""
         parts = []
         for k, batch in enumerate(self._batches()):
@@ -409,7 +403,7 @@ class Reader:
             raise ValueError(
                 f"weights: expected a finite sum, and at least one weight > 0, got the sum {total}"
             )
-        return Survey(total)
+        return total
 
     def go_on(self, bins: BinnedColumns, weighs: bool) -> None:
         """Take what columns are from bins that were made of them."""
@@ -423,17 +417,17 @@ class Reader:
         """Begin anew."""
         self._trained = self._weighs = self._is_text = self.n_known = None
 
-    def find_levels(self, survey: Survey | None) -> None:
-        """Find the levels of all batches; `survey` is of the weights, if there are any."""
+    def find_levels(self, total: float | None) -> None:
+        """Find the levels of all batches; `total` is the sum of the weights, if there are any."""
         found: list[PartLevels] = []
         for k, batch in enumerate(self._batches()):
             try:
                 features, undeclared = self._alike(*read_rows(batch.X))
                 mass = None
-                if survey is not None:
+                if total is not None:
                     weights = weights_of_some(batch.weights, features.n_rows)
                     features, weights = _positive(features, weights)
-                    mass = survey.masses(weights)
+                    mass = masses_of(weights, total)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"batch {k}: {error}") from None
             found.append(part_levels(f"batch {k}", features, undeclared, mass))
@@ -478,7 +472,7 @@ class Reader:
         if weighs != (batch.weights is not None):
             raise ValueError("weights: expected them in all batches, or in none")
 
-    def _features(self, X: Any) -> Features:
+    def _features(self, X: TableLike) -> Features:
         features, undeclared = read_rows(X)
         if self.n_known is None:
             if has_categories([features]):

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.codes import RowLabels, codes_among, distinct
 from pboost.data.read.convert import Features, Trained, check_size, column_names, read_matrix
@@ -33,8 +33,7 @@ from pboost.data.read.table import (
     named_columns,
     positions,
 )
-from pboost.data.shared_reads import kept, kept_before
-from pboost.values import INT32_MAX, Array, as_array, first_false
+from pboost.values import INT32_MAX, Array, TableLike, as_array, first_false
 from pboost.values.options import ManyClassesError
 
 #: Rows examined at a time, so that checks need little memory.
@@ -53,7 +52,7 @@ MOST_TARGET = 1e150
 MOST_EXPONENT = 1000
 
 
-def as_features(X: Any, categorical: Any = None) -> Features:
+def as_features(X: TableLike, categorical: object = None) -> Features:
     """Return `X` as a float matrix with its column names, and the levels of its categories.
 
     Parameters
@@ -86,10 +85,10 @@ def as_features(X: Any, categorical: Any = None) -> Features:
     named = None if categorical is None else named_columns("categorical", categorical)
     if isinstance(X, Features):
         return X if named is None else _named_categories(X, named)
-    return kept(X, ("features", named), lambda: read_matrix(X, named))
+    return read_matrix(X, named)
 
 
-def with_categories(X: Any, categorical: Categorical) -> Any:
+def with_categories(X: TableLike, categorical: Categorical) -> Any:
     """Return X, read so that the columns named hold categories; as it is if none are named."""
     if categorical is None:
         return X
@@ -117,7 +116,7 @@ def _named_categories(features: Features, named: Sequence[str | int]) -> Feature
     return Features(values, features.names, replace(own, levels=tuple(levels)))
 
 
-def features_as_trained(X: Any, trained: Trained) -> Features:
+def features_as_trained(X: TableLike, trained: Trained) -> Features:
     """Return rows as features with the columns of training in its order, and its level numbers.
 
     Values of categories that were not seen in training are missing.
@@ -133,41 +132,18 @@ def features_as_trained(X: Any, trained: Trained) -> Features:
     has_values = known is not None and bool(known.categories)
     is_numeric = type(X) is np.ndarray and X.dtype.kind in "biuf"
     if isinstance(X, Features) or (is_numeric and not has_values):
-        return _as_trained(X, as_features(X), trained)
-    key = trained.names, trained.n_features, None if known is None else known.key
-    return kept(X, key, lambda: _read_as_trained(X, trained))
+        return _as_trained(as_features(X), trained)
+    return read_matrix(X, trained=trained)
 
 
-def _read_as_trained(X: Any, trained: Trained) -> Features:
-    """Return rows as `features_as_trained` does; they are not read anew if they were trained on."""
-    features: Features | None = kept_before(X, ("features", None))
-    if features is None or not _of_same_kinds(features, trained):
-        return read_matrix(X, trained=trained)
-    return _as_trained(X, features, trained)
-
-
-def _of_same_kinds(features: Features, trained: Trained) -> bool:
-    """Return whether the same columns have levels, or an order, as in training."""
-    places = trained.places(features.names, features.n_features)
-    if features.table is None and trained.table is None:
-        return True
-    order = range(features.n_features) if places is None else places
-    own = Table.of_numbers(features.n_features) if features.table is None else features.table
-    return all(
-        (own.values_of(place) is None) == (trained.known.values_of(j) is None)
-        for j, place in enumerate(order)
-    )
-
-
-def _as_trained(X: Any, features: Features, trained: Trained) -> Features:
+def _as_trained(features: Features, trained: Trained) -> Features:
     """Return features that have been read as those of training."""
     own, known = features.table, trained.table
     places = trained.places(features.names, features.n_features)
     if own is None and (known is None or not known.categories):
         if places is None:
             return features
-        values = kept(X, trained.names, lambda: features.values[:, places])
-        return Features(values, trained.names)
+        return Features(features.values[:, places], trained.names)
     order = range(features.n_features) if places is None else places
     if places is None and own is not None and own == known:
         return features
@@ -309,13 +285,13 @@ class AbsentClassError(ValueError):
         self.least = least
 
 
-def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
+def as_labels(y: object, n: int) -> tuple[Array, NDArray[np.bool_]]:
     """Return the two sorted label values, and for each row whether it has the second."""
     values, code = as_classes(y, n, "")
     return values, code.astype(np.bool_)
 
 
-def as_classes(y: Any, n: int, two: str | None = None) -> tuple[Array, NDArray[np.int32]]:
+def as_classes(y: object, n: int, two: str | None = None) -> tuple[Array, NDArray[np.int32]]:
     """Return the sorted label values, two or more, and for each row which it has.
 
     Parameters
@@ -387,7 +363,7 @@ def is_continuous(values: Array) -> bool:
     return len(values) > 2 and values.dtype.kind == "f" and bool((values != np.rint(values)).any())
 
 
-def plain_labels(y: Any, n: int) -> Any:
+def plain_labels(y: object, n: int) -> Any:
     """Return the labels of n rows as an array, checked; see `as_classes`."""
     labels = label_array(y)
     if labels.ndim != 1:
@@ -401,7 +377,7 @@ def plain_labels(y: Any, n: int) -> Any:
     return labels
 
 
-def _as_one(y: Any, values: Array) -> str:
+def _as_one(y: object, values: Array) -> str:
     """Return how to pass the only column of a matrix or a data frame; "" for other shapes."""
     if values.ndim != 2 or values.shape[1] != 1:
         return ""
@@ -410,7 +386,7 @@ def _as_one(y: Any, values: Array) -> str:
     return f"; one column is {'y.ravel()' if hasattr(y, 'ravel') else 'np.ravel(y)'}"
 
 
-def label_array(y: Any) -> Any:
+def label_array(y: object) -> Any:
     """Return labels as an array of numbers, booleans or strings; none may be missing.
 
     Those that are `RowLabels` are codes, and stay so.
@@ -433,7 +409,7 @@ def missing_places(values: Array) -> list[int]:
     return np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind in "fmM" else []
 
 
-def target_array(y: Any) -> Any:
+def target_array(y: object) -> Any:
     """Return y as an array, of objects where another would hold what was not given.
 
     `RowLabels` stay codes.
@@ -460,15 +436,17 @@ def places_among(values: Array, found: Array) -> tuple[NDArray[np.intp], NDArray
     return place, values[place] == found
 
 
-def class_codes(labels: Array, y: Any, n: int) -> NDArray[np.intp]:
+def class_codes(labels: Array, y: object, n: int) -> NDArray[np.intp]:
     """Return the place of each label among the sorted ones of a model; ValueError for others."""
     found = label_array(y)
     if found.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {found.shape}")
-    code, row = np.zeros(n, dtype=np.intp), 0
+    code: NDArray[np.intp] = np.zeros(n, dtype=np.intp)
+    row = 0
     if (found.dtype.kind == "U") == (labels.dtype.kind == "U"):
         if isinstance(found, RowLabels):  # those of the labels, for their rows
-            code, is_known = (one[found.codes] for one in places_among(labels, found.labels))
+            code, is_known = places_among(labels, found.labels)
+            code, is_known = code[found.codes], is_known[found.codes]
         else:
             code, is_known = places_among(labels, found)
         row = first_false(is_known)
@@ -480,7 +458,7 @@ def class_codes(labels: Array, y: Any, n: int) -> NDArray[np.intp]:
     return code
 
 
-def as_targets(y: Any, n: int) -> NDArray[np.float64]:
+def as_targets(y: object, n: int) -> NDArray[np.float64]:
     """Return the numbers to be predicted as float64 (n,).
 
     Raises
@@ -573,7 +551,7 @@ def _integers(values: Array, expected: str) -> Array:
     )
 
 
-def as_numbers(name: str, value: Any, kinds: str = "biuf") -> NDArray[np.float64]:
+def as_numbers(name: str, value: object, kinds: str = "biuf") -> NDArray[np.float64]:
     """Return a copy of `value` as float64, of whatever shape, if its dtype is of one of `kinds`."""
     values = as_array(name, value)
     if values.dtype.kind not in kinds:
@@ -581,7 +559,7 @@ def as_numbers(name: str, value: Any, kinds: str = "biuf") -> NDArray[np.float64
     return values.astype(np.float64)
 
 
-def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
+def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
     """Return `sample_weight` as float64 (n,), or None if it is None.
 
     Raises
@@ -598,7 +576,7 @@ def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
     return weights
 
 
-def weights_of_some(sample_weight: Any, n: int) -> NDArray[np.float64]:
+def weights_of_some(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """Return weights as `as_weights` does, of a part of the rows, where all may be 0."""
     weights = as_numbers("sample_weight", sample_weight)
     if weights.shape != (n,):
@@ -625,7 +603,7 @@ def times_power(numbers: NDArray[np.float64], exponent: int) -> NDArray[np.float
     return numbers * math.ldexp(1.0, exponent)
 
 
-def check_answers(h: Any, n: int, what: str) -> NDArray[np.float64]:
+def check_answers(h: object, n: int, what: str) -> NDArray[np.float64]:
     """Return the answers of a hypothesis as float64 (n,); a number stands for a constant."""
     found = np.asarray(h)
     if found.dtype.kind not in "biuf":

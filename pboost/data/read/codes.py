@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -55,7 +55,7 @@ class RowLabels(NDArrayOperatorsMixin):
         return self.codes.size
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         """That of the labels."""
         return self.labels.dtype
 
@@ -73,7 +73,7 @@ class RowLabels(NDArrayOperatorsMixin):
         codes = self.codes[rows]
         return RowLabels(self.labels, codes) if np.ndim(codes) == 1 else self.labels[codes]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("labels of rows are codes: an array of them is a copy")
         found: Array = self.labels[self.codes]
@@ -115,7 +115,7 @@ def blocks(values: Array) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, len(values), step))
 
 
-def copied(values: Array, dtype: DTypeLike | None = None, order: Any = "C") -> Array:
+def copied(values: Array, dtype: DTypeLike | None = None, order: Literal["C", "K"] = "C") -> Array:
     """Return a copy, of another type if one is given; `order` is that of `numpy.copy`."""
     found = np.empty_like(values, dtype=dtype, order=order, subok=False)
     for here in blocks(values):

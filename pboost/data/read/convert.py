@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pboost.data.read.frames import (
     Source,
@@ -20,7 +20,7 @@ from pboost.data.read.frames import (
 from pboost.data.read.levels import ColumnReader
 from pboost.data.read.numbers import PLAIN, has_rounded, matrix_to_float
 from pboost.data.read.table import Table, column_order, positions
-from pboost.values import INT32_MAX, Array, refuse_masked
+from pboost.values import INT32_MAX, Array, TableLike, refuse_masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Features:
         return Features(self.values[rows], self.names, self.table)
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: TableLike) -> bool:
     """Whether `X` is a data frame: it has named columns. TypeError if it has not been read yet."""
     if isinstance(X, np.ndarray):
         return False
@@ -64,7 +64,7 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns")
 
 
-def is_series(X: Any) -> bool:
+def is_series(X: TableLike) -> bool:
     """Whether `X` is one row or column of a data frame."""
     return hasattr(type(X), "to_frame")
 
@@ -106,7 +106,9 @@ class Trained(NamedTuple):
         return order
 
 
-def read_matrix(X: Any, categorical: Any = None, trained: Trained | None = None) -> Features:
+def read_matrix(
+    X: TableLike, categorical: object = None, trained: Trained | None = None
+) -> Features:
     """Return X as floats, its names and levels; see `as_features`.
 
     With `trained`, columns stand in the order of training, and level numbers are those of training.
@@ -114,7 +116,7 @@ def read_matrix(X: Any, categorical: Any = None, trained: Trained | None = None)
     return _read(X, categorical, trained, is_part=False)[0]
 
 
-def read_rows(X: Any) -> tuple[Features, list[int]]:
+def read_rows(X: TableLike) -> tuple[Features, list[int]]:
     """Return some rows of a table as `read_matrix` does, and which columns are text by chance.
 
     The latter are categories by their values alone, if those of all rows are not mostly different.
@@ -123,7 +125,7 @@ def read_rows(X: Any) -> tuple[Features, list[int]]:
 
 
 def _read(
-    X: Any, categorical: Any, trained: Trained | None, is_part: bool
+    X: TableLike, categorical: object, trained: Trained | None, is_part: bool
 ) -> tuple[Features, list[int]]:
     if type(X) is not list and type(X) is not np.ndarray:
         if not is_frame(X) and hasattr(X, "__arrow_c_stream__") and not is_series(X):
@@ -231,7 +233,7 @@ def _as_matrix(X: Any) -> Array:
     return values
 
 
-def _refuse_others(X: Any) -> None:
+def _refuse_others(X: TableLike) -> None:
     """Raise TypeError for what is no matrix though NumPy might make one of it."""
     if hasattr(X, "n_bins"):
         raise TypeError(
@@ -246,7 +248,7 @@ def _refuse_others(X: Any) -> None:
     refuse_sparse(X)
 
 
-def refuse_sparse(X: Any) -> None:
+def refuse_sparse(X: TableLike) -> None:
     """Raise TypeError if this is a sparse matrix."""
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise TypeError(
@@ -263,7 +265,7 @@ def check_size(shape: tuple[int, ...]) -> None:
         raise ValueError(f"X: expected at most {INT32_MAX} rows and columns, got shape {shape}")
 
 
-def frame_columns(X: Any) -> tuple[tuple[str, ...], list[Array]]:
+def frame_columns(X: TableLike) -> tuple[tuple[str, ...], list[Array]]:
     """Return the names of the columns of a data frame, and their values of whatever type."""
     names = _checked_names(X)
     return names, [whole_column(source) for source in of_frame(X, len(names))]
@@ -302,10 +304,6 @@ class Rows:
         return found if self.table is None else Features(found, self.names, self.table)
 
 
-#: What is read as rows: an array, nested sequences or a data frame; or rows that were read.
-TableLike: TypeAlias = ArrayLike | Features | Rows
-
-
 def as_rows(X: Any) -> Rows:
     """Return X as rows of anything; nothing is converted but sequences.
 
@@ -340,7 +338,7 @@ def as_rows(X: Any) -> Rows:
     return rows
 
 
-def as_array(X: Any) -> NDArray[Any]:
+def as_array(X: TableLike) -> Array:
     """Return X, no data frame, as an array."""
     refuse_sparse(X)
     if type(X) is np.ma.MaskedArray:

@@ -22,6 +22,7 @@ from pboost.data.read.table import column_label, column_order, positions, writte
 from pboost.values import (
     Array,
     FloatArray,
+    TableLike,
     check_choice,
     first_false,
     freeze,
@@ -68,7 +69,7 @@ class OneHot:
                 found.append(name)
         return tuple(found)
 
-    def transform(self, X: Any, unknown: str = "error") -> FloatArray:
+    def transform(self, X: TableLike, unknown: str = "error") -> FloatArray:
         """Return the columns of X, each column of categories replaced by one per value.
 
         Parameters
@@ -117,7 +118,7 @@ class OneHot:
         return result
 
 
-def fit_one_hot(X: Any, columns: Sequence[str | int] | None = None) -> OneHot:
+def fit_one_hot(X: TableLike, columns: Sequence[str | int] | None = None) -> OneHot:
     """Find the values of columns of categories, to encode other rows in the same way.
 
     Parameters
@@ -169,7 +170,7 @@ def fit_one_hot(X: Any, columns: Sequence[str | int] | None = None) -> OneHot:
 
 
 def one_hot(
-    X: Any, columns: Sequence[str | int] | None = None
+    X: TableLike, columns: Sequence[str | int] | None = None
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Replace each column of categories by one column of zeros and ones per value.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.read.numbers import PLAIN
-from pboost.values import Array, install_hint
+from pboost.values import Array, TableLike, install_hint
 
 #: What a message calls values that are no numbers, by words in the names of their types.
 REFUSED = {
@@ -194,7 +194,7 @@ def _arrow_values(column: Any) -> Array:
 # Others
 
 
-def frame_of_stream(X: Any) -> Any:
+def frame_of_stream(X: TableLike) -> Any:
     """Return what passes its columns by ``__arrow_c_stream__`` as a data frame."""
     narwhals = _narwhals(X)
     for library in ("pyarrow", "polars"):
@@ -207,7 +207,7 @@ def frame_of_stream(X: Any) -> Any:
     raise TypeError(f"X: reading a {type(X).__name__} needs pyarrow or polars")
 
 
-def _narwhals(X: Any) -> Any:
+def _narwhals(X: TableLike) -> Any:
     try:
         import narwhals
     except ImportError:
@@ -216,7 +216,7 @@ def _narwhals(X: Any) -> Any:
     return narwhals
 
 
-def _of_others(X: Any) -> list[Source]:
+def _of_others(X: TableLike) -> list[Source]:
     narwhals = _narwhals(X)
     try:
         frame = narwhals.from_native(X, eager_only=True)

@@ -69,7 +69,7 @@ def first_inexact(values: Array) -> int:
     return first_false(is_exact)
 
 
-def _inexact(label: str, row: int, value: Any) -> ValueError:
+def _inexact(label: str, row: int, value: object) -> ValueError:
     return ValueError(
         f"X: {label}, row {row} holds {value}, an integer beyond 2**53 that is no float64; others "
         "would count as equal to it. Subtract a number from the column, or pass floats"
@@ -115,12 +115,12 @@ def _object_column(column: Array, label: str, first: int, of_text: str) -> Array
     try:
         numbers = column.astype(np.float64)
     except OverflowError:
-        row = first + next(i for i, v in enumerate(column) if _is_beyond(v))
+        row = first + next(i for i, v in enumerate(column) if _is_number(v) is None)
         raise ValueError(
             f"X: {label}, row {row} holds a number beyond the range of float64"
         ) from None
     except (TypeError, ValueError):
-        row = next(i for i, v in enumerate(column) if not _is_number(v))
+        row = next(i for i, v in enumerate(column) if _is_number(v) is False)
         raise TypeError(
             f"X: {label} is not numeric: row {first + row} holds {shown(column[row])}"
         ) from None
@@ -137,27 +137,20 @@ def first_rounded(values: Array, numbers: NDArray[np.float64]) -> int:
     return -1
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool | None:
+    """Return whether a value is a number or None; None if it is beyond the range of float64."""
     if isinstance(value, np.ndarray):
         return False
     try:
         float(value)
     except OverflowError:
-        return True
+        return None
     except (TypeError, ValueError):
         return value is None
     return True
 
 
-def _is_beyond(value: Any) -> bool:
-    try:
-        float(value)
-    except OverflowError:
-        return True
-    return False
-
-
-def as_text(values: Any, expected: str) -> Array:
+def as_text(values: object, expected: str) -> Array:
     """Return a list or an array of strings as an array that stores strings.
 
     Such arrays drop NUL characters at the end of strings, so that two strings could become one.
@@ -176,7 +169,7 @@ def refuse_nul(values: Any, expected: str) -> None:
             )
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether this stands for no value: None, NaN, or what pandas has for it."""
     if isinstance(value, float | np.floating):
         return bool(np.isnan(value))

@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class Table:
     key: bytes = field(init=False, repr=False)
 
     #: Members of a model file, None: of strings of any length.
-    stored: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
+    stored: ClassVar[Mapping[str, np.dtype[np.generic] | None]] = {
         "level_kind": np.dtype("|u1"),
         "level_column": np.dtype("<i4"),
         "level_start": np.dtype("<i4"),
@@ -106,7 +106,7 @@ class Table:
         words = json.dumps([part.tolist() for part in text])
         object.__setattr__(self, "key", b"".join([*found, words.encode()]))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.levels, self.has_missing, self.other, self.order)
 
     def __eq__(self, other: object) -> bool:
@@ -217,7 +217,7 @@ class Table:
 
     # Files
 
-    def members(self) -> dict[str, NDArray[Any]]:
+    def members(self) -> dict[str, Array]:
         """Return the arrays to be stored in a model file, by their names there."""
         *arrays, text = self._listed()
         return dict(zip(self.stored, (*arrays, np.concatenate(text)), strict=True))
@@ -247,9 +247,7 @@ class Table:
         )
 
     @classmethod
-    def from_members(
-        cls, arrays: Mapping[str, NDArray[Any]], most: int | None = None
-    ) -> Table | None:
+    def from_members(cls, arrays: Mapping[str, Array], most: int | None = None) -> Table | None:
         """Return the table stored in a model file, None where there is none.
 
         Strings may be objects, of which arrays of at most so many bytes are made: for each column
@@ -386,7 +384,7 @@ def column_label(names: tuple[str, ...] | None, column: int) -> str:
     return f"column {column}" if names is None else f"column {names[column]!r}"
 
 
-def named_columns(argument: str, columns: Any) -> tuple[str | int, ...]:
+def named_columns(argument: str, columns: object) -> tuple[str | int, ...]:
     """Return names and positions of columns; TypeError for anything else."""
     is_one = isinstance(columns, np.ndarray) and columns.ndim == 0
     if is_one or isinstance(columns, str | bytes | Mapping) or not isinstance(columns, Iterable):
@@ -400,7 +398,7 @@ def named_columns(argument: str, columns: Any) -> tuple[str | int, ...]:
 
 
 def positions(
-    argument: str, columns: Any, names: tuple[str, ...] | None, n_columns: int
+    argument: str, columns: object, names: tuple[str, ...] | None, n_columns: int
 ) -> list[int]:
     """Return the positions of columns given by name or position, in increasing order."""
     found = []
@@ -420,7 +418,7 @@ def positions(
     return sorted(found)
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Return a value as it stands in a name: whole numbers without a point."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))

@@ -7,9 +7,7 @@ from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import BinnedColumns, values_of
 from pboost.data.read.check_xy import as_weights, check_has_rows, class_codes
-from pboost.data.read.convert import TableLike
 from pboost.data.row_source import RowSource, rows_of_fit
-from pboost.data.shared_reads import held
 from pboost.data.targets import SoftLabels, labels_of_rows, shares_of
 from pboost.data.training import check_values
 from pboost.models.base import Model, Sigma, TwoClassModel, decision_function
@@ -19,9 +17,10 @@ from pboost.models.evaluate.new_rows import (
     as_two_class,
     count_rows,
     match_sigma,
-    table_for,
+    ordered_sigma,
+    read_rows,
 )
-from pboost.values import Array, FloatArray
+from pboost.values import Array, FloatArray, TableLike
 
 
 def certificate(
@@ -104,12 +103,13 @@ def certificate(
             "be computed anew"
         )
     refuse_oracles(model, "the certificate")
-    rows = table_for(model, X)
-    with held(rows):
-        n = count_rows(model, rows)
-        check_has_rows(n)
-        weights = as_weights(sample_weight, n)
-        loss = _losses(model, rows, _shares(model, given, n), sigma)
+    if sigma is not None and model.sigma is not None:
+        sigma = ordered_sigma(model, X, sigma)
+    X = read_rows(model, X)
+    n = count_rows(model, X)
+    check_has_rows(n)
+    weights = as_weights(sample_weight, n)
+    loss = _losses(model, X, _shares(model, given, n), sigma)
     return _mean(loss, weights)
 
 

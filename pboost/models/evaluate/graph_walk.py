@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import uncertain
 from pboost.data.node_inputs.functions import Oracles
-from pboost.data.read.convert import Rows, TableLike
+from pboost.data.read.convert import Rows
 from pboost.models.base import Model, Route, Sigma
 from pboost.models.evaluate.new_rows import (
     as_graph,
@@ -23,7 +23,7 @@ from pboost.models.evaluate.new_rows import (
 from pboost.models.nodes import CERTAIN, OUT, Graph, at_start
 from pboost.models.stored import MOST_SUM
 from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
-from pboost.values import Array, FloatArray, as_generator, check_integer
+from pboost.values import Array, FloatArray, TableLike, as_generator, check_integer
 
 #: Rows, as positions or as a slice.
 Here: TypeAlias = slice | NDArray[np.intp]

@@ -13,7 +13,6 @@ from pboost._core import tree_walk, walk
 from pboost.data.node_inputs.inputs import Subsets, in_sums
 from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.data.read.check_xy import check_finite
-from pboost.data.read.convert import TableLike
 from pboost.models.base import Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits
 from pboost.models.evaluate.graph_walk import MOST_STEPS, asks_functions, walk_functions
@@ -21,7 +20,7 @@ from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.nodes import Graph, at_start, joints_of
 from pboost.models.stored import Keeps, once
 from pboost.threads import run_ranges
-from pboost.values import INT32_MAX, Array, FloatArray, IntArray
+from pboost.values import INT32_MAX, Array, FloatArray, IntArray, TableLike
 
 #: What kernels read of a node of a tree, see `pboost._core.tree_walk`; and where some test sets.
 STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])

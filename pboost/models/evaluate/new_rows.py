@@ -24,7 +24,6 @@ from pboost.data.read.codes import copied
 from pboost.data.read.convert import (
     Features,
     Rows,
-    TableLike,
     Trained,
     as_rows,
     as_table,
@@ -37,7 +36,7 @@ from pboost.data.read.table import Table, column_order
 from pboost.data.row_source import RowSource
 from pboost.models.base import Model, Sigma, TwoClassModel, check_model
 from pboost.models.nodes import Graph
-from pboost.values import Array, FloatArray
+from pboost.values import Array, FloatArray, TableLike
 
 
 def as_graph(model: object, function: str = "") -> Graph:
@@ -80,6 +79,32 @@ def match_columns(model: Model, X: TableLike) -> Features:
         if features.n_features == model.n_features:
             return features
     return match_names(model.feature_names, model.n_features, X, table)
+
+
+def read_rows(model: Model, X: Any) -> Any:
+    """Return X, read if all of a model reads numbers, for several functions of the model."""
+    X = table_for(model, X)
+    return match_columns(model, X) if reads_columns(model) else X
+
+
+class MemberRows:
+    """Rows for the members of a model: read once for those that read numbers.
+
+    Others are given the rows as they are. A matrix of floats is not read.
+    """
+
+    def __init__(self, model: Model, X: Any) -> None:
+        self._model, self.given = model, table_for(model, X)
+        is_read = type(self.given) is np.ndarray and self.given.dtype.kind == "f"
+        self._read = self.given if is_read else None
+
+    def __call__(self, member: Any) -> Any:
+        """Return the rows for a member."""
+        if not reads_columns(member):
+            return self.given
+        if self._read is None:
+            self._read = match_columns(self._model, self.given)
+        return self._read
 
 
 def columns_to_fit(
@@ -202,7 +227,7 @@ def _values(model: Model, X: TableLike) -> Array:
 def ordered_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
     """Return standard deviations of X's columns or cells in the order of the model's columns."""
     given, table = as_sigma(sigma), as_table(X)
-    check_sigma_shape(given, len(table), model.n_features)
+    check_sigma_shape(given, as_rows(table).n_rows, model.n_features)
     order = column_order(model.feature_names, column_names(table) if is_frame(table) else None)
     return given if order is None or not given.ndim else given[..., order]
 

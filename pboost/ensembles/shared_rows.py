@@ -1,0 +1,70 @@
+"""Rows that many fits share: read, sorted or binned once, if builders would do it all alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pboost.data.columns.columns import BinnedColumns, SortedColumns
+from pboost.data.columns.making import bin_columns, sort_columns
+from pboost.data.read.check_xy import as_features, is_clean
+from pboost.data.training import Search
+from pboost.models.evaluate.new_rows import match_names
+from pboost.values import FloatArray
+from pboost.values.options import options_within
+
+
+def read_once(
+    fit: Callable[..., Any], X: Any, options: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return X and the options of a builder, the rows in both read, for all fits.
+
+    Functions of the user, and weak learners that are given rows, get them as they are.
+    """
+    given = options_within(fit, options)
+    if given is None or getattr(given.get("weak"), "has_answers", False):
+        return X, dict(options)
+    if not isinstance(X, SortedColumns | BinnedColumns):
+        X = as_features(X, given.get("categorical"))
+    validation = options.get("validation")
+    if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
+        return X, dict(options)
+    try:
+        rows = match_names(X.names, X.n_features, validation[0], X.table)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"validation: {error}") from None
+    return X, {**options, "validation": (rows, *validation[1:])}
+
+
+def holds_out(options: Mapping[str, Any]) -> bool:
+    """Return whether a builder with these options holds out rows, so that it makes its own bins."""
+    return not isinstance(options.get("validation"), tuple | list | None)
+
+
+def shared_columns(
+    search: Search | None,
+    X: Any,
+    options: Mapping[str, Any],
+    *,
+    shares_bins: bool,
+    weights: FloatArray | None = None,
+) -> Any:
+    """Return X, sorted or binned once for many fits of this search; as it is if they cannot share.
+
+    Bins are shared only if `shares_bins`. `weights` are those of the rows, of which bins are made.
+    """
+    if search is None or isinstance(X, SortedColumns | BinnedColumns):
+        return X
+    features = as_features(X, options.get("categorical"))
+    if not is_clean(features):
+        return features
+    n_threads = options.get("n_threads")
+    if search.resolved(features.n_rows) == "exact":
+        return sort_columns(features, copy=False, n_threads=n_threads)
+    if not (shares_bins and search.takes_bins) or (weights is not None and not np.all(weights)):
+        return X
+    return bin_columns(
+        features, max_bins=search.max_bins, sample_weight=weights, n_threads=n_threads
+    )
