@@ -52,9 +52,6 @@ FILE_LINES, KERNEL_LINES = 600, 80
 #: Most parameters of a function that is not public; functions that have more, and why.
 MOST_PARAMETERS = 8
 MORE_PARAMETERS = {
-    "continue_graph": "the options of continue_fit, for graphs",
-    "checked": "those of them that are checked",
-    "continue_sum": "the options of continue_fit, for sums of trees",
     "Rounds": "the arrays of a compiled loop, and what it does with them",
 }
 #: What the page of a room says, and in how many lines.

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar
 
 from numpy.typing import ArrayLike
 
+from pboost._version import __version__
 from pboost.data.columns.columns import BinnedColumns
 from pboost.data.read.check_xy import with_categories
 from pboost.data.read.table import Categorical
@@ -18,6 +19,8 @@ from pboost.values import Array, FloatArray, TableLike, shown
 from pboost.values.options import Option
 
 T = TypeVar("T")
+#: The release of pboost that all processes with rows of a source must have.
+RELEASE = __version__
 #: What builders say that have no method for partitions.
 IN_ONE_PLACE = "{} needs all rows in one place: pass rows.gather()"
 

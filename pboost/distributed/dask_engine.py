@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pboost.distributed.engines import RELEASE
+from pboost.data.row_source import RELEASE
 from pboost.threads import MIN_CELLS, Workers
 from pboost.values import install_hint
 

@@ -11,12 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import voting
-from pboost._version import __version__
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 
-#: The release that all must have who answer for rows.
-RELEASE = __version__
 #: As in `_core/voting.pyx`: the sum of fixed-point weights stays below this power of two, and so
 #: many bits of a sum of weights are free of rounding.
 SUM_BITS, SURE_BITS = 61, 40
