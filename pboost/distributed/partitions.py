@@ -28,8 +28,7 @@ from pboost.data.targets import CLASSIFICATION, joined, known_task
 from pboost.data.training import Problem
 from pboost.distributed import tasks
 from pboost.distributed.engines import SUM_BITS, Engine, Serial, check_size
-from pboost.distributed.graphs import GROWTHS, GraphRows
-from pboost.distributed.held_shards import HeldParts
+from pboost.distributed.graphs import GROWTHS, GraphRows, HeldParts
 from pboost.distributed.sums import SumParts
 from pboost.distributed.trees import TreeRows
 from pboost.threads import Workers

@@ -32,12 +32,6 @@ from pboost.trees.rounds import Rounds
 from pboost.trees.targets import Steps, Weights, copies_of
 from pboost.values import FloatArray, IntArray
 
-#: Columns; classes, or targets times a power of two; weights; the exponent of that power, None of
-#: classes; the number of rows of the partitions before; and of the rows that are held out the
-#: numbers here, how many are in the partitions before, and in all.
-Given: TypeAlias = tuple[
-    BinnedColumns, Any, FloatArray | None, int | None, int, IntArray | None, int, int
-]
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
 _NOTHING = np.empty(0)
 #: Numbers that are added up, and others of which the greatest counts.
@@ -263,8 +257,39 @@ class _Here(Rounds):
         """Wait to be asked."""
 
 
+class Place(NamedTuple):
+    """Where the rows of a partition are among all.
+
+    Attributes
+    ----------
+    start : int
+        Number of rows of the partitions before.
+    held : ndarray of int32 or None
+        Which rows here are held out.
+    start_of_held, n_held : int
+        How many rows are held out in the partitions before, and in all.
+    """
+
+    start: int
+    held: IntArray | None
+    start_of_held: int
+    n_held: int
+
+
 class RoundShard:
-    """Rows of one place; parameters are those of `Given`."""
+    """Rows of one place.
+
+    Parameters
+    ----------
+    columns, y, weights :
+        Columns; classes, or targets times a power of two; weights.
+    exponent : int or None
+        The exponent of that power, None of classes.
+    place : Place
+        Where the rows are among all.
+    workers : Workers
+        Threads.
+    """
 
     _rounds: Any
     _held_f: FloatArray
@@ -275,15 +300,12 @@ class RoundShard:
         y: Any,
         weights: FloatArray | None,
         exponent: int | None,
-        start: int,
-        held: IntArray | None,
-        start_of_held: int,
-        n_held: int,
+        place: Place,
         workers: Workers,
     ) -> None:
         self._columns, self._truth, self._exponent = columns, y, exponent
-        self._start, self._workers = start, workers
-        self._held, self._of_held = _NO_ROWS if held is None else held, (start_of_held, n_held)
+        self._start, self._workers, held = place.start, workers, place.held
+        self._held, self._of_held = _NO_ROWS if held is None else held, place[2:]
         if held is not None:
             weights = np.ones(columns.n_rows) if weights is None else weights
             self._held_weight, weights = weights[held], weights.copy()

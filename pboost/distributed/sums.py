@@ -15,8 +15,8 @@ from pboost._core import boost
 from pboost.data.splits import HoldOut
 from pboost.data.targets import unit_of
 from pboost.distributed.engines import Engine, sum_of_parts
-from pboost.distributed.held_shards import HeldParts
-from pboost.distributed.round_shards import Begun, Fitted, RoundShard, Watched, Weighed
+from pboost.distributed.graphs import HeldParts
+from pboost.distributed.round_shards import Begun, Fitted, Place, RoundShard, Watched, Weighed
 from pboost.distributed.sharded_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows
 from pboost.losses import Loss, Softmax
@@ -50,7 +50,8 @@ class SumParts(TreeRows):
         exponent = values if isinstance(values, int) else None
         of_held = [(None, 0, 0)] * len(sizes) if held is None else held.each
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
-        each = [(exponent, start, *own) for start, own in zip(starts, of_held, strict=True)]
+        places = [Place(start, *own) for start, own in zip(starts, of_held, strict=True)]
+        each = [(exponent, place) for place in places]
         engine: Engine = self.source.shards(RoundShard, values, self._n_threads, each=each)
         self._ends.enter_context(closing(engine))
         self._ends.enter_context(engine.workers)

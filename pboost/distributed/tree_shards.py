@@ -101,7 +101,7 @@ class Answer:
     rows: Sequence[Any] = ()
 
 
-class TreeRows:
+class RowsAtNodes:
     """The rows of a place that take part in a tree, listed node by node, and their weights."""
 
     def __init__(self, rows: IntArray, weight: FloatArray, scale: float) -> None:
@@ -166,7 +166,7 @@ class TreeShard(LogShard):
         self._given = weights
         is_in = np.ones(len(y), dtype=bool) if weights is None else weights > 0
         self._first = np.flatnonzero(is_in).astype(np.int32)
-        self._trees: list[TreeRows] = []
+        self._trees: list[RowsAtNodes] = []
 
     @staticmethod
     def merge(answers: Sequence[Answer]) -> Answer:
@@ -189,7 +189,7 @@ class TreeShard(LogShard):
         """Return the starting weights of either of two classes for `exact_sum`."""
         return self._parts(self._trees[0], self._first)
 
-    def _parts(self, tree: TreeRows, rows: IntArray) -> NDArray[np.int64]:
+    def _parts(self, tree: RowsAtNodes, rows: IntArray) -> NDArray[np.int64]:
         weight, label = tree.weight[rows], self._y[rows]
         return np.stack([exact_parts(weight[label == k]) for k in (0, 1)])
 
@@ -205,9 +205,9 @@ class TreeShard(LogShard):
         """Set the weights, times ``2**-exponent``, and put all rows that take part at the root."""
         n, given = len(self._y), self._given
         weight = np.ones(n) if given is None else np.ldexp(given, -exponent)
-        self.begin_trees([TreeRows(self._first, weight, scale)])
+        self.begin_trees([RowsAtNodes(self._first, weight, scale)])
 
-    def begin_trees(self, trees: list[TreeRows]) -> None:
+    def begin_trees(self, trees: list[RowsAtNodes]) -> None:
         """Begin trees, of which nothing has been told yet."""
         self._trees, self._seen = trees, 0
 
@@ -230,7 +230,7 @@ class TreeShard(LogShard):
 
     DO: ClassVar[Mapping[type, Any]] = {Splits: _split, Queries: _answer}
 
-    def _cells(self, tree: TreeRows, query: Query) -> Answer:
+    def _cells(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the histograms of nodes, (nodes, d, codes, masses + 1)."""
         rows, count = tree.at(query.node)
         mass = tree.fixed(rows, np.repeat(query.shift, count))[:, None]
@@ -250,7 +250,7 @@ class TreeShard(LogShard):
         self.workers.run(add, d, GROUP, len(rows))
         return Answer(cells.ravel(), _NO_NUMBERS)
 
-    def _rows(self, tree: TreeRows, query: Query) -> Answer:
+    def _rows(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the rows of nodes."""
         rows, count = tree.at(query.node)
         if not len(rows):
@@ -263,7 +263,7 @@ class TreeShard(LogShard):
             _NO_TOTAL, _NO_NUMBERS, [SentRows(query.tree, count, codes, self._y[rows], weight)]
         )
 
-    def _masses(self, tree: TreeRows, query: Query) -> Answer:
+    def _masses(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the mass of each class at nodes; of a regression that of all, and 0."""
         rows, count = tree.at(query.node)
         fixed, found = tree.fixed(rows, np.repeat(query.shift, count)), []
@@ -274,20 +274,20 @@ class TreeShard(LogShard):
             found.append(np.zeros_like(found[0]))
         return Answer(np.column_stack(found).ravel(), _NO_NUMBERS)
 
-    def _heaviest(self, tree: TreeRows, query: Query) -> Answer:
+    def _heaviest(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the greatest weights, in units of the root."""
         rows, count = tree.at(query.node)
         most = by_node(np.maximum, tree.weight[rows] * tree.scale, count, 0.0)
         return Answer(_NO_TOTAL, most)
 
-    def _ends(self, tree: TreeRows, query: Query) -> Answer:
+    def _ends(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the greatest targets, and the greatest of the negative targets, (nodes, 2)."""
         rows, count = tree.at(query.node)
         y = self._y[rows]
         most = [by_node(np.maximum, of, count, -np.inf) for of in (y, -y)]
         return Answer(_NO_TOTAL, np.column_stack(most).ravel())
 
-    def _above(self, tree: TreeRows, query: Query) -> Answer:
+    def _above(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the sums of weight times target less the least one."""
         rows, count = tree.at(query.node)
         found = np.zeros(len(count), dtype=np.int64)
@@ -295,7 +295,7 @@ class TreeShard(LogShard):
         grow.sum_above(*of_rows, query.numbers, found)
         return Answer(found, _NO_NUMBERS)
 
-    def _squares(self, tree: TreeRows, query: Query) -> Answer:
+    def _squares(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the sums of moments and of squares, each with what rounding leaves, (nodes, 4)."""
         rows, count = tree.at(query.node)
         found = np.zeros((len(count), 4), dtype=np.int64)
@@ -303,7 +303,7 @@ class TreeShard(LogShard):
         grow.sum_squares(*of_rows, query.numbers, found)
         return Answer(found.ravel(), _NO_NUMBERS)
 
-    def _weight_sums(self, tree: TreeRows, query: Query) -> Answer:
+    def _weight_sums(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the weights of either of two classes at nodes for `exact_sum`."""
         parts = [
             self._parts(tree, tree.at(query.node[k : k + 1])[0]) for k in range(len(query.node))

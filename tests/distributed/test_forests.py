@@ -8,7 +8,7 @@ import pytest
 from partitioned import TABLES, bin_parts, contents, continue_parted, fit_parted
 
 import pboost as pb
-from pboost.distributed.bag_shards import BagShard
+from pboost.distributed.trees import BagShard
 from pboost.trees.members import Tally
 
 OPTIONS = {

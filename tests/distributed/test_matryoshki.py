@@ -8,7 +8,7 @@ import pytest
 from partitioned import PARTS, TABLES, bin_parts, contents, divided, fit_parted
 
 import pboost as pb
-from pboost.distributed.port_shards import PortShard
+from pboost.distributed.graph_growth import PortShard
 
 SHAPES = {
     "nested": {"shape": (3, 3)},
