@@ -110,8 +110,8 @@ def hold_out(
 
 
 def held_of_classes(
-    classes: Sequence[NDArray[Any]], share: float, generator: np.random.Generator
-) -> list[NDArray[Any]]:
+    classes: Sequence[Array], share: float, generator: np.random.Generator
+) -> list[Array]:
     """Return a random part of the rows of every class; it does not depend on their numbers."""
     if len(classes) == 1 and len(classes[0]) < 2:
         raise ValueError(
@@ -121,7 +121,7 @@ def held_of_classes(
     return [_draw(rows, share, generator) for rows in classes]
 
 
-def _draw(rows: NDArray[Any], share: float, generator: np.random.Generator) -> NDArray[Any]:
+def _draw(rows: Array, share: float, generator: np.random.Generator) -> Array:
     """Return a random part of the rows of one class, at least one and not all."""
     if len(rows) < 2:
         raise AbsentClassError(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import voting
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 #: As in `_core/voting.pyx`: the sum of fixed-point weights stays below this power of two, and so
 #: many bits of a sum of weights are free of rounding.
@@ -26,7 +26,7 @@ NO_PARTS = np.zeros((MOST_EXPONENT - LEAST_EXPONENT + 1, 2), dtype=np.int64)
 MOST_ROWS = 2**31 - 1
 
 
-def merge(masses: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def merge(masses: Sequence[Array]) -> Array:
     """Return the sum of what shards answer, whole numbers, which is exact in any order."""
     total = masses[0].copy()
     for more in masses[1:]:

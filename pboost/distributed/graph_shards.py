@@ -35,7 +35,7 @@ from pboost.distributed.engines import (
     sum_of_weights,
 )
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.base import Weights, class_units
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch
 
@@ -105,7 +105,7 @@ class Shard:
     def __init__(
         self,
         columns: BinnedColumns,
-        label: NDArray[Any],
+        label: Array,
         weights: FloatArray | None,
         workers: Workers,
         n_classes: int = 2,

@@ -87,7 +87,7 @@ class HeldShard(LogShard):
     def __init__(
         self,
         columns: BinnedColumns,
-        label: NDArray[Any],
+        label: Array,
         weights: FloatArray | None,
         rows: IntArray,
         start: int,

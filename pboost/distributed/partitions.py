@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost.data.columns.columns import MAX_BINS, BinnedColumns, BinnedValues, valued
 from pboost.data.columns.exact_edges import BatchCounts
@@ -199,7 +198,7 @@ class PartitionedRows(RowSource):
         weight = np.concatenate(weights) if self.is_weighed else None
         return OneTable(columns, np.concatenate(y), weight)
 
-    def take(self, rows: NDArray[Any]) -> PartitionedRows:
+    def take(self, rows: Array) -> PartitionedRows:
         """Return some rows, by their numbers in ascending order, in the same bins."""
         own = split_at(rows, np.array(self.sizes))
         parts = self.submit(tasks.taken, each=[(one,) for one in own])
@@ -247,7 +246,7 @@ class PartitionedRows(RowSource):
         return SumParts(self, task, n_threads, ends)
 
 
-def split_at(numbers: NDArray[Any], sizes: NDArray[Any]) -> list[NDArray[Any]]:
+def split_at(numbers: Array, sizes: Array) -> list[Array]:
     """Return numbers in ascending order by partition, each from the first of its partition on."""
     stops = np.cumsum(sizes)
     parts = np.split(numbers, np.searchsorted(numbers, stops[:-1]))

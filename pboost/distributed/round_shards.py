@@ -30,7 +30,7 @@ from pboost.trees import pooling
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.rounds import Rounds
 from pboost.trees.targets import Steps, Weights, copies_of
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
 _NOTHING = np.empty(0)
@@ -340,7 +340,7 @@ class RoundShard:
 
     # ------------------------------------------------------------------ rows
 
-    def truth(self, rows: IntArray) -> NDArray[Any]:
+    def truth(self, rows: IntArray) -> Array:
         """Return the targets of the listed rows that are here."""
         return self._numbers()[self._here(rows)]
 

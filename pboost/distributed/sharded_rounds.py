@@ -43,7 +43,7 @@ from pboost.trees.restraints import Restraints
 from pboost.trees.rounds import OPEN, Rounds
 from pboost.trees.softmax_rounds import ClassRounds
 from pboost.trees.targets import Steps, Weights
-from pboost.values import FloatArray, IntArray
+from pboost.values import Array, FloatArray, IntArray
 
 #: What is known of the step of a leaf.
 STEP = np.asarray(boost.STEP).dtype
@@ -225,20 +225,18 @@ class ShardedRounds(Rounds):
         if self.max_leaves:
             self._keep_best()
 
-    def _is_pooled(self, opened: NDArray[Any]) -> bool:
+    def _is_pooled(self, opened: Array) -> bool:
         """Return whether splits of open nodes depend on what they gain in all of them."""
         depth = self.node["depth"][opened["node"][0]]
         return self.pooling is not None and bool(depth >= self.pooling.depth)
 
-    def _cut(
-        self, opened: NDArray[Any], is_pooled: bool, rows_by_bin: IntArray | None = None
-    ) -> None:
+    def _cut(self, opened: Array, is_pooled: bool, rows_by_bin: IntArray | None = None) -> None:
         """Find the splits of open nodes; those without one become leaves, whose `n_below` is -1."""
         self.open = opened[None]
         boost.cut_open(self, is_pooled, rows_by_bin)
         self._free += opened["slot"][opened["n_below"] < 0].tolist()
 
-    def _next(self, waiting: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _next(self, waiting: Array) -> tuple[Array, Array]:
         """Return which nodes are split next, and the others; there is room for their children."""
         if self.max_leaves:
             return self._best(waiting)
@@ -250,7 +248,7 @@ class ShardedRounds(Rounds):
         n = max(1, int((np.cumsum(is_wide[::-1]) <= room).sum()))
         return waiting[-n:], waiting[:-n]
 
-    def _best(self, waiting: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _best(self, waiting: Array) -> tuple[Array, Array]:
         """Return what `_next` does, with a bound on the number of leaves."""
         wanted = self._in_order()[1][: self.n_slots // 2]
         is_next = np.isin(waiting["node"], wanted)
@@ -314,7 +312,7 @@ class ShardedRounds(Rounds):
             self.node[name][nodes] = -1
         self.node["missing"][nodes], self.node["loss"][nodes] = 0, 0.0
 
-    def _split(self, batch: NDArray[Any], is_last: bool) -> NDArray[Any]:
+    def _split(self, batch: Array, is_last: bool) -> Array:
         """Split nodes, perhaps all that are left; returns their children that may be split."""
         is_counted = not self._is_pooled(batch)
         found = self._halves(batch, is_last and self.min_leaf <= 1 and not self.max_leaves)
@@ -335,7 +333,7 @@ class ShardedRounds(Rounds):
         is_split = batch["n_below"] >= 0
         return self._children(batch[is_split], found.take(is_split))
 
-    def _halves(self, batch: NDArray[Any], is_last: bool = False) -> Halves:
+    def _halves(self, batch: Array, is_last: bool = False) -> Halves:
         """Ask partitions to split nodes; whether then, at the greatest depth, no other is open."""
         k, node = len(batch), self.node[batch["node"]]
         above = np.empty((k, MAX_BINS), dtype=np.uint8)
@@ -364,13 +362,13 @@ class ShardedRounds(Rounds):
         mixed = answer.most[: 3 * k].reshape(k, 3)
         return Halves(key, counted, n_below, squares.reshape(k, 2), mixed, masses)
 
-    def _too_small(self, batch: NDArray[Any], found: Halves) -> NDArray[np.intp]:
+    def _too_small(self, batch: Array, found: Halves) -> NDArray[np.intp]:
         """Return the nodes of a batch of which too few rows are on a side."""
         node = self.node[batch["node"]]
         less = np.minimum(found.n_below, node["stop"] - node["start"] - found.n_below)
         return np.flatnonzero((batch["n_below"] >= 0) & (less < self.min_leaf))
 
-    def _children(self, batch: NDArray[Any], found: Halves) -> NDArray[Any]:
+    def _children(self, batch: Array, found: Halves) -> Array:
         """Make the children of nodes; returns those that may be split."""
         k, is_open = len(batch), found.counted >= 0
         self._reserve(int(self.state["nodes"]) + 2 * k)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost._core import boost
 from pboost.data.splits import HoldOut
@@ -26,7 +25,7 @@ from pboost.threads import Workers
 from pboost.trees import pooling
 from pboost.trees.sum_growth import Growing
 from pboost.trees.targets import MOST_OF_ROW, Weights, check_classes
-from pboost.values import FloatArray
+from pboost.values import Array, FloatArray
 
 
 class SumParts(TreeRows):
@@ -114,7 +113,7 @@ class PartRows:
         (rest,) = self._talk.asked("weight_rest", self.greatest, unit)[1]
         return None if rest == -np.inf else -rest
 
-    def take_targets(self, loss: Loss, y: Any) -> NDArray[Any] | None:
+    def take_targets(self, loss: Loss, y: Any) -> Array | None:
         """Check what a loss compares with; returns the labels."""
         labels = self.problem.labels
         self._of_numbers = isinstance(loss, Softmax)

@@ -412,7 +412,7 @@ def contents_of(
     return part.columns.codes, values, y, part.weights
 
 
-def taken(part: Part, number: int, rows: NDArray[Any]) -> Part:
+def taken(part: Part, number: int, rows: Array) -> Part:
     """Return some rows of a partition, in their order."""
     listed = rows.astype(np.int32)
     y = label_array(part.y)[listed]
@@ -430,7 +430,7 @@ def given_part(
     number: int,
     values: Array | int,
     dtype: Any,
-    held: NDArray[Any] | None,
+    held: Array | None,
     more: tuple[Any, ...],
 ) -> tuple[Any, ...]:
     """Return what a shard is made of: columns, classes or targets, weights, and `more`.

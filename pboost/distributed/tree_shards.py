@@ -35,7 +35,7 @@ from pboost.distributed.engines import (
 )
 from pboost.growth.tree import CartArrays, CartLimits, TreeArrays
 from pboost.threads import CELLS_PER_CALL, Workers, check_stop
-from pboost.values import INT32_MAX, FloatArray, IntArray
+from pboost.values import INT32_MAX, Array, FloatArray, IntArray
 
 #: Bytes of the histograms that are kept for later, of one tree.
 MOST_KEPT = 1 << 28
@@ -88,7 +88,7 @@ class SentRows(NamedTuple):
     tree: int
     sizes: NDArray[np.int64]
     codes: NDArray[np.uint8]
-    y: NDArray[Any]
+    y: Array
     weight: FloatArray
 
 
@@ -96,7 +96,7 @@ class SentRows(NamedTuple):
 class Answer:
     """Answers to queries, one after another: totals, maxima, and rows, or what else is listed."""
 
-    total: NDArray[Any]
+    total: Array
     most: FloatArray
     rows: Sequence[Any] = ()
 
@@ -124,12 +124,12 @@ class RowsAtNodes:
         count = bounds[:, 1].astype(np.int64) - bounds[:, 0]
         return (np.concatenate(parts) if parts else _NO_ROWS), count
 
-    def fixed(self, rows: IntArray, shift: NDArray[Any]) -> NDArray[np.int64]:
+    def fixed(self, rows: IntArray, shift: Array) -> NDArray[np.int64]:
         """Return weights as integers, with a shift for each row."""
         return fixed_weights(self.weight[rows] * self.scale, shift)
 
 
-def fixed_weights(scaled: FloatArray, shift: NDArray[Any]) -> NDArray[np.int64]:
+def fixed_weights(scaled: FloatArray, shift: Array) -> NDArray[np.int64]:
     """Return scaled weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
     found: FloatArray = (np.ldexp(scaled, shift) if np.any(shift) else scaled) + 0.5
     return found.astype(np.int64)
@@ -155,7 +155,7 @@ class TreeShard(LogShard):
     def __init__(
         self,
         columns: BinnedColumns,
-        y: NDArray[Any],
+        y: Array,
         weights: FloatArray | None,
         n_classes: int,
         workers: Workers,
@@ -234,7 +234,7 @@ class TreeShard(LogShard):
         """Return the histograms of nodes, (nodes, d, codes, masses + 1)."""
         rows, count = tree.at(query.node)
         mass = tree.fixed(rows, np.repeat(query.shift, count))[:, None]
-        label: NDArray[Any] = _NO_ROWS
+        label: Array = _NO_ROWS
         if self._n_classes:
             label = self._y[rows]
         else:
@@ -322,9 +322,7 @@ class TreeShard(LogShard):
     }
 
 
-def by_node(
-    of: np.ufunc, values: NDArray[Any], count: NDArray[np.int64], empty: float
-) -> NDArray[Any]:
+def by_node(of: np.ufunc, values: Array, count: NDArray[np.int64], empty: float) -> Array:
     """Return the sums, or the maxima, of the values of nodes, listed node by node."""
     found = np.full(len(count), empty, dtype=values.dtype)
     has_rows = count > 0
@@ -384,7 +382,7 @@ class Answered:
     def __init__(self, answer: Answer) -> None:
         self._total, self._most, self._rows = answer.total, answer.most, answer.rows
 
-    def totals(self, *shape: int) -> NDArray[Any]:
+    def totals(self, *shape: int) -> Array:
         """Return the next totals."""
         n = math.prod(shape)
         found, self._total = self._total[:n], self._total[n:]

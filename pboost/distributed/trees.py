@@ -73,7 +73,7 @@ class BagShard(TreeShard):
     def __init__(
         self,
         columns: BinnedColumns,
-        y: NDArray[Any],
+        y: Array,
         weights: FloatArray | None,
         n_classes: int,
         start: int,

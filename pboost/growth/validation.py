@@ -35,7 +35,7 @@ from pboost.values import Array, FloatArray, Seed, as_generator, check_integer, 
 from pboost.values.options import Option
 
 #: Returns number k of some rows.
-Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
+Value: TypeAlias = Callable[[int, NDArray[np.intp]], Array]
 #: Nodes without improvement after which growth ends, where no number is given.
 PATIENCE = 50
 #: The setting `validation` of fits to which the rows were given.
@@ -240,9 +240,9 @@ class WatchedRows:
 
     def __init__(
         self,
-        X: NDArray[Any],
+        X: Array,
         value: Value,
-        label: NDArray[Any],
+        label: Array,
         weight: NDArray[np.int64],
         n_labels: int,
         *,
@@ -274,7 +274,7 @@ class WatchedRows:
             found.append(self._wrong)
         return found
 
-    def _above(self, record: StepRecord, value: NDArray[Any]) -> NDArray[np.bool_] | None:
+    def _above(self, record: StepRecord, value: Array) -> NDArray[np.bool_] | None:
         """Return which rows take exit 1 of a node that reads this; None if that is not known."""
         if record.levels:
             words = np.frombuffer(record.levels.to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
@@ -306,12 +306,12 @@ class WatchedRows:
         """Let go of nothing."""
 
 
-def _said(score: FloatArray) -> NDArray[Any]:
+def _said(score: FloatArray) -> Array:
     """Return whether decision values predict the second label; of several the label predicted."""
     return np.asarray(score > 0) if score.ndim == 1 else score.argmax(axis=1)
 
 
-def values_read(data: TrainingData, X: NDArray[Any]) -> Value:
+def values_read(data: TrainingData, X: Array) -> Value:
     """Return what tells what nodes trained on `data` compare with thresholds, for other rows."""
     inputs = data.inputs
     if inputs is not None:
