@@ -113,7 +113,7 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
     return worth if worth == 1 else min(worth, available_threads())
 
 
-def _asked(n_threads: Any) -> int:
+def _asked(n_threads: object) -> int:
     """Return the number of threads that a caller wishes, where -1 is any."""
     try:
         return check_integer("n_threads", n_threads, least=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
@@ -41,7 +41,7 @@ _EXACT = Exact()
 
 @builder
 def fit_adaboost_real(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     rounds: int = 400,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
@@ -37,7 +37,7 @@ _EXACT = Exact()
 @reads_columns(stump_search)
 @builder
 def fit_boosted_tree(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     nodes: int | None = 31,

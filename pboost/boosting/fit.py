@@ -114,8 +114,8 @@ class GraphFit:
 
     def __init__(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         options: GraphOptions,
         learning: Learning,
         *,

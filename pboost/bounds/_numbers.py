@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,7 @@ from pboost.values import FloatArray, as_array, shown
 
 
 def as_numbers(
-    name: str, value: Any, least: float, most: float = math.inf, *, positive: bool = False
+    name: str, value: object, least: float, most: float = math.inf, *, positive: bool = False
 ) -> FloatArray:
     """Return `value` as finite float64 numbers in [least, most], not 0 if `positive`.
 

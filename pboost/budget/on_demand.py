@@ -280,7 +280,7 @@ def _prices_of(
 
 def decide(
     model: Model,
-    row: Any,
+    row: object,
     *,
     budget: float | None = None,
     prices: PriceOption = None,
@@ -371,7 +371,7 @@ def decide(
     return inquiry.decision
 
 
-def _parted(case: Case, row: Any) -> tuple[dict[int, object], dict[Name, Callable[[], object]]]:
+def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Callable[[], object]]]:
     """Return the values that are given, by column, and the functions, by column or group."""
     given: dict[int, object] = {}
     ask: dict[Name, Callable[[], object]] = {}
@@ -413,7 +413,7 @@ class Decisions(Session[RowInquiry, Decision]):
         super().__init__()
         self._case = case
 
-    def add(self, row: Any) -> int:
+    def add(self, row: object) -> int:
         """Add a row and return its number.
 
         Parameters

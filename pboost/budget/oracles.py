@@ -172,7 +172,7 @@ class AnswerLaw(NamedTuple):
         return found
 
 
-def law_of(name: str, errors: Any, labels: tuple[object, ...]) -> AnswerLaw:
+def law_of(name: str, errors: object, labels: tuple[object, ...]) -> AnswerLaw:
     """Return the law of an oracle, of counts or of a known rate of errors."""
     J = len(labels)
     if isinstance(errors, AnswerCounts):
@@ -302,7 +302,7 @@ class OracleCase:
 class OracleInquiry:
     """What oracles have answered about a row, and, at the end, the decision."""
 
-    def __init__(self, case: OracleCase, prior: Any = None) -> None:
+    def __init__(self, case: OracleCase, prior: object = None) -> None:
         self.case = case
         start = case.prior if prior is None else _prior(prior, case.labels)
         with np.errstate(divide="ignore"):
@@ -574,7 +574,7 @@ def oracle_decisions(
     return session
 
 
-def _by_name(option: str, values: Any, names: Sequence[str] | None) -> dict[str, Any]:
+def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[str, Any]:
     """Return what a mapping says of each oracle."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{option}: expected a mapping of names, got {shown(values)}")
@@ -586,7 +586,7 @@ def _by_name(option: str, values: Any, names: Sequence[str] | None) -> dict[str,
     return {name: values[name] for name in found}
 
 
-def _labels(labels: Any, errors: Mapping[str, Any]) -> tuple[Any, ...]:
+def _labels(labels: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the labels, those of the counts where none are given."""
     if labels is None:
         counted = [one.labels for one in errors.values() if isinstance(one, AnswerCounts)]
@@ -601,7 +601,7 @@ def _labels(labels: Any, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     return found
 
 
-def _prior(prior: Any, labels: tuple[object, ...]) -> FloatArray:
+def _prior(prior: object, labels: tuple[object, ...]) -> FloatArray:
     """Return the probabilities of the labels before any answer."""
     if prior is None:
         return np.full(len(labels), 1.0 / len(labels))

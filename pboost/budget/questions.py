@@ -74,7 +74,7 @@ class Question(NamedTuple):
     price: float
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return a scalar of NumPy as one of Python; other values as they are."""
     return value.item() if isinstance(value, np.generic) else value
 

@@ -134,7 +134,7 @@ def read_part(number: int, X: Any, y: Any, weights: Any, is_weighed: bool) -> Re
 
 
 def binned_part(
-    number: int, columns: BinnedColumns, y: Any, weights: Any, is_weighed: bool
+    number: int, columns: BinnedColumns, y: object, weights: object, is_weighed: bool
 ) -> Part:
     """Return a partition that is binned already, its weights checked."""
     return Part(
@@ -142,7 +142,7 @@ def binned_part(
     )
 
 
-def weights_of_part(number: int, given: Any, size: int) -> FloatArray:
+def weights_of_part(number: int, given: object, size: int) -> FloatArray:
     """Return the weights of a partition, checked; all may be 0."""
     if given is None:
         raise ValueError(
@@ -305,7 +305,7 @@ def whole_bins(bins: BinnedColumns, ends: Sequence[Ends]) -> BinnedColumns:
     return like(with_ends(one, joined_ends(ends, bins.n_features), n_levels, bins), one)
 
 
-def like(bins: BinnedColumns, codes: Any) -> BinnedColumns:
+def like(bins: BinnedColumns, codes: object) -> BinnedColumns:
     """Return columns of other rows in the same bins."""
     return made(
         BinnedColumns,

@@ -39,7 +39,7 @@ from pboost.values.options import arguments_of, builder, check_fit
 @builder
 def fit_bagging(
     fit: Callable[..., Any],
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     members: int = 100,

@@ -60,7 +60,7 @@ NO_BETTER = "the error of a member was not below chance; it is left out"
 @builder
 def fit_one_vs_rest(
     fit: Fit,
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     y_proba: ArrayLike | None = None,
@@ -157,10 +157,10 @@ class VoteOptions(LabelOptions, BarOptions, total=False):
 
 @builder
 def fit_samme(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
-    base: Any = None,
+    base: object = None,
     rounds: int = 200,
     learning_rate: float = 1.0,
     **options: Unpack[VoteOptions],

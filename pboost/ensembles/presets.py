@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
@@ -32,7 +32,7 @@ class TopdownOptions(RowOptions, RunOptions, total=False):
 
 @builder
 def fit_oblique_tree(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     separators: int | None = None,
@@ -129,7 +129,7 @@ def fit_oblique_tree(
 
 @builder
 def fit_topdown_tree(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     nodes: int | None = 31,

@@ -17,7 +17,7 @@ from pboost.values.options import options_within
 
 
 def read_once(
-    fit: Callable[..., Any], X: Any, options: Mapping[str, Any]
+    fit: Callable[..., Any], X: object, options: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """Return X and the options of a builder, the rows in both read, for all fits.
 
@@ -45,7 +45,7 @@ def holds_out(options: Mapping[str, Any]) -> bool:
 
 def shared_columns(
     search: Search | None,
-    X: Any,
+    X: object,
     options: Mapping[str, Any],
     *,
     shares_bins: bool,

@@ -195,7 +195,7 @@ def _joined(name: str, parts: list[object], kind: type, is_several: bool) -> Arr
     return np.concatenate([_numbers(name, part, kind, is_several) for part in found])
 
 
-def _numbers(name: str, said: Any, kind: type, is_several: bool = False) -> Array:
+def _numbers(name: str, said: object, kind: type, is_several: bool = False) -> Array:
     """Return an array of numbers, and of nothing that NumPy would make numbers of."""
     rows = _items(name, said, list) if is_several else [said]
     for row in rows:
@@ -206,7 +206,7 @@ def _numbers(name: str, said: Any, kind: type, is_several: bool = False) -> Arra
     return found
 
 
-def _items(name: str, said: Any, *kinds: type) -> list[Any]:
+def _items(name: str, said: object, *kinds: type) -> list[Any]:
     """Return a list whose items are of these types."""
     if type(said) is not list or set(map(type, said)).difference(kinds):
         expected = "numbers" if int in kinds else "strings" if str in kinds else "lists of numbers"

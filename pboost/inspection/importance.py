@@ -190,7 +190,7 @@ def permutation_importance(
     weights = None if weights is None else scaled_weights(weights)[0]
     truth = truth_for(model, y, n)
 
-    def error(rows: Any) -> float:
+    def error(rows: object) -> float:
         found = predict(model, rows)
         with np.errstate(over="ignore"):
             average = float(np.average(row_errors(model, found, truth), weights=weights))

@@ -92,7 +92,7 @@ class CompiledNumbersLoss(CompiledLoss):
 
 
 def compiled(
-    derivatives: Any, *, name: str = "compiled", task: str = "regression", value: Any = None
+    derivatives: object, *, name: str = "compiled", task: str = "regression", value: object = None
 ) -> Loss:
     """Return the loss whose derivatives are a C function, called for every row without Python.
 

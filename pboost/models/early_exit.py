@@ -136,7 +136,7 @@ def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
 class Inner(Models):
     """One model within a model."""
 
-    def kept(self, value: Any) -> Any:
+    def kept(self, value: object) -> Any:
         """Return the model as it is."""
         return value
 

@@ -302,7 +302,7 @@ def _is_any(dtype: np.dtype[Any], expected: np.dtype[Any] | tuple[np.dtype[Any],
 
 
 # Headers: JSON
-def plain(value: Any, where: str, depth: int = 1) -> Any:
+def plain(value: object, where: str, depth: int = 1) -> Any:
     """`value` in JSON's own types; TypeError naming the place of what has none."""
     if depth > MAX_NESTING:
         raise TypeError(f"model.{where}: is nested more than {MAX_NESTING} deep")
@@ -319,7 +319,7 @@ def plain(value: Any, where: str, depth: int = 1) -> Any:
     raise TypeError(f"model.{where}: cannot be stored: {value!r}")
 
 
-def to_json(value: Any) -> bytes:
+def to_json(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -461,7 +461,7 @@ def _mode_of(target: str, where: str) -> int | None:
     return mode
 
 
-def check_path(path: Any) -> Any:
+def check_path(path: object) -> Any:
     """Return `path` if a file can have it as its name."""
     if not isinstance(path, str | bytes | os.PathLike):
         raise TypeError(f"path: expected a file's name, a str or path-like, got {shown(path)}")

@@ -311,7 +311,7 @@ class Trees(SetNodes, Averaged):
             columns["subset_column"] = read.searchsorted(of_sets)
         return replace(self, **columns, n_features=len(read), feature_names=None, table=None)
 
-    def columns_at(self, nodes: Any) -> dict[str, Any]:
+    def columns_at(self, nodes: object) -> dict[str, Any]:
         """Return the columns of some of the nodes."""
         every = ((name, getattr(self, name)) for name in TREE_COLUMNS)
         return {name: None if array is None else array[nodes] for name, array in every}

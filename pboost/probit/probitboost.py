@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ from pboost.values.options import builder
 
 @builder
 def fit_probitboost(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     steps: int = 100,

@@ -307,7 +307,7 @@ class SbpmtOptions(MemberOptions, RowOptions, FitOptions, total=False):
 
 @builder
 def fit_sbpmt(
-    X: Any, y: ArrayLike | None = None, **options: Unpack[SbpmtOptions]
+    X: object, y: ArrayLike | None = None, **options: Unpack[SbpmtOptions]
 ) -> SubaggedProbitTrees:
     """Fit boosted probit trees to many subsamples of the rows; the members are averaged.
 

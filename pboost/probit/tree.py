@@ -280,7 +280,7 @@ class ProbitTreeOptions(ProbitOptions, RowOptions, ThreadOption, total=False):
 
 @builder
 def fit_probit_tree(
-    X: Any, y: ArrayLike | None = None, **options: Unpack[ProbitTreeOptions]
+    X: object, y: ArrayLike | None = None, **options: Unpack[ProbitTreeOptions]
 ) -> ProbitTree:
     """Fit a probit model tree: a small tree, and ProbitBoost on all columns in each leaf.
 

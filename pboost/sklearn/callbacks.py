@@ -21,7 +21,7 @@ except ImportError:  # before 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing, where scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Any) -> Any:
+    def with_callbacks(method: object) -> Any:
         """Return the method, where scikit-learn has no callbacks."""
         return method
 
@@ -82,7 +82,7 @@ def _wants_models(callback: Any) -> bool:
     return "fitted_estimator" in inspect.signature(callback.on_fit_task_end).parameters
 
 
-def _parts(model: Any) -> Iterator[Any]:
+def _parts(model: object) -> Iterator[Any]:
     """Yield the models of the first stages, at last the whole one; none where there are none."""
     if isinstance(model, pb.DecisionGraph):
         stages = model.record.stages

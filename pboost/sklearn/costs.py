@@ -20,7 +20,7 @@ from pboost.values import Array, FloatArray, check_number, shown
 USUAL = 50.0
 
 
-def cost_scorer(estimator: Any, X: object, y: object = None) -> float:
+def cost_scorer(estimator: object, X: object, y: object = None) -> float:
     """Return minus the mean number of comparisons of rows: a scorer, of which more is better.
 
     To be passed as ``scoring=``, best with others: ``scoring={"error": "neg_log_loss", "cost":

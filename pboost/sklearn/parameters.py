@@ -124,7 +124,7 @@ def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
 def storing(name: str, defaults: Mapping[str, object]) -> Callable[..., None]:
     """Return an ``__init__`` of these parameters, which stores them as they are."""
 
-    def store(self: Any, **given: Mapping[str, object]) -> None:
+    def store(self: object, **given: Mapping[str, object]) -> None:
         refuse_unknown(given, defaults, name)
         vars(self).update({**defaults, **given})
 
@@ -143,7 +143,7 @@ def refusing(fit: Fit) -> Fit:
     """
 
     @wraps(fit)
-    def answering(self: Any, *args: Any, **given: Mapping[str, object]) -> Any:
+    def answering(self: object, *args: Any, **given: Mapping[str, object]) -> Any:
         try:
             return fit(self, *args, **given)
         except TypeError as error:
@@ -250,7 +250,7 @@ def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> s
     return lines.strip()
 
 
-def _default_named(name: str, default: Any, options: Mapping[str, object]) -> str:
+def _default_named(name: str, default: object, options: Mapping[str, object]) -> str:
     """Return what None stands for, and with which kinds an option of one of them goes."""
     by_classes = ""
     if name == "min_leaf" and default is None:

@@ -172,7 +172,7 @@ class CartOptions(TreeOptions, RowOptions, FitOptions, total=False):
 
 @reads_columns(search_option)
 @builder
-def fit_cart(X: Any, y: ArrayLike | None = None, **options: Unpack[CartOptions]) -> Tree:
+def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOptions]) -> Tree:
     """Fit a classification or regression tree: splits of least impurity, until leaves are pure.
 
     Parameters
@@ -246,7 +246,7 @@ class FitData(NamedTuple):
     generator: np.random.Generator
 
     @classmethod
-    def of(cls, X: Any, y: Any, options: Mapping[str, Any]) -> FitData:
+    def of(cls, X: object, y: object, options: Mapping[str, Any]) -> FitData:
         """Return the data of a builder with these options."""
         generator = as_generator(options["rng"])
         return cls(*rows_of_fit(X, y, options), options["n_threads"], generator)

@@ -110,7 +110,7 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
 
 @builder
 def fit_forest(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     members: int = 100,

@@ -303,7 +303,7 @@ def _search_of_values(options: Mapping[str, object]) -> Search:
 @reads_columns(_search_of_values)
 @builder
 def fit_pruned_cart(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     task: str | None = None,

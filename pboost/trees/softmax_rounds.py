@@ -15,6 +15,7 @@ import numpy as np
 from pboost import threads
 from pboost._core import boost, softmax
 from pboost._core.derived import GROUP_LANES
+from pboost.growth.tree import Grown
 from pboost.losses import LOSSES, Loss
 from pboost.models.forest import Forest
 from pboost.models.trees import Tree
@@ -74,7 +75,7 @@ class ClassRounds:
         """Have the next tree grown for a class, of so many rows."""
         raise NotImplementedError
 
-    def add_class(self, k: int, grown: Any, rows: IntArray) -> None:
+    def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
         """Add a tree, grown on the listed rows, to the decision values of a class."""
         raise NotImplementedError
 
@@ -176,7 +177,7 @@ class SoftmaxRounds(ClassRounds):
         parts = self.residual[k], float(self.steepest[k]), float(self.most[k])
         self.one.take(*parts, None if self.roots is None else self.roots.of(k, self, n_rows))
 
-    def add_class(self, k: int, grown: Any, rows: IntArray) -> None:
+    def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
         """Add a tree, grown on the listed rows, to the decision values of a class."""
         self.one.f = self.f[k]
         self.one.add(grown, rows)

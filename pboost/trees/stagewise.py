@@ -254,7 +254,7 @@ class StagewiseOptions(SumOptions, RowOptions, ValidationOptions, FitOptions, to
 
 @builder
 def fit_stagewise(
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     loss: str | Loss | None = None,

@@ -258,7 +258,7 @@ def expectation(
     return score, loss.mean(axis=1)
 
 
-def _by_vote(votes: Any) -> FloatArray:
+def _by_vote(votes: object) -> FloatArray:
     """Return votes, or the bias, with an axis of votes also where there is one."""
     votes = np.asarray(votes, dtype=np.float64)
     return votes if votes.ndim % 2 else votes[..., None]

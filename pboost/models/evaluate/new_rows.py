@@ -81,7 +81,7 @@ def match_columns(model: Model, X: TableLike) -> Features:
     return match_names(model.feature_names, model.n_features, X, table)
 
 
-def read_rows(model: Model, X: Any) -> Any:
+def read_rows(model: Model, X: object) -> Any:
     """Return X, read if all of a model reads numbers, for several functions of the model."""
     X = table_for(model, X)
     return match_columns(model, X) if reads_columns(model) else X
@@ -93,12 +93,12 @@ class MemberRows:
     Others are given the rows as they are. A matrix of floats is not read.
     """
 
-    def __init__(self, model: Model, X: Any) -> None:
+    def __init__(self, model: Model, X: object) -> None:
         self._model, self.given = model, table_for(model, X)
         is_read = type(self.given) is np.ndarray and self.given.dtype.kind == "f"
         self._read = self.given if is_read else None
 
-    def __call__(self, member: Any) -> Any:
+    def __call__(self, member: object) -> Any:
         """Return the rows for a member."""
         if not reads_columns(member):
             return self.given
