@@ -67,7 +67,7 @@ def assign_folds(
             f"y: class {name} has {rarest} row{'s' * (rarest != 1)}{weighed}, fewer than the "
             f"{folds} folds, so that not all of them test it",
             UserWarning,
-            stacklevel=4,  # who calls the decorated function
+            stacklevel=5,  # who calls the decorated function
         )
     return deal(strata, folds, rng)
 

@@ -157,15 +157,20 @@ def _losses(model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma)
             return expectation(graph, X, share.argmax(axis=1), sigma)[1]
         for k, of_label in enumerate(share.T):
             rows = np.full(len(share), k)
-            total += np.where(of_label > 0, of_label * expectation(graph, X, rows, sigma)[1], 0.0)
+            total += _times(of_label, expectation(graph, X, rows, sigma)[1])
         return total
     match_sigma(model, X, sigma)  # raises if one is given
     score = decision_function(model, X)
     values = np.column_stack([-score, score]) if score.ndim == 1 else score
     with np.errstate(over="ignore"):  # an infinite one is right
         for_it, against = np.exp(-values), np.exp(values)
-    # Without a product of 0 and infinity.
-    loss = np.where(share > 0, share * for_it, 0.0)
+    loss = _times(share, for_it)
     if score.ndim == 1:
         return loss.sum(axis=1)
-    return (loss + np.where(share < 1, (1 - share) * against, 0.0)).mean(axis=1)
+    return (loss + _times(1 - share, against)).mean(axis=1)
+
+
+def _times(share: FloatArray, loss: FloatArray) -> FloatArray:
+    """Return the product, which is 0 where a share is 0 and the loss infinite."""
+    found: FloatArray = np.multiply(share, loss, out=np.zeros_like(share), where=share > 0)
+    return found
