@@ -143,6 +143,34 @@ assert "differences" in KINDS["weak"]
 
 
 @pytest.mark.full
+def test_an_option_is_one_file(tmp_path):
+    assert len(changed_copy(tmp_path, "option")) == 1
+    code = """
+import inspect
+from pboost.sklearn import CartClassifier
+for fit in (pb.fit_cart, pb.fit_forest):
+    assert inspect.signature(fit).parameters["min_share"].default == 0.0
+    assert "Least share of the training rows in a leaf" in fit.__doc__
+    for share in (0.7, -0.1):
+        try:
+            fit(X, y, min_share=share)
+        except ValueError as error:
+            assert "min_share" in str(error)
+        else:
+            raise AssertionError(share)
+tree = pb.fit_cart(X, y, min_share=0.1)
+kept(tree)
+assert tree.settings["min_share"] == 0.1
+assert tree.n_rows[tree.feature < 0].min() >= 30
+assert pb.fit_cart(X, y).n_rows.min() < 30
+same = CartClassifier(min_share=0.1).fit(X, y)
+assert (same.predict(X) == pb.predict(tree, X)).all()
+kept(pb.fit_forest(X, y, members=3, min_share=0.2, rng=0))
+"""
+    use(tmp_path, code)
+
+
+@pytest.mark.full
 @pytest.mark.build
 def test_a_criterion_is_two_files(tmp_path):
     """One in the kernels, which are built anew, and one in Python."""
