@@ -128,7 +128,9 @@ class RowSource(ABC):
         """Return the loss of gradient boosting that such targets have by default."""
 
     @abstractmethod
-    def sums(self, task: str, n_threads: int | None, ends: ExitStack) -> Any:
+    def sums(
+        self, loss: Any, options: Mapping[str, Any], n_threads: int | None, ends: ExitStack
+    ) -> Any:
         """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
 
 

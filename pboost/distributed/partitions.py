@@ -28,8 +28,9 @@ from pboost.data.training import Problem
 from pboost.distributed import tasks
 from pboost.distributed.engines import SUM_BITS, Engine, Serial, check_size
 from pboost.distributed.graphs import GROWTHS, GraphRows, HeldParts
-from pboost.distributed.sums import SumParts
+from pboost.distributed.sums import SumParts, check_sums
 from pboost.distributed.trees import TreeRows
+from pboost.losses import Loss
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, check_choice, check_flag, check_integer
 
@@ -241,9 +242,12 @@ class PartitionedRows(RowSource):
             return "squared"
         return "softmax" if np.size(self.targets(CLASSIFICATION)) > 2 else "logistic"
 
-    def sums(self, task: str, n_threads: int | None, ends: ExitStack) -> SumParts:
+    def sums(
+        self, loss: Loss, options: Mapping[str, Any], n_threads: int | None, ends: ExitStack
+    ) -> SumParts:
         """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
-        return SumParts(self, task, n_threads, ends)
+        check_sums(loss, options)
+        return SumParts(self, options["task"], n_threads, ends)
 
 
 def split_at(numbers: Array, sizes: Array) -> list[Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
@@ -18,14 +18,32 @@ from pboost.distributed.graphs import HeldParts
 from pboost.distributed.round_shards import Begun, Fitted, Place, RoundShard, Watched, Weighed
 from pboost.distributed.sharded_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows
-from pboost.losses import Loss, Softmax
+from pboost.losses import Loss, Softmax, is_of_package
 from pboost.losses.base import joined
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pooling
 from pboost.trees.sum_growth import Growing
 from pboost.trees.targets import MOST_OF_ROW, Weights, check_classes
-from pboost.values import Array, FloatArray
+from pboost.values import Array, FloatArray, shown
+
+#: Losses of which rows in partitions have sums.
+SUMMED = ("exponential", "logistic", "probit", "softmax", "squared", "poisson")
+
+
+def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
+    """Raise NotImplementedError for losses and options that partitions do not have."""
+    what = None
+    if not is_of_package(loss) or loss.name not in SUMMED:
+        what = f"loss: {loss}"
+    for name, value in (("bag", None), ("prices", None), ("tree_comparisons", None)):
+        if options[name] is not value:
+            what = f"{name}: {shown(options[name])}"
+    if options["growth"] == "per-comparison" or options["search"] == "exact":
+        name = "growth" if options["growth"] == "per-comparison" else "search"
+        what = f"{name}: {options[name]!r}"
+    if what is not None:
+        raise NotImplementedError(f"{what} needs all rows in one place: pass rows.gather()")
 
 
 class SumParts(TreeRows):

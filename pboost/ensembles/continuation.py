@@ -394,7 +394,7 @@ def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, object
     """Return the graph with more nodes."""
     more, state = GoesOn.checked(model, given.X, own), own["state"]
     if isinstance(given.X, RowSource):
-        _check_in_partitions(more, state)
+        _check_source(more, state)
     options = {k: v for k, v in more.settings["continued"][-1].items() if k != "rounds"}
     rows, fit = {}, None
     if state is not None:
@@ -468,7 +468,7 @@ def _opened_again(
     return found, workers
 
 
-def _check_in_partitions(more: GoesOn, state: object) -> None:
+def _check_source(more: GoesOn, state: object) -> None:
     """Raise NotImplementedError for graphs that are not continued on partitions."""
     if more.growth is NestedGrowth or state is not None:
         raise NotImplementedError(

@@ -45,12 +45,9 @@ from pboost.values import (
     check_integer,
     check_number,
     generator_state,
-    shown,
 )
 from pboost.values.options import FitOptions, Option, builder, filled
 
-#: Losses of which rows in partitions have sums.
-LOSSES_IN_PARTITIONS = ("exponential", "logistic", "probit", "softmax", "squared", "poisson")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
 MAX_STEP = 4.0
 #: The options of a sum of trees that are those of `fit_cart`, and mean the same.
@@ -377,24 +374,8 @@ def grow_sum(
     with ExitStack() as ends:
         parts = None
         if isinstance(data.X, RowSource):
-            check_in_partitions(loss, options)
-            parts = data.X.sums(options["task"], data.n_threads, ends)
+            parts = data.X.sums(loss, options, data.n_threads, ends)
         return begin_sum(data, loss, options, held_out, given, parts).grow(bar, told)
-
-
-def check_in_partitions(loss: Loss, options: Mapping[str, object]) -> None:
-    """Raise NotImplementedError for what partitions are not asked."""
-    what = None
-    if not is_of_package(loss) or loss.name not in LOSSES_IN_PARTITIONS:
-        what = f"loss: {loss}"
-    for name, value in (("bag", None), ("prices", None), ("tree_comparisons", None)):
-        if options[name] is not value:
-            what = f"{name}: {shown(options[name])}"
-    if options["growth"] == "per-comparison" or options["search"] == "exact":
-        name = "growth" if options["growth"] == "per-comparison" else "search"
-        what = f"{name}: {options[name]!r}"
-    if what is not None:
-        raise NotImplementedError(f"{what} needs all rows in one place: pass rows.gather()")
 
 
 def begin_sum(
