@@ -289,8 +289,10 @@ def test_models_go_on(client, tmp_path, monkeypatch):
     whole = pb.continue_fit(held, bins, TWO, steps=2)
     model = pb.continue_fit(held, pb.dask.rows(columns, labels), steps=2)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
-    with pytest.raises(NotImplementedError, match="continue_fit of a forest needs all rows in one"):
-        pb.continue_fit(pb.fit_forest(X, TWO, members=2, rng=0), rows, members=2)
+    forest = pb.fit_forest(bins, TWO, members=2, rng=0)
+    whole = pb.continue_fit(forest, bins, TWO, members=2)
+    model = pb.continue_fit(forest, pb.dask.rows(columns, labels), members=2)
+    assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
 REFUSED = {
