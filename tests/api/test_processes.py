@@ -139,6 +139,7 @@ def test_fork_while_another_thread_fits():
         run("""
     X, y = data(60_000, 8)
     fit = lambda rounds: pb.fit_adaboost(X, y, rounds=rounds, n_threads=2)
+    fit(1)  # a child must not be forked while another thread imports
     stop = threading.Event()
     other = threading.Thread(target=lambda: pb.fit_adaboost(
         X, y, rounds=100_000, n_threads=2, callback=lambda step, record: stop.is_set()))
