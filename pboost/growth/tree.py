@@ -224,23 +224,15 @@ class CartArrays(TreeArrays):
 
     def grown(self) -> Grown:
         """Return the nodes that the root leads to, in preorder."""
-        nodes, place, children = self._preorder()
-        mass = self.mass.take(place, axis=0)
-        subset = self.subset.take(place, axis=0) if len(self.subset) else self.subset
-        return Grown(nodes, children, mass, self.scale, self.exponent, self.special, subset)
-
-    def in_preorder(self) -> IntArray:
-        """Return which nodes those of the tree are, in preorder."""
-        return self._preorder()[1]
-
-    def _preorder(self) -> tuple[Array, IntArray, IntArray]:
-        """Return the nodes below the root, their numbers, and their children, in preorder."""
         n, rows = int(self.counter["nodes"]), self.data.rows
         nodes, place = np.empty(n, dtype=NODE), np.empty(n, dtype=np.int32)
         children = np.empty((n, 2), dtype=np.int32)
         numbered = rows if self.exact else rows[:0]
         kept = grow.preorder(self.node[:n], nodes, numbered, place, children)
-        return nodes[:kept], place[:kept], children[:kept]
+        nodes, place, children = nodes[:kept], place[:kept], children[:kept]
+        mass = self.mass.take(place, axis=0)
+        subset = self.subset.take(place, axis=0) if len(self.subset) else self.subset
+        return Grown(nodes, children, mass, self.scale, self.exponent, self.special, subset)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal, TypedDict, Unpack
@@ -406,50 +406,26 @@ class Subsampled:
         bag = self.bags.draw(member)[0]
         return boost(self.task, self.problems, bag, settings["rounds"], settings["step"])
 
-    def _joiner(self) -> Callable[[list[Member]], SubaggedProbitTrees]:
-        """Return what makes a model of members, without a record of rows out of the subsamples."""
-        task = self.task
-        spread = column_spread(task.X, task.weights)
-        return partial(_join, task, self.problems[0], spread, task.means())
-
     def fit(self, n_threads: int | None, callback: Callback | None) -> SubaggedProbitTrees:
-        """Return the model of members that are grown here."""
-        grown: list[Member] = []
-        take = self._taker(grown, callback)
-        train_members(self.train, self.members, n_threads, self._cells(), take)
-        return self._model(grown, n_threads)
-
-    def taken(
-        self, members: Iterable[Member], n_threads: int | None, callback: Callback | None
-    ) -> SubaggedProbitTrees:
-        """Return the model of members that have been grown elsewhere."""
-        grown: list[Member] = []
-        take = self._taker(grown, callback)
-        for member in members:
-            if take(member):
-                break
-        return self._model(grown, n_threads)
-
-    def _taker(self, grown: list[Member], callback: Callback | None) -> Callable[[Member], bool]:
-        """Return what takes one more member, tells the callback, and whether that stops."""
-        tally, join = _tally(self.task), self._joiner()
+        """Return the model of members, with what they say of rows out of their subsamples."""
+        task, grown = self.task, list[Member]()
+        tally, recorded = _tally(task), _tally(task)
+        spread = column_spread(task.X, task.weights)
+        join = partial(_join, task, self.problems[0], spread, task.means())
 
         def take(member: Member) -> bool:
             grown.append(member)
             if callback is None:
                 return False
             alone = join([member])
-            tally.add(*_said_out(alone, 0, self.task, member))
+            tally.add(*_said_out(alone, 0, task, member))
             return tally.tell(callback, len(grown), alone[0])
 
-        return take
-
-    def _model(self, grown: list[Member], n_threads: int | None) -> SubaggedProbitTrees:
-        """Return the model of all members, with what they say of rows out of their subsamples."""
-        model, recorded = self._joiner()(grown), _tally(self.task)
+        train_members(self.train, self.members, n_threads, self._cells(), take)
+        model = join(grown)
 
         def say(member: int) -> tuple[NDArray[np.intp], FloatArray]:
-            return _said_out(model, member, self.task, grown[member])
+            return _said_out(model, member, task, grown[member])
 
         train_members(say, len(model), n_threads, self._cells(), lambda said: recorded.add(*said))
         return replace(model, oob=recorded.close())
