@@ -555,11 +555,15 @@ class RoundShard:
         u, y, size = boost.farthest(self._rounds)
         return Answer(_NOTHING, np.array([self._sign * u, y, size]))
 
+    def _place_slopes(self, scale: float) -> tuple[float, float, float]:
+        """Make derivatives, in place of the words of rows, if there are any; see `place_slopes`."""
+        self._has_slopes, self._begun_as = True, None
+        return boost.place_slopes(self._rounds, scale)
+
     def _slopes(self, told: Slopes, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        steepest, most, total = boost.place_slopes(self._rounds, told.scale)
-        self._has_slopes, self._begun_as = True, None
+        steepest, most, total = self._place_slopes(told.scale)
         return Answer(np.array([total]), np.array([steepest, most]))
 
     def _guessed(self, told: Guessed, is_asked: bool) -> Answer | None:
@@ -567,9 +571,8 @@ class RoundShard:
             return None
         arrays = self._rounds
         u, y, size = boost.farthest(arrays)
-        steepest, most, total = boost.place_slopes(arrays, told.scale)
+        steepest, most, total = self._place_slopes(told.scale)
         numbers = total, *boost.sizes(arrays, told.steepest)
-        self._has_slopes, self._begun_as = True, None
         root = self._packed(told.packed, True)
         assert root is not None
         self._begun_as = told.packed
@@ -580,8 +583,7 @@ class RoundShard:
         if not is_asked:
             return None
         if not self._has_slopes and self._residual is None:
-            boost.place_slopes(self._rounds, 1.0)
-            self._has_slopes, self._begun_as = True, None
+            self._place_slopes(1.0)
         return Answer(np.array(boost.sizes(self._rounds, told.steepest), dtype=float), _NO_NUMBERS)
 
     def _packed(self, told: Packed, is_asked: bool) -> Answer | None:
@@ -597,7 +599,7 @@ class RoundShard:
                 own = arrays.residual = self._residual[told.of_class]
                 arrays.y, arrays.f, arrays.loss_code = own, own, boost.OF_SHARES
             elif not self._has_slopes:
-                boost.place_slopes(arrays, 1.0)
+                self._place_slopes(1.0)
             arrays.is_wide = told.is_wide
             if told.is_wide and not len(arrays.low):
                 arrays.low = np.empty(len(arrays.packed), dtype=np.int64)

@@ -123,10 +123,12 @@ class ShardedRounds(Rounds):
     shares_lanes = False
     #: The class that trees are of, with softmax.
     _class = 0
-    #: How partitions begin a tree before they are told: its scales are often those of the last one.
-    _guess: Guessed | None = None
-    #: What they have answered: numbers of gradients, large and others, and sums at the root.
-    _guessed: FloatArray | None = None
+    #: In what losses were counted, and how the last tree began.
+    _loss_scale: float
+    _packed: Packed | None = None
+    #: How the next one may begin, with the scales of the last, and what partitions have answered:
+    #: numbers of gradients, large and others, and sums at the root.
+    _guessed: tuple[Guessed, FloatArray] | None = None
 
     def __init__(
         self,
@@ -159,11 +161,13 @@ class ShardedRounds(Rounds):
 
     def look(self) -> None:
         """Have the derivatives of the decision values made, and find the mean loss."""
-        guess, self._guessed = self._guess, None
+        guess, self._guessed = None, None
+        if self._packed is not None:  # gradients may double until then
+            guess = Guessed(self._loss_scale, 2.0 * self.steepest, self._packed)
         found = self.talk.ask(Farthest() if guess is None else guess)
         scale, most = boost.loss_scale(self, self._sign * found.most[0], *found.most[1:3])
         if guess is not None and guess.scale == scale:
-            self._guessed = found.total[1:]
+            self._guessed = guess, found.total[1:]
         else:
             found = self.talk.ask(Slopes(scale))
         self.steepest, self.most_curved = found.most[-2:].tolist()
@@ -176,9 +180,10 @@ class ShardedRounds(Rounds):
 
     def is_uneven(self) -> bool:
         """Return whether words leave too little of most gradients."""
-        if self._guess is not None and self._guessed is not None:
-            large, some = self._guessed[:2].tolist()
-            if self.steepest <= self._guess.steepest and 100 * large >= some:
+        if self._guessed is not None:
+            guess, found = self._guessed
+            large, some = found[:2].tolist()
+            if self.steepest <= guess.steepest and 100 * large >= some:
                 return False
         large, some = self.talk.ask(Sizes(self.steepest)).total.tolist()
         return bool(100 * large < some)
@@ -190,12 +195,12 @@ class ShardedRounds(Rounds):
         self._wants_squares = len(self.subset) > 0 and self.level_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class
         packed = Packed(of_gradient, of_curvature, *how)
-        if self._guess is not None and self._guessed is not None and self._guess.packed == packed:
+        if self._guessed is not None and self._guessed[0].packed == packed:
             self.talk.tell(packed)
-            found = self._guessed[2:]
+            found = self._guessed[1][2:]
         else:
             found = self.talk.ask(packed).total
-        self._guess = self._next_guess(packed)
+        self._packed = packed
         self.open = np.zeros((1, 1), dtype=OPEN)
         self._free = list(range(self.n_slots - 1, 0, -1))
         #: What partitions have said of the leaves, if they have been asked with the last splits.
@@ -203,10 +208,6 @@ class ShardedRounds(Rounds):
         #: The numbers that partitions give nodes, and how many they have split.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
         boost.begin_counted(self, found[1:].reshape(1, -1), float(found[0]))
-
-    def _next_guess(self, packed: Packed) -> Guessed | None:
-        """Return how the next tree may begin; gradients may double until then."""
-        return Guessed(self._loss_scale, 2.0 * self.steepest, packed)
 
     def _grow_nodes(self) -> None:
         """Split nodes, those of a level together, until none is open."""
@@ -483,9 +484,6 @@ class ShardedOne(ShardedRounds):
 
     def look(self) -> None:
         """Gradients are those of all classes."""
-
-    def _next_guess(self, packed: Packed) -> None:
-        """The next tree is of another class."""
 
     def take_class(self, k: int, steepest: float, most_curved: float) -> None:
         """Take over which class the next tree is of, and its largest derivatives."""
