@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.node_inputs.inputs import LEVELS, WORDS
-from pboost.data.read.table import Table
+from pboost.data.node_inputs.inputs import WORDS
+from pboost.data.read.table import MOST_LEVELS, Table
 from pboost.models.base import Model
 from pboost.models.stored import ModelFileError
 from pboost.models.tree_record import TreeSum
@@ -219,9 +219,9 @@ def _sets(said: Any) -> Array:
     sets = np.zeros((len(_items("sets", said, list)), WORDS), dtype=np.uint64)
     for words, levels in zip(sets, said, strict=True):
         for level in _items("sets", levels, int):
-            if not 0 <= level < LEVELS:
+            if not 0 <= level < MOST_LEVELS:
                 raise ValueError(
-                    f"sets: expected levels from 0 to {LEVELS - 1}, got {shown(level)}"
+                    f"sets: expected levels from 0 to {MOST_LEVELS - 1}, got {shown(level)}"
                 )
             words[level // WORD] |= np.uint64(1 << level % WORD)
     return sets

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pboost.data.node_inputs.inputs import LEVELS, WORDS
+from pboost.data.node_inputs.inputs import WORDS
+from pboost.data.read.table import MOST_LEVELS
 from pboost.export.runtimes import needed
 from pboost.models.base import Model
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
@@ -30,11 +31,13 @@ class Runs(NamedTuple):
 
 def _runs_of_set(trees: TreeSum, number: int) -> Runs:
     """Return the runs of the levels of a set; at least two, the last of which may have no level."""
-    is_in = np.zeros(LEVELS + 1, dtype=np.int8)
+    is_in = np.zeros(MOST_LEVELS + 1, dtype=np.int8)
     is_in[trees.levels(number)] = 1
-    is_in[LEVELS] = 1 - is_in[LEVELS - 1] if (is_in[:LEVELS] == is_in[0]).all() else is_in[-2]
+    is_in[MOST_LEVELS] = (
+        1 - is_in[MOST_LEVELS - 1] if (is_in[:MOST_LEVELS] == is_in[0]).all() else is_in[-2]
+    )
     last = np.flatnonzero(np.diff(is_in))
-    return Runs((last + 0.5).tolist(), is_in[np.append(last, LEVELS)].tolist())
+    return Runs((last + 0.5).tolist(), is_in[np.append(last, MOST_LEVELS)].tolist())
 
 
 def _runs(trees: TreeSum) -> dict[int, Runs]:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.node_inputs.inputs import LEVELS, WORDS, ColumnNames
+from pboost.data.node_inputs.inputs import WORDS, ColumnNames
+from pboost.data.read.table import MOST_LEVELS
 from pboost.data.row_digest import Digest
 from pboost.models import stored
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, of_means, proven_exits, rest_of
@@ -271,7 +272,7 @@ class Forest(Trees):
             counts = np.array([np.count_nonzero(~above), np.count_nonzero(above)])
         else:
             names = ColumnNames(self.feature_names, self.n_features, self.table)
-            n_levels = LEVELS if self.table is None else int(self.table.n_levels[column])
+            n_levels = MOST_LEVELS if self.table is None else int(self.table.n_levels[column])
             sets = self.subset[self.feature[nodes] - self.n_features]
             is_in = [in_sets(sets, np.full(len(sets), float(k)))[0] for k in range(n_levels)]
             counts = np.count_nonzero(np.array(is_in) == above, axis=1)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.node_inputs.inputs import LEVELS, WORDS
+from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.read.check_xy import check_finite
-from pboost.data.read.table import Table
+from pboost.data.read.table import MOST_LEVELS, Table
 from pboost.models import stored
 from pboost.models.evaluate.new_rows import match_names
 from pboost.models.stored import Stored, check_offsets, table_field
@@ -260,5 +260,5 @@ class TreeSum(TreeNodes, Stored):
             raise ValueError("level_set: expected -1 in leaves, and missing where there are sets")
         if (self.threshold[is_leaf | has_set] != 0).any():
             raise ValueError("threshold: expected 0 in leaves and where there is a set")
-        if self.n_sets and (self.sets[:, -1] >> np.uint64(LEVELS % 64)).any():
-            raise ValueError(f"sets: expected levels below {LEVELS}")
+        if self.n_sets and (self.sets[:, -1] >> np.uint64(MOST_LEVELS % 64)).any():
+            raise ValueError(f"sets: expected levels below {MOST_LEVELS}")

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.columns.prebuilt import is_heavier
-from pboost.data.node_inputs.inputs import HALF, LEVELS, WORDS, ColumnNames
-from pboost.data.read.table import Table
+from pboost.data.node_inputs.inputs import HALF, WORDS, ColumnNames
+from pboost.data.read.table import MOST_LEVELS, Table
 from pboost.models import stored
 from pboost.models.base import Averaged
 from pboost.models.evaluate.graph_walk import goes_right
@@ -103,7 +103,7 @@ def in_sets(
     member: NDArray[np.uint64], level: FloatArray
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return whether levels are in sets (n, 4), one each, and whether they are levels at all."""
-    is_level = (level >= 0) & (level < LEVELS) & (level == np.floor(level))
+    is_level = (level >= 0) & (level < MOST_LEVELS) & (level == np.floor(level))
     code = np.where(is_level, level, 0.0).astype(np.uint64)
     word = np.take_along_axis(member, (code // np.uint64(64)).astype(np.intp)[:, None], axis=1)
     bit = word[:, 0] >> (code % np.uint64(64)) & np.uint64(1)
@@ -274,7 +274,7 @@ class Trees(SetNodes, Averaged):
         if (self.threshold[self.feature >= self.n_features] != HALF).any():
             raise ValueError(f"threshold: expected {HALF} where levels are tested")
         if (self.subset[:, -1] & MISSING).any():
-            raise ValueError(f"subset: expected levels below {LEVELS}")
+            raise ValueError(f"subset: expected levels below {MOST_LEVELS}")
 
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays."""

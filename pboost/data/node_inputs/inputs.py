@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.read.table import OTHER, Table, listed
+from pboost.data.read.table import MOST_LEVELS, OTHER, Table, listed
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, Floats, IntArray, freeze
 
@@ -370,8 +370,8 @@ MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "subset_column": ("column", np.dtype("<i4")),
     "subset": ("member", np.dtype("<u8")),
 }
-#: Levels that there can be, and words whose bits say which of them are in a set.
-LEVELS, WORDS = 255, 4
+#: Words whose bits say which of at most `MOST_LEVELS` levels are in a set.
+WORDS = 4
 #: What the threshold is of a test whether a level is in a set.
 HALF = 0.5
 
@@ -445,8 +445,8 @@ class Subsets(Inputs):
             raise ValueError(f"subsets: expected column (k,) and member (k, {WORDS})")
         if len(column) and not (column.min() >= 0 and column.max() < n_features):
             raise ValueError(f"subsets.column: expected values in [0, {n_features})")
-        if self.bits()[:, LEVELS:].any():
-            raise ValueError(f"subsets.member: expected levels below {LEVELS}")
+        if self.bits()[:, MOST_LEVELS:].any():
+            raise ValueError(f"subsets.member: expected levels below {MOST_LEVELS}")
 
     def values(self, X: Floats) -> FloatArray:
         """Return the numbers of rows X (n, d), float64 or float32, as (n, n_inputs)."""
@@ -537,7 +537,7 @@ class Subsets(Inputs):
 
 def in_set(level: FloatArray, bits: Array) -> FloatArray:
     """Return 1.0 of levels in a set, by `bits` (256,), else 0.0; NaN of what is no level."""
-    is_level = np.isin(level, np.arange(LEVELS))
+    is_level = np.isin(level, np.arange(MOST_LEVELS))
     place = np.where(is_level, level, 0).astype(np.intp)
     return np.where(is_level, bits[place], np.nan)
 
