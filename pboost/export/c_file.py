@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._version import __version__
 from pboost.data.node_inputs.inputs import ColumnNames
-from pboost.data.read.check_xy import check_finite
 from pboost.data.read.convert import Features
 from pboost.export.c_form import Part, Walk, is_exact, part_of, walks
 from pboost.export.c_numbers import (
@@ -42,7 +41,7 @@ from pboost.export.c_print import (
 from pboost.models.base import Averaged, Model, TwoClassModel, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.evaluate.exits import sizes
-from pboost.models.evaluate.new_rows import match_columns
+from pboost.models.evaluate.new_rows import finite_columns
 from pboost.models.files import check_path, replace_file
 from pboost.models.text import counted
 from pboost.models.tree_sum import StagewiseModel
@@ -636,9 +635,7 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, steps: ArrayLike | N
 
 def _rows_of(model: Model, X: TableLike) -> FloatArray:
     """Return rows as the file reads them: columns in order, level numbers, NaN."""
-    features = match_columns(model, X)
-    check_finite(features, model.takes_missing)
-    return np.asarray(features.values, dtype=np.float64)
+    return np.asarray(finite_columns(model, X).values, dtype=np.float64)
 
 
 # Size

@@ -9,10 +9,10 @@ import numpy as np
 
 from pboost.data.node_inputs.fill import column_spread
 from pboost.data.node_inputs.inputs import in_sums, names_in_sums
-from pboost.data.read.check_xy import check_finite, check_has_rows
+from pboost.data.read.check_xy import check_has_rows
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import HasEquations, Model, check_model
-from pboost.models.evaluate.new_rows import match_columns
+from pboost.models.evaluate.new_rows import finite_columns
 from pboost.values import FloatArray, IntArray, TableLike, check_integer
 
 if TYPE_CHECKING:
@@ -117,9 +117,8 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
     coefficient, share, leaf_class = model.equations()
     slopes = coefficient[:, :, 1:]
     if X is not None:
-        features = match_columns(model, X)
+        features = finite_columns(model, X)
         check_has_rows(len(features.values))
-        check_finite(features, model.takes_missing)
         values = in_sums(features.values, model.table)
         spread = column_spread(values, np.ones(len(values)))
         with np.errstate(over="ignore"):

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.read.check_xy import (
     as_weights,
-    check_finite,
     check_has_rows,
     scaled_weights,
 )
@@ -21,7 +20,7 @@ from pboost.data.read.convert import with_shuffled
 from pboost.inspection.cross_validation import row_errors, truth_for
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Ensemble, is_foreign
-from pboost.models.evaluate.new_rows import match_columns, match_rows, reads_columns
+from pboost.models.evaluate.new_rows import finite_columns, match_rows, reads_columns
 from pboost.models.forest import Forest
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, TableLike, as_generator, check_choice, check_integer
@@ -122,9 +121,8 @@ def feature_importances(
     if X is None:
         return model.importances(None)
     _reader(model)  # raises TypeError if there is none
-    features = match_columns(model, X)
+    features = finite_columns(model, X)
     check_has_rows(len(features.values))
-    check_finite(features, model.takes_missing)
     return model.importances(features)
 
 
@@ -216,8 +214,7 @@ def _shuffled(
     if not reads_columns(model):
         given = match_rows(_reader(model), X)
         return given.n_rows, given.n_features, partial(with_shuffled, given.source)
-    features = match_columns(model, X)
-    check_finite(features, model.takes_missing)
+    features = finite_columns(model, X)
     values, changed = copied(features.values), 0
     # Of categories these are level numbers, which are matched by what they stand for.
     rows = values if features.table is None else replace(features, values=values)

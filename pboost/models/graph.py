@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pboost._core import walk
 from pboost.data.node_inputs.inputs import Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections, Separators
-from pboost.data.read.check_xy import check_finite
 from pboost.models.base import Route
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits
 from pboost.models.evaluate.graph_walk import (
@@ -32,7 +31,12 @@ from pboost.models.evaluate.graph_walk import (
 )
 from pboost.models.evaluate.kernel_walk import WIDE, at_nodes, leave_graph, of_nodes, walk_rows
 from pboost.models.evaluate.known_values import BlockInquiry, graph_inquiry
-from pboost.models.evaluate.new_rows import input_values, match_columns, match_sigma, spread_of
+from pboost.models.evaluate.new_rows import (
+    finite_columns,
+    input_values,
+    match_sigma,
+    spread_of,
+)
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, joints_of, rest_of_nodes
 from pboost.models.shares import as_shares, falls, two_probabilities
 from pboost.models.stored import once
@@ -224,8 +228,7 @@ class DecisionGraph(Graph):
         """Return the number of nodes, of columns or of stumps that are read for each row."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
-            features = match_columns(self, X)
-            check_finite(features, self.takes_missing)
+            features = finite_columns(self, X)
             return np.full(len(features.values), self._cost_of_chain(unit, stumps))
         # No two nodes ask the same function.
         if unit == "nodes" or asks_functions(self) or (unit == "stumps" and stumps is None):

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk, walk
 from pboost.data.node_inputs.inputs import Subsets, in_sums
 from pboost.data.node_inputs.sums import Projections, Separators
-from pboost.data.read.check_xy import check_finite
 from pboost.models.base import Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits
 from pboost.models.evaluate.graph_walk import MOST_STEPS, asks_functions, walk_functions
-from pboost.models.evaluate.new_rows import match_columns
+from pboost.models.evaluate.new_rows import finite_columns, match_columns
 from pboost.models.nodes import Graph, at_start, joints_of
 from pboost.models.stored import Keeps, once
 from pboost.threads import run_ranges
@@ -73,7 +72,7 @@ def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, F
     values = plain_rows(model, X)
     n, d = values.shape
     if not len(model.feature) and model.takes_missing:  # kernels are told nothing of holes
-        check_finite(match_columns(model, X), True)
+        finite_columns(model, X)
         return at_start(model, n), np.zeros(n)
     if counting:
         return _walk_and_count(model, X, values)
@@ -86,7 +85,7 @@ def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, F
     if n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS:
         tile = None if n < walk.MANY else np.empty(width * walk.TILE_ROWS)
         if _walk_nodes(model, values, _kernel(model, n, score), None, 0, n, tile):
-            check_finite(match_columns(model, X), model.takes_missing)
+            finite_columns(model, X)
     elif (tree := _tree_for(model, n)) is not None:
         _walk_tree(model, X, values, tree, score)
     else:
@@ -352,7 +351,7 @@ def over_tiles(
         return work(start, stop, tile_of(width, stop - start))
 
     if any(run_ranges(on_range, n, walk.TILE_ROWS, cost, cells)):
-        check_finite(match_columns(model, X), model.takes_missing)
+        finite_columns(model, X)
 
 
 def tile_of(width: int, n: int) -> FloatArray:
@@ -444,7 +443,7 @@ def leave_graph(model: Graph, X: TableLike, exits: NodeExits) -> Left:
 
     if n * model.n_nodes < FEW_CELLS:
         if work(0, n, score):
-            check_finite(match_columns(model, X), model.takes_missing)
+            finite_columns(model, X)
         return Left(score[:, 0] if n_votes == 1 else score, joint, cost)
     over_tiles(model, X, n, work, 0, min(model.n_nodes, MOST_STEPS), values.size)
     return Left(score[:, 0] if n_votes == 1 else score, joint, cost)

@@ -81,6 +81,13 @@ def match_columns(model: Model, X: TableLike) -> Features:
     return match_names(model.feature_names, model.n_features, X, table)
 
 
+def finite_columns(model: Model, X: TableLike) -> Features:
+    """Return what `match_columns` does; ValueError for numbers that the model does not take."""
+    features = match_columns(model, X)
+    check_finite(features, model.takes_missing)
+    return features
+
+
 def read_rows(model: Model, X: object) -> Any:
     """Return X, read if all of a model reads numbers, for several functions of the model."""
     X = table_for(model, X)
@@ -165,8 +172,7 @@ def input_values(model: Model, X: TableLike) -> FloatArray:
     """
     if isinstance(model.inputs, Oracles):
         return model.inputs.values(match_rows(model, X))
-    features = match_columns(model, X)
-    check_finite(features, model.takes_missing)
+    features = finite_columns(model, X)
     if model.adds_up:
         features = Features(in_sums(features.values, model.table), None)
     if model.inputs is None:
