@@ -42,8 +42,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DRAWN = {"p": (("data", "growth", "trees"), (".py",)), "k": (("_core",), (".pyx", ".pxd", ".h"))}
 #: Whose tests run first where kernels are changed: golden fits call most of them.
 FIRST = ("core", "golden", "trees", "boosting", "weak", "data", "growth", "observation", "probit")
-#: How much longer than usual is too long, and seconds without a word that are not too long yet.
+#: How many times the usual CPU time is too long, and CPU seconds without output that are not.
 SLOWER, SILENCE = 5, 60
+#: Seconds without output after which a test that uses no CPU time hangs, on a busy machine, too.
+HANGS = 900
 #: Of the mutants that the tests find, what the quick tier is to find.
 SHARE = 0.9
 LEFT_OUT = (
@@ -214,7 +216,7 @@ class Bench:
         if tier not in self.usual:
             _, seconds, silence, failed = self.pytest(self.clean, tier, ())
             self.usual[tier] = Usual(seconds, silence, failed)
-            print(f"# {tier}: {seconds:.0f} s without a mutant, {len(failed)} fail", flush=True)
+            print(f"# {tier}: {seconds:.0f} CPU s without a mutant, {len(failed)} fail", flush=True)
             print(*(f"#     {name}" for name in failed), sep="\n", flush=True)
 
     def verdict(self, rooms, *options, **environment):
@@ -234,11 +236,22 @@ def time_and_size(path):
     return found.st_mtime_ns, found.st_size
 
 
+def cpu_seconds(session):
+    """Return the CPU time of the living processes of a session and of their ended children."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The name of a process, in parentheses, may contain spaces.
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def watched(call, cwd, env, log, usual):
-    """Run a command; return its exit code, None where it takes too long, seconds and silence."""
+    """Run a command; return its exit code (None if it takes too long), CPU seconds and silence."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    start = said = time.monotonic()
-    longest, size = 0.0, 0
+    used = used_at_output = longest = size = 0
     with open(log, "w") as out:
         process = subprocess.Popen(
             call,
@@ -249,19 +262,21 @@ def watched(call, cwd, env, log, usual):
             start_new_session=True,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (memory, memory)),
         )
+        written = time.monotonic()
         try:
             while process.poll() is None:
                 time.sleep(0.2)
-                now = time.monotonic()
+                used = max(used, cpu_seconds(process.pid))
                 if log.stat().st_size != size:
-                    size, said = log.stat().st_size, now
-                longest = max(longest, now - said)
+                    size, written, used_at_output = log.stat().st_size, time.monotonic(), used
+                longest = max(longest, used - used_at_output)
                 if usual and (
-                    now - start > SLOWER * usual.seconds
-                    or now - said > max(SILENCE, SLOWER * usual.silence)
+                    used > SLOWER * usual.seconds
+                    or used - used_at_output > max(SILENCE, SLOWER * usual.silence)
+                    or time.monotonic() - written > HANGS
                 ):
-                    return None, now - start, longest
-            return process.returncode, time.monotonic() - start, longest
+                    return None, used, longest
+            return process.returncode, used, longest
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
