@@ -177,8 +177,8 @@ def outcomes_of_graphs(
         model = grown_to(size)
         tested[size] = Outcome(
             float(np.mean(pb.predict(model, fold.X_test) != fold.y_test)),
-            float(pb.evaluation_cost(model, fold.X_test).mean()),
-            float(pb.evaluation_cost(model, fold.X).mean()),
+            float(pb.prediction_cost(model, fold.X_test).mean()),
+            float(pb.prediction_cost(model, fold.X).mean()),
         )
     return [tested[size] for size in sizes]
 

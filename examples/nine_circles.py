@@ -152,7 +152,7 @@ def look_at(model: pb.DecisionGraph, data: DataSet) -> list[float]:
     return [
         float(np.mean(pb.predict(model, data.X) != data.y)),
         float(np.mean(pb.predict(model, data.X_test) != data.y_test)),
-        float(pb.evaluation_cost(model, data.X_test).mean()),
+        float(pb.prediction_cost(model, data.X_test).mean()),
     ]
 
 
@@ -161,7 +161,7 @@ def curve(model: pb.DecisionGraph, data: DataSet, sizes: NDArray[Any]) -> list[l
     found: dict[int, list[float]] = {}
     for size in np.minimum(sizes, model.n_nodes):
         if size not in found:
-            found[size] = look_at(pb.prefix(model, size), data)
+            found[size] = look_at(pb.truncate(model, size), data)
     return [found[size] for size in np.minimum(sizes, model.n_nodes)]
 
 
@@ -175,7 +175,7 @@ def measure(sets: int, test_rows: int, sizes: NDArray[Any]) -> Results:
         curves[name] = np.array([curve(model, data, sizes) for model, data in pairs])
         whole[name] = np.array(
             [
-                [*look_at(model, data)[1:], pb.evaluation_cost(model, data.X_test).max()]
+                [*look_at(model, data)[1:], pb.prediction_cost(model, data.X_test).max()]
                 for model, data in pairs
             ]
         )

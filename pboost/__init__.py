@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from pboost import observation as observation
     from pboost import weak as weak
     from pboost.boosting.adaboost import fit_adaboost as fit_adaboost
-    from pboost.boosting.adaboost_real import fit_adaboost_real as fit_adaboost_real
+    from pboost.boosting.adaboost_real import fit_real_adaboost as fit_real_adaboost
     from pboost.boosting.boosted_tree import fit_boosted_tree as fit_boosted_tree
     from pboost.boosting.matryoshka import fit_matryoshka as fit_matryoshka
     from pboost.budget.calibrate_exit import early_exit as early_exit
     from pboost.budget.distill import distill as distill
-    from pboost.budget.on_demand import Decision as Decision
-    from pboost.budget.on_demand import Decisions as Decisions
-    from pboost.budget.on_demand import decide as decide
-    from pboost.budget.on_demand import decisions as decisions
-    from pboost.budget.oracles import AnswerCounts as AnswerCounts
-    from pboost.budget.oracles import OracleDecision as OracleDecision
-    from pboost.budget.oracles import OracleDecisions as OracleDecisions
-    from pboost.budget.oracles import ask_oracles as ask_oracles
-    from pboost.budget.oracles import count_answers as count_answers
-    from pboost.budget.oracles import oracle_decisions as oracle_decisions
-    from pboost.budget.questions import Asked as Asked
-    from pboost.budget.questions import AskError as AskError
-    from pboost.budget.questions import Question as Question
-    from pboost.budget.within import fit_within as fit_within
+    from pboost.budget.on_demand import AcquisitionResult as AcquisitionResult
+    from pboost.budget.on_demand import AcquisitionSession as AcquisitionSession
+    from pboost.budget.on_demand import predict_with_acquisition as predict_with_acquisition
+    from pboost.budget.on_demand import acquisition_session as acquisition_session
+    from pboost.budget.oracles import AnnotatorModel as AnnotatorModel
+    from pboost.budget.oracles import AnnotationResult as AnnotationResult
+    from pboost.budget.oracles import AnnotationSession as AnnotationSession
+    from pboost.budget.oracles import query_annotators as query_annotators
+    from pboost.budget.oracles import fit_annotators as fit_annotators
+    from pboost.budget.oracles import annotation_session as annotation_session
+    from pboost.budget.questions import AcquiredValue as AcquiredValue
+    from pboost.budget.questions import AcquisitionError as AcquisitionError
+    from pboost.budget.questions import Query as Query
+    from pboost.budget.within import fit_within_budget as fit_within_budget
     from pboost.data.columns.columns import BinnedColumns as BinnedColumns
     from pboost.data.columns.columns import BinnedValues as BinnedValues
     from pboost.data.columns.columns import SortedColumns as SortedColumns
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from pboost.ensembles.presets import fit_oblique_tree as fit_oblique_tree
     from pboost.ensembles.presets import fit_topdown_tree as fit_topdown_tree
     from pboost.export.c_file import CFile as CFile
-    from pboost.export.c_file import export_c as export_c
+    from pboost.export.c_file import to_c as to_c
     from pboost.export.json_text import from_json as from_json
     from pboost.export.json_text import to_json as to_json
     from pboost.export.runtimes import to_onnx as to_onnx
@@ -75,11 +75,11 @@ if TYPE_CHECKING:
     from pboost.inspection.explanation import explain as explain
     from pboost.inspection.graph_plots import plot_graph as plot_graph
     from pboost.inspection.graph_plots import plot_tree as plot_tree
-    from pboost.inspection.guarantees import Guarantee as Guarantee
-    from pboost.inspection.guarantees import LabelSets as LabelSets
+    from pboost.inspection.guarantees import ErrorBound as ErrorBound
+    from pboost.inspection.guarantees import PredictionSets as PredictionSets
     from pboost.inspection.guarantees import RiskThreshold as RiskThreshold
-    from pboost.inspection.guarantees import guarantee as guarantee
-    from pboost.inspection.guarantees import label_sets as label_sets
+    from pboost.inspection.guarantees import error_bound as error_bound
+    from pboost.inspection.guarantees import prediction_sets as prediction_sets
     from pboost.inspection.guarantees import risk_threshold as risk_threshold
     from pboost.inspection.importance import feature_importances as feature_importances
     from pboost.inspection.importance import permutation_importance as permutation_importance
@@ -88,20 +88,20 @@ if TYPE_CHECKING:
     from pboost.inspection.margins import margin_curve as margin_curve
     from pboost.inspection.margins import margin_error as margin_error
     from pboost.inspection.margins import margins as margins
-    from pboost.inspection.margins import normalised_margins as normalised_margins
+    from pboost.inspection.margins import normalized_margins as normalized_margins
     from pboost.inspection.margins import plot_margin_curve as plot_margin_curve
     from pboost.inspection.monotone import is_monotone as is_monotone
     from pboost.inspection.plots import plot_budget_curve as plot_budget_curve
-    from pboost.inspection.plots import plot_level_sets as plot_level_sets
+    from pboost.inspection.plots import plot_category_splits as plot_category_splits
     from pboost.inspection.plots import plot_pruning as plot_pruning
     from pboost.inspection.plots import plot_regions as plot_regions
-    from pboost.inspection.plots import plot_steps as plot_steps
+    from pboost.inspection.plots import plot_training_curve as plot_training_curve
     from pboost.models.base import decision_function as decision_function
     from pboost.models.base import describe as describe
-    from pboost.models.base import evaluation_cost as evaluation_cost
+    from pboost.models.base import prediction_cost as prediction_cost
     from pboost.models.base import predict as predict
     from pboost.models.base import predict_proba as predict_proba
-    from pboost.models.base import prefix as prefix
+    from pboost.models.base import truncate as truncate
     from pboost.models.base import staged_decision_function as staged_decision_function
     from pboost.models.base import staged_predict as staged_predict
     from pboost.models.base import staged_predict_proba as staged_predict_proba
@@ -114,9 +114,9 @@ if TYPE_CHECKING:
     from pboost.models.evaluate.graph_walk import reach as reach
     from pboost.models.files import load as load
     from pboost.models.files import save as save
-    from pboost.models.forest import Forest as Forest
+    from pboost.models.forest import RandomForest as RandomForest
     from pboost.models.graph import DecisionGraph as DecisionGraph
-    from pboost.models.linear import HypothesisSum as HypothesisSum
+    from pboost.models.linear import FunctionEnsemble as FunctionEnsemble
     from pboost.models.linear import LinearModel as LinearModel
     from pboost.models.linear import ProbitModel as ProbitModel
     from pboost.models.probit_trees import ProbitTree as ProbitTree
@@ -125,39 +125,39 @@ if TYPE_CHECKING:
     from pboost.models.stored import PruningTable as PruningTable
     from pboost.models.stored import TrainingRecord as TrainingRecord
     from pboost.models.subagged import SubaggedProbitTrees as SubaggedProbitTrees
-    from pboost.models.tree_record import TreeSum as TreeSum
-    from pboost.models.tree_sum import StagewiseModel as StagewiseModel
+    from pboost.models.tree_record import TreeEnsemble as TreeEnsemble
+    from pboost.models.tree_sum import GradientBoostingModel as GradientBoostingModel
     from pboost.models.trees import Tree as Tree
-    from pboost.models.trees_of import trees_of as trees_of
+    from pboost.models.trees_of import as_tree_ensemble as as_tree_ensemble
     from pboost.probit.probitboost import fit_probitboost as fit_probitboost
     from pboost.probit.sbpmt import fit_sbpmt as fit_sbpmt
-    from pboost.probit.sbpmt import sbpmt_published as sbpmt_published
+    from pboost.probit.sbpmt import published_sbpmt_options as published_sbpmt_options
     from pboost.probit.tree import fit_probit_tree as fit_probit_tree
     from pboost.trees.cart import fit_cart as fit_cart
-    from pboost.trees.forest import fit_forest as fit_forest
+    from pboost.trees.forest import fit_random_forest as fit_random_forest
     from pboost.trees.pruning import PruningPath as PruningPath
     from pboost.trees.pruning import fit_pruned_cart as fit_pruned_cart
     from pboost.trees.pruning import prune as prune
-    from pboost.trees.pruning import prune_path as prune_path
-    from pboost.trees.stagewise import fit_stagewise as fit_stagewise
-    from pboost.values.options import ManyClassesError as ManyClassesError
+    from pboost.trees.pruning import cost_complexity_pruning_path as cost_complexity_pruning_path
+    from pboost.trees.stagewise import fit_gradient_boosting as fit_gradient_boosting
+    from pboost.values.options import MulticlassError as MulticlassError
 
     generic = generic_greedy
 
 #: The names that modules of the package define, which are loaded on first use.
 _NAMES = {
     "boosting.adaboost": "fit_adaboost",
-    "boosting.adaboost_real": "fit_adaboost_real",
+    "boosting.adaboost_real": "fit_real_adaboost",
     "boosting.boosted_tree": "fit_boosted_tree",
     "boosting.matryoshka": "fit_matryoshka",
     "budget.calibrate_exit": "early_exit",
     "budget.distill": "distill",
-    "budget.on_demand": "Decision Decisions decide decisions",
+    "budget.on_demand": "AcquisitionResult AcquisitionSession predict_with_acquisition acquisition_session",
     "budget.oracles": (
-        "AnswerCounts OracleDecision OracleDecisions ask_oracles count_answers oracle_decisions"
+        "AnnotatorModel AnnotationResult AnnotationSession query_annotators fit_annotators annotation_session"
     ),
-    "budget.questions": "Asked AskError Question",
-    "budget.within": "fit_within",
+    "budget.questions": "AcquiredValue AcquisitionError Query",
+    "budget.within": "fit_within_budget",
     "data.columns.columns": "BinnedColumns BinnedValues SortedColumns",
     "data.columns.making": "bin_columns sort_columns",
     "data.on_disk.bin_files": "bin_files",
@@ -169,7 +169,7 @@ _NAMES = {
     "ensembles.continuation": "FitState continue_fit",
     "ensembles.multiclass": "fit_one_vs_rest fit_samme",
     "ensembles.presets": "fit_oblique_tree fit_topdown_tree",
-    "export.c_file": "CFile export_c",
+    "export.c_file": "CFile to_c",
     "export.json_text": "from_json to_json",
     "export.runtimes": "to_onnx to_treelite",
     "export.shap_trees": "to_shap to_shapiq",
@@ -180,17 +180,17 @@ _NAMES = {
     "inspection.explanation": "Explanation apply decision_path explain",
     "inspection.graph_plots": "plot_graph plot_tree",
     "inspection.guarantees": (
-        "Guarantee LabelSets RiskThreshold guarantee label_sets risk_threshold"
+        "ErrorBound PredictionSets RiskThreshold error_bound prediction_sets risk_threshold"
     ),
     "inspection.importance": "feature_importances permutation_importance",
     "inspection.margins": (
         "logistic_margin_curve margin_bound margin_curve margin_error margins "
-        "normalised_margins plot_margin_curve"
+        "normalized_margins plot_margin_curve"
     ),
     "inspection.monotone": "is_monotone",
-    "inspection.plots": "plot_budget_curve plot_level_sets plot_pruning plot_regions plot_steps",
+    "inspection.plots": "plot_budget_curve plot_category_splits plot_pruning plot_regions plot_training_curve",
     "models.base": (
-        "decision_function describe evaluation_cost predict predict_proba prefix "
+        "decision_function describe prediction_cost predict predict_proba truncate "
         "staged_decision_function staged_predict staged_predict_proba"
     ),
     "models.calibrated": "CalibratedModel",
@@ -198,25 +198,25 @@ _NAMES = {
     "models.early_exit": "EarlyExitModel",
     "models.ensembles": "Bagging OneVsRest WeightedVote",
     "models.files": "load save",
-    "models.forest": "Forest",
+    "models.forest": "RandomForest",
     "models.graph": "DecisionGraph",
-    "models.linear": "HypothesisSum LinearModel ProbitModel",
+    "models.linear": "FunctionEnsemble LinearModel ProbitModel",
     "models.probit_trees": "ProbitTree",
     "models.evaluate.graph_walk": "reach",
     "models.stored": "ModelFileError OutOfBag PruningTable TrainingRecord",
     "models.subagged": "SubaggedProbitTrees",
-    "models.tree_record": "TreeSum",
-    "models.tree_sum": "StagewiseModel",
+    "models.tree_record": "TreeEnsemble",
+    "models.tree_sum": "GradientBoostingModel",
     "models.trees": "Tree",
-    "models.trees_of": "trees_of",
+    "models.trees_of": "as_tree_ensemble",
     "probit.probitboost": "fit_probitboost",
-    "probit.sbpmt": "fit_sbpmt sbpmt_published",
+    "probit.sbpmt": "fit_sbpmt published_sbpmt_options",
     "probit.tree": "fit_probit_tree",
     "trees.cart": "fit_cart",
-    "trees.forest": "fit_forest",
-    "trees.pruning": "PruningPath fit_pruned_cart prune prune_path",
-    "trees.stagewise": "fit_stagewise",
-    "values.options": "ManyClassesError",
+    "trees.forest": "fit_random_forest",
+    "trees.pruning": "PruningPath fit_pruned_cart prune cost_complexity_pruning_path",
+    "trees.stagewise": "fit_gradient_boosting",
+    "values.options": "MulticlassError",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 _MODULES = ("bounds", "datasets", "losses", "observation", "weak")

@@ -84,10 +84,10 @@ class Pruning:
     def setup(self, data):
         self.X, self.y = data
         self.tree = pb.fit_cart(self.X, self.y)
-        self.path = pb.prune_path(self.tree)
+        self.path = pb.cost_complexity_pruning_path(self.tree)
 
-    def time_prune_path(self, data):
-        pb.prune_path(self.tree)
+    def time_cost_complexity_pruning_path(self, data):
+        pb.cost_complexity_pruning_path(self.tree)
 
     def time_prune(self, data):
         pb.prune(self.tree, self.path.lam[len(self.path.lam) // 2])

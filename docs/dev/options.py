@@ -98,7 +98,7 @@ def sklearn_rows() -> Iterator[str]:
 
 def boosters_rows() -> Iterator[str]:
     """Yield the lines of the table of what lightgbm and xgboost call options of sums of trees."""
-    options = inspect.signature(pb.fit_stagewise).parameters
+    options = inspect.signature(pb.fit_gradient_boosting).parameters
     known = {name for option in options if option in PEERS for name in PEERS[option].names()}
     cells = [["lightgbm", "xgboost", "here", "default, or who has it"]]
     for option, having in owners(BUILDERS).items():

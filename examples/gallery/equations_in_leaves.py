@@ -36,7 +36,7 @@ others = {
     "probit tree": tree,
     "one equation": pb.fit_probitboost(plants[train], y[train], steps=20),
     "pruned tree": pb.fit_pruned_cart(plants[train], y[train], rng=0),
-    "forest": pb.fit_forest(plants[train], y[train], members=100, rng=0),
+    "forest": pb.fit_random_forest(plants[train], y[train], members=100, rng=0),
 }
 for name, model in others.items():
     print(

@@ -34,7 +34,7 @@ train, held_out = slice(0, 2000), slice(2000, n)
 # %%
 # Who earns more must not be refused for it. ``monotone`` promises that of the model, and
 # :func:`~pboost.is_monotone` checks the promise for a given model, whoever made it:
-model = pb.fit_stagewise(
+model = pb.fit_gradient_boosting(
     customers[train],
     y[train],
     loss="logistic",
@@ -53,7 +53,7 @@ print(pb.explain(model, refused.iloc[[0]]))
 # What is certain: from rows that the model has not seen, its error on new ones is at most
 # ``upper``, with a probability of 95 % over the draw of those rows. The bound of Clopper and
 # Pearson is exact.
-print(pb.guarantee(model, customers[held_out], y[held_out]))
+print(pb.error_bound(model, customers[held_out], y[held_out]))
 
 # %%
 # A boosted decision graph has, in addition, a certificate: a bound on its training error which the

@@ -250,7 +250,7 @@ def _adjusted(
     if is_pruned:
         return pb.fit_pruned_cart, settings
     if is_published:
-        settings = pb.sbpmt_published() | settings
+        settings = pb.published_sbpmt_options() | settings
     if model == "stagewise" and is_split:
         settings.setdefault("loss", "logistic")
     if model == "samme":

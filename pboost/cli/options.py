@@ -199,16 +199,16 @@ MODELS: dict[str, Callable[..., Any]] = {
     "adaboost": pb.fit_adaboost,
     "tree": pb.fit_boosted_tree,
     "matryoshka": pb.fit_matryoshka,
-    "adaboost-real": pb.fit_adaboost_real,
+    "adaboost-real": pb.fit_real_adaboost,
     "topdown": pb.fit_topdown_tree,
     "cart": pb.fit_cart,
-    "forest": pb.fit_forest,
+    "forest": pb.fit_random_forest,
     "samme": pb.fit_samme,
-    "stagewise": pb.fit_stagewise,
+    "stagewise": pb.fit_gradient_boosting,
     "sbpmt": pb.fit_sbpmt,
     "probit-tree": pb.fit_probit_tree,
     "probit": pb.fit_probitboost,
-    "within": pb.fit_within,
+    "within": pb.fit_within_budget,
 }
 #: Models that take labels of more than two values.
 SEVERAL_CLASSES = tuple(

@@ -42,7 +42,7 @@ from pboost.values import (
     shown,
 )
 from pboost.values.options import (
-    ManyClassesError,
+    MulticlassError,
     NoLabelsError,
     Option,
     arguments_of,
@@ -134,7 +134,7 @@ class SoftLabels:
         if len(self.labels) > 2:
             expected = f"two columns, one per label, {why}".rstrip(" ,")
             message = f"y_proba: expected {expected}, got {len(self.labels)}"
-            raise ManyClassesError(message, ONE_OF_EACH)
+            raise MulticlassError(message, ONE_OF_EACH)
         self.check_present()
 
     def check_present(self) -> None:

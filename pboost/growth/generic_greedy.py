@@ -67,7 +67,7 @@ class GreedyStep:
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """One round of `fit_adaboost_real`, as passed to ``callback(step, record)``.
+    """One round of `fit_real_adaboost`, as passed to ``callback(step, record)``.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ from pboost.models.base import Model, TwoClassModel, decision_function
 from pboost.models.evaluate.certificate import certificate, truth_for
 from pboost.models.evaluate.new_rows import as_two_class, classes_of_labels, leads_of
 from pboost.models.graph import DecisionGraph
-from pboost.models.linear import HypothesisSum, LinearModel
+from pboost.models.linear import FunctionEnsemble, LinearModel
 from pboost.models.nodes import largest_score
 from pboost.values import (
     FloatArray,
@@ -52,7 +52,7 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: str = "half") ->
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel or HypothesisSum
+    model : DecisionGraph, LinearModel or FunctionEnsemble
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
@@ -105,7 +105,7 @@ def margin_error(
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel or HypothesisSum
+    model : DecisionGraph, LinearModel or FunctionEnsemble
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
@@ -175,7 +175,7 @@ def margin_bound(
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel or HypothesisSum
+    model : DecisionGraph, LinearModel or FunctionEnsemble
         A fitted model; its predictions must be those that the certificate is of, so its answers
         exact.
     X : array_like of shape (n, d), or data frame
@@ -240,13 +240,13 @@ def margin_bound(
     return found if np.ndim(found) else float(found)
 
 
-def normalised_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
+def normalized_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     """Return ``y H`` divided by the largest decision value that the votes allow.
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel or HypothesisSum
-        A fitted model, not a HypothesisSum whose hypotheses have no bound.
+    model : DecisionGraph, LinearModel or FunctionEnsemble
+        A fitted model, not a FunctionEnsemble whose hypotheses have no bound.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,)
@@ -277,7 +277,7 @@ def normalised_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
     >>> model = pb.fit_adaboost(X, y, rounds=3, votes="symmetric", smoothing=0)
-    >>> pb.normalised_margins(model, X, y).round(2).tolist()
+    >>> pb.normalized_margins(model, X, y).round(2).tolist()
     [0.32, 0.21, 0.46, 0.32]
     """
     model = as_two_class(model)
@@ -329,7 +329,7 @@ def _largest_score(model: TwoClassModel) -> float:
     """Return the sum of the largest absolute votes on the path where it is largest."""
     if isinstance(model, LinearModel):
         return float(np.abs(model.step).sum()) + abs(model.bias)
-    if isinstance(model, HypothesisSum):
+    if isinstance(model, FunctionEnsemble):
         h_max = model.settings.get("weak", {}).get("h_max")
         if h_max is None:
             raise ValueError("model: expected hypotheses of known bound; give h_max in training")

@@ -87,10 +87,10 @@ def _parts(model: object) -> Iterator[Any]:
     if isinstance(model, pb.DecisionGraph):
         stages = model.record.stages
         for n in range(1, model.n_nodes + 1) if stages is None else stages.tolist():
-            yield pb.prefix(model, n)
-    elif isinstance(model, pb.StagewiseModel):
+            yield pb.truncate(model, n)
+    elif isinstance(model, pb.GradientBoostingModel):
         for n in range(1, len(model) + 1):
-            yield pb.prefix(model, n)
-    elif isinstance(model, pb.Forest):
+            yield pb.truncate(model, n)
+    elif isinstance(model, pb.RandomForest):
         for n in range(1, len(model) + 1):
             yield model[:n]

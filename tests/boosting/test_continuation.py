@@ -94,7 +94,7 @@ def test_threads_do_not_matter():
 def test_loaded_models_and_prefixes_go_on(tmp_path):
     X, y, _ = noisy(4)
     pb.save(pb.fit_boosted_tree(X, y, nodes=12), tmp_path / "model.npz")
-    model = pb.prefix(pb.load(tmp_path / "model.npz"), 7)
+    model = pb.truncate(pb.load(tmp_path / "model.npz"), 7)
     longer = pb.continue_fit(model, X, y, nodes=8)
     assert_same_bits(longer, pb.fit_boosted_tree(X, y, nodes=15))
     pb.save(longer, tmp_path / "model.npz")

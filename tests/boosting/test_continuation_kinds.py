@@ -117,7 +117,7 @@ def test_affine_models_loaded_cut_and_prepared(tmp_path):
     X, y, _ = problem(4)
     fit = partial(pb.fit_boosted_tree, X, y, weak=affine())
     pb.save(fit(nodes=12), tmp_path / "model.npz")
-    model = pb.prefix(pb.load(tmp_path / "model.npz"), 7)
+    model = pb.truncate(pb.load(tmp_path / "model.npz"), 7)
     assert_same_bits(pb.continue_fit(model, X, y, nodes=6), fit(nodes=13))
     assert_same_bits(pb.continue_fit(model, pb.sort_columns(X), y, nodes=6), fit(nodes=13))
     with pytest.raises(ValueError, match="X: expected a matrix"):

@@ -151,7 +151,7 @@ def test_models_without_nodes_take_rows_without_values(weak, n):
         np.testing.assert_array_equal(found, np.full(n, model.bias))
     expected = pb.decision_function(model, rows, route="expected")
     np.testing.assert_allclose(expected, np.full(n, model.bias))
-    assert not pb.evaluation_cost(model, rows).any()
+    assert not pb.prediction_cost(model, rows).any()
     with pytest.raises(ValueError, match="got inf in column 1, row 0"):
         pb.decision_function(model, np.where(np.arange(3) == 1, np.inf, rows))
 

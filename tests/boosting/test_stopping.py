@@ -261,7 +261,7 @@ def test_what_cannot_be_validated():
 def test_rows_of_every_class_are_held_out_of_stagewise_models():
     X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [38, 2])
     for seed in range(20):
-        model = pb.fit_stagewise(
+        model = pb.fit_gradient_boosting(
             X, y, loss="logistic", steps=2, validation=0.1, min_weight=0.0, rng=seed
         )
         assert (
@@ -270,7 +270,7 @@ def test_rows_of_every_class_are_held_out_of_stagewise_models():
         low, high = pb.decision_function(model, X[[0, -1]])
         assert low < high
     with pytest.raises(ValueError, match="at least two rows of each class"):
-        pb.fit_stagewise(X, np.arange(40) == 0, loss="logistic", steps=2, validation=0.1)
+        pb.fit_gradient_boosting(X, np.arange(40) == 0, loss="logistic", steps=2, validation=0.1)
 
 
 @each_builder
@@ -279,15 +279,15 @@ def test_prefix(fit):
     model = fit(X, y)
     scores = list(pb.staged_decision_function(model, X))
     for n in (1, 2, 7, model.n_nodes):
-        cut = pb.prefix(model, n)
+        cut = pb.truncate(model, n)
         assert_begins_as(cut, model)
         assert (pb.decision_function(cut, X) == scores[n - 1]).all()
         np.testing.assert_allclose(
             pb.certificate(cut, X, y), model.record.certificate[n], rtol=1e-9
         )
-    assert pb.prefix(model, model.n_nodes) is model
+    assert pb.truncate(model, model.n_nodes) is model
     with pytest.raises(ValueError, match=f"n_nodes: expected an integer from 1 to {model.n_nodes}"):
-        pb.prefix(model, 0)
+        pb.truncate(model, 0)
 
 
 def test_prefix_of_votes_replaced():
@@ -295,5 +295,5 @@ def test_prefix_of_votes_replaced():
     model = pb.fit_matryoshka(X, y, shape=(2, 3), collect="sign")
     assert model.record.stages.tolist() == [2, 4, 6]
     with pytest.raises(ValueError, match=r"stages of the model, 2, 4, 6, got 3"):
-        pb.prefix(model, 3)
-    assert pb.prefix(model, 4).record.stages.tolist() == [2, 4]
+        pb.truncate(model, 3)
+    assert pb.truncate(model, 4).record.stages.tolist() == [2, 4]

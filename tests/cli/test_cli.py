@@ -25,13 +25,13 @@ DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
     [
         (
             "--model adaboost-real --rounds 6 --confidence log-odds --criterion gini",
-            lambda X, y: pb.fit_adaboost_real(
+            lambda X, y: pb.fit_real_adaboost(
                 X, y, rounds=6, confidence="log-odds", weak=pb.weak.stump("gini")
             ),
         ),
         (
             "--model adaboost-real --weak feature --rounds 9 --smoothing 0.01 --threads 1",
-            lambda X, y: pb.fit_adaboost_real(
+            lambda X, y: pb.fit_real_adaboost(
                 X, y, rounds=9, weak=pb.weak.feature(), smoothing=0.01
             ),
         ),

@@ -46,10 +46,10 @@ SEVERAL = {
     ),
     "--model cart --pruned --seed 4": partial(pb.fit_pruned_cart, rng=4),
     "--model forest --members 7 --features-per-split 2 --seed 3 --threads 1": partial(
-        pb.fit_forest, members=7, features_per_split=2, rng=3
+        pb.fit_random_forest, members=7, features_per_split=2, rng=3
     ),
     "--model forest --members 3 --features-per-split all --max-leaves 5": partial(
-        pb.fit_forest, members=3, features_per_split=None, max_leaves=5, rng=0
+        pb.fit_random_forest, members=3, features_per_split=None, max_leaves=5, rng=0
     ),
     "--model samme --rounds 5 --learning-rate 0.5": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=3), rounds=5, learning_rate=0.5
@@ -71,7 +71,7 @@ SEVERAL = {
         vote="average",
     ),
     "--model sbpmt --members 2 --published --min-leaf 9": partial(
-        pb.fit_sbpmt, members=2, rng=0, **{**pb.sbpmt_published(), "min_leaf": 9}
+        pb.fit_sbpmt, members=2, rng=0, **{**pb.published_sbpmt_options(), "min_leaf": 9}
     ),
     "--model sbpmt --steps 3 --one-vs-all tree": partial(
         pb.fit_sbpmt, steps=3, one_vs_all="tree", rng=0
@@ -94,10 +94,10 @@ SEVERAL = {
         pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4, weak=pb.weak.stump("gini")
     ),
     "--one-vs-rest --model stagewise --steps 5 --loss exponential": partial(
-        pb.fit_one_vs_rest, pb.fit_stagewise, steps=5, loss="exponential"
+        pb.fit_one_vs_rest, pb.fit_gradient_boosting, steps=5, loss="exponential"
     ),
     "--one-vs-rest --model stagewise --steps 5 --loss squared": partial(
-        pb.fit_one_vs_rest, pb.fit_stagewise, steps=5, loss="squared", task="classification"
+        pb.fit_one_vs_rest, pb.fit_gradient_boosting, steps=5, loss="squared", task="classification"
     ),
 }
 
@@ -153,9 +153,9 @@ def test_stagewise_of_two_labels(csv_file, pboost_main, options):
     arguments = (csv_file, "--target", "state", "--model", "stagewise", *options.split())
     code, out, err = pboost_main("fit", *arguments, "-o", model)
     assert (code, err) == (0, "")
-    assert "fit_stagewise: " in out
+    assert "fit_gradient_boosting: " in out
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected, found = pb.fit_stagewise(X, y, rng=0, **TWO[options]), pb.load(model)
+    expected, found = pb.fit_gradient_boosting(X, y, rng=0, **TWO[options]), pb.load(model)
     assert found.settings == expected.settings
     assert pboost_main("predict", model, csv_file, "-o", output)[0] == 0
     table = pandas.read_csv(output)
@@ -175,13 +175,13 @@ NUMBERS = {
         pb.fit_pruned_cart, task="regression", rng=0
     ),
     "--model forest --task regression --members 5": partial(
-        pb.fit_forest, task="regression", members=5, rng=0
+        pb.fit_random_forest, task="regression", members=5, rng=0
     ),
     "--model stagewise --task regression --steps 9": partial(
-        pb.fit_stagewise, loss="squared", steps=9
+        pb.fit_gradient_boosting, loss="squared", steps=9
     ),
     "--model stagewise --loss squared --steps 9": partial(
-        pb.fit_stagewise, loss="squared", steps=9
+        pb.fit_gradient_boosting, loss="squared", steps=9
     ),
 }
 

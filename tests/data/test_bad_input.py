@@ -38,7 +38,7 @@ def test_not_finite(fit, value, dtype):
 
 def test_not_finite_at_prediction():
     model = pb.fit_adaboost(X, Y, rounds=5)
-    for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.evaluation_cost):
+    for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.prediction_cost):
         with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
             call(model, spoilt(-np.inf, (37, 13)))
     with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
@@ -217,13 +217,13 @@ def test_unknown_argument(fit):
 def test_unit_of_cost():
     model = pb.fit_adaboost(X, Y, rounds=5)
     with pytest.raises(ValueError, match=r"unit.*hours|hours.*unit"):
-        pb.evaluation_cost(model, X, unit="hours")
+        pb.prediction_cost(model, X, unit="hours")
 
 
 def test_other_number_of_columns():
     model = pb.fit_adaboost(X, Y, rounds=5)
     for wrong in (X[:, :19], np.column_stack([X, X[:, 0]])):
-        for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.evaluation_cost):
+        for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.prediction_cost):
             with pytest.raises(ValueError, match=r"20.*(19|21)|(19|21).*20"):
                 call(model, wrong)
     with pytest.raises(REFUSED):

@@ -28,7 +28,7 @@ FITS = {
     "separators": lambda X, y, w: pb.fit_adaboost(
         X, y, sample_weight=w, rounds=2, weak=pb.weak.separator()
     ),
-    "real": lambda X, y, w: pb.fit_adaboost_real(X, y, sample_weight=w, rounds=4),
+    "real": lambda X, y, w: pb.fit_real_adaboost(X, y, sample_weight=w, rounds=4),
     "probit tree": lambda X, y, w: pb.fit_probit_tree(X, y, sample_weight=w, max_depth=2, steps=9),
     "sbpmt": lambda X, y, w: pb.fit_sbpmt(X, y, sample_weight=w, members=2, rng=0),
     "pruned": lambda X, y, w: pb.fit_pruned_cart(X, y, sample_weight=w, rng=0),

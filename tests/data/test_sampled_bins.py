@@ -133,7 +133,7 @@ def test_weights_are_copies():
         lambda X, y, w: pb.fit_adaboost(
             X, y, rounds=5, sample_weight=w, weak=pb.weak.stump(search="binned", max_bins=16)
         ),
-        lambda X, y, w: pb.fit_stagewise(
+        lambda X, y, w: pb.fit_gradient_boosting(
             X, y, steps=3, max_depth=3, search="binned", max_bins=16, sample_weight=w
         ),
         lambda X, y, w: pb.fit_cart(X, y, search="binned", max_bins=16, sample_weight=w),

@@ -89,9 +89,9 @@ def test_rows_and_labels_for_a_model():
     with pytest.raises(ValueError, match=f"X: expected text in column 'c' {REFUSED}"):
         pb.predict(model, X.assign(c=TEXT))
     with pytest.raises(ValueError, match=f"X: expected text in column 0 {REFUSED}"):
-        pb.decide(model, {"c": "a\0", "z": 1.0})
+        pb.predict_with_acquisition(model, {"c": "a\0", "z": 1.0})
     with pytest.raises(ValueError, match=f"y_cal: expected labels {REFUSED}"):
-        pb.guarantee(model, X, TEXT)
+        pb.error_bound(model, X, TEXT)
     share = np.column_stack([EVEN, ~EVEN]).astype(float)
     for labels in (TEXT[:2], tuple(TEXT[:2]), np.array(TEXT[:2], dtype=object)):
         with pytest.raises(ValueError, match=f"labels: expected labels {REFUSED}"):

@@ -196,7 +196,7 @@ def test_trees_are_pruned_as_those_of_one_table(tmp_path):
     columns, y, _ = TABLES["numbers"]
     X, labels, _ = divided(TABLES["numbers"], 3)
     whole, parted = pb.fit_cart(columns, y), fit_parted("fit_cart", X, labels)
-    lam = float(np.median(pb.prune_path(whole).lam))
+    lam = float(np.median(pb.cost_complexity_pruning_path(whole).lam))
     pruned = pb.prune(parted, lam)
     assert 1 < pruned.n_nodes < parted.n_nodes
     assert contents(pruned, tmp_path) == contents(pb.prune(whole, lam), tmp_path)

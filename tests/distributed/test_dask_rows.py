@@ -122,7 +122,7 @@ def test_rows_that_are_held_out(client, tmp_path):
     for builder, size in (
         ("fit_adaboost", {"rounds": 6}),
         ("fit_boosted_tree", {"nodes": 3}),
-        ("fit_stagewise", {"steps": 3, "max_depth": 2}),
+        ("fit_gradient_boosting", {"steps": 3, "max_depth": 2}),
     ):
         options = {"validation": held, "patience": 2, "sample_weight": WEIGHT, **size}
         local = getattr(pb, builder)(pb.bin_columns(X), Y, **options)
@@ -163,7 +163,7 @@ def test_predictions_are_lazy(client):
     assert found.dtype == model.labels.dtype
     np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
     frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
-    numbers = pb.fit_stagewise(X, np.nan_to_num(X[:, 1]), loss="squared", steps=3)
+    numbers = pb.fit_gradient_boosting(X, np.nan_to_num(X[:, 1]), loss="squared", steps=3)
     series = pb.dask.predict(numbers, frame[frame[1] > 1.0])
     assert series.compute().index.min() >= 7
     assert series.dtype == float

@@ -65,8 +65,8 @@ def test_builders(fit, options):
     [
         (pb.fit_boosted_tree, {"nodes": 8}),
         (pb.fit_cart, {"max_depth": 3}),
-        (pb.fit_adaboost_real, {"rounds": 4, "weak": pb.weak.feature()}),
-        (pb.fit_stagewise, {"loss": "logistic", "steps": 4}),
+        (pb.fit_real_adaboost, {"rounds": 4, "weak": pb.weak.feature()}),
+        (pb.fit_gradient_boosting, {"loss": "logistic", "steps": 4}),
         (pb.fit_probit_tree, {"steps": 4, "max_depth": 1}),
         (partial(pb.fit_bagging, pb.fit_cart, members=2, rng=0), {"max_depth": 2}),
     ],
@@ -114,7 +114,7 @@ class Sign:
 
 
 @pytest.mark.parametrize(
-    ("fit", "options"), [(pb.fit_stagewise, {"loss": "hinge", "steps": 3}), (Sign, {})]
+    ("fit", "options"), [(pb.fit_gradient_boosting, {"loss": "hinge", "steps": 3}), (Sign, {})]
 )
 def test_members_without_probabilities_vote(fit, options):
     X, y = problem()

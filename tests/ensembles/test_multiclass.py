@@ -77,8 +77,8 @@ def test_members_are_those_of_their_classes(fit):
         assert (pb.decision_function(model, X)[:, k] == pb.decision_function(alone, X)).all()
     p = np.column_stack([pb.predict_proba(m, X)[:, 1] for m in model.models])
     np.testing.assert_allclose(pb.predict_proba(model, X), p / p.sum(axis=1, keepdims=True))
-    cost = sum(pb.evaluation_cost(m, X) for m in model.models)
-    assert (pb.evaluation_cost(model, X) == cost).all()
+    cost = sum(pb.prediction_cost(m, X) for m in model.models)
+    assert (pb.prediction_cost(model, X) == cost).all()
     check_consistent(model, X)
 
 
@@ -257,8 +257,8 @@ def test_one_vs_rest_as_base():
     sorted_ = pb.fit_samme(pb.sort_columns(X), y, base=STUMPS, rounds=20)
     assert (model.alpha == sorted_.alpha).all()
     assert np.mean(pb.predict(model, X) != y) < 0.15
-    cost = sum(pb.evaluation_cost(m, X) for m in model.models)
-    assert (pb.evaluation_cost(model, X) == cost).all()
+    cost = sum(pb.prediction_cost(m, X) for m in model.models)
+    assert (pb.prediction_cost(model, X) == cost).all()
 
 
 def test_stages_of_samme():
@@ -280,7 +280,7 @@ def test_stages_of_one_vs_rest():
     stages = list(pb.staged_decision_function(model, X))
     assert len(stages) == max(sizes)
     for t, score in enumerate(stages, 1):
-        members = [pb.prefix(m, min(t, m.n_nodes)) for m in model.models]
+        members = [pb.truncate(m, min(t, m.n_nodes)) for m in model.models]
         alone = [pb.decision_function(member, X) for member in members]
         np.testing.assert_array_equal(score, np.column_stack(alone))
     for function in ("decision_function", "predict", "predict_proba"):
@@ -352,7 +352,7 @@ def test_no_member_gives_the_shares():
     assert model.error.tolist() == [pytest.approx(0.8)]
     np.testing.assert_allclose(pb.predict_proba(model, X), [[0.2, 0.5, 0.3]] * 6)
     assert pb.predict(model, X).tolist() == [1] * 6
-    assert pb.evaluation_cost(model, X).tolist() == [0.0] * 6
+    assert pb.prediction_cost(model, X).tolist() == [0.0] * 6
     assert list(pb.staged_predict(model, X)) == []
 
 

@@ -40,7 +40,7 @@ def rows_of(kind):
 
 def weighted(kind):
     X = np.ones((9, 2)) if kind.startswith("nothing") else rows_of(kind)
-    return pb.trees_of(made(kind), X)
+    return pb.as_tree_ensemble(made(kind), X)
 
 
 def assert_close(found, expected, trees, tolerance=1e-15):
@@ -71,7 +71,7 @@ def test_thresholds_are_what_sets_are(kind):
 
 
 def test_empty_and_full_sets_send_missing_values_where_they_go():
-    trees = pb.trees_of(random_forest(np.random.default_rng(1), 3, 4, categories=(1,)))
+    trees = pb.as_tree_ensemble(random_forest(np.random.default_rng(1), 3, 4, categories=(1,)))
     every = np.array([2**64 - 1] * 3 + [2**63 - 1], np.uint64)
     rows = np.array([[0.0, 0, 0, 0], [0, 254, 0, 0], [0, np.nan, 0, 0]])
     for member in (every, every * np.uint64(0)):
@@ -146,7 +146,7 @@ def test_shap_values_of_deep_trees_on_many_columns_add_up():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 20))
     y = (X**2).sum(axis=1) > 20
-    trees = pb.trees_of(pb.fit_forest(X, y, members=2, features_per_split=1, rng=0))
+    trees = pb.as_tree_ensemble(pb.fit_random_forest(X, y, members=2, features_per_split=1, rng=0))
     parts, base = explained(trees, X[:20])
     assert trees.depths.max() > 12
     assert_close(parts.sum(axis=1) + base, twin.values(trees, X[:20]), trees, 1e-7)
@@ -156,7 +156,7 @@ def test_shap_needs_weights():
     with pytest.raises(ValueError, match="X: expected rows by which nodes are weighted"):
         pb.to_shap(made("chain"))
     with pytest.raises(ValueError, match="X: expected None with trees"):
-        pb.to_shap(pb.trees_of(made("chain")), exported.X)
+        pb.to_shap(pb.as_tree_ensemble(made("chain")), exported.X)
     given = pb.to_shap(made("chain"), exported.X[:1])  # half of the leaves are empty
     assert min(tree["node_sample_weight"].min() for tree in given["trees"]) > 0
 
@@ -213,7 +213,7 @@ def assert_treelite(trees, rows):
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_treelite(kind):
-    assert_treelite(pb.trees_of(made(kind)), rows_for(made(kind), 60))
+    assert_treelite(pb.as_tree_ensemble(made(kind)), rows_for(made(kind), 60))
 
 
 def is_taken_for_missing(rows):
@@ -225,7 +225,7 @@ def is_taken_for_missing(rows):
 @pytest.mark.parametrize("kind", TREELITE_KINDS)
 def test_c_of_treelite(kind, tmp_path, capfd):
     tl2cgen = pytest.importorskip("tl2cgen", reason="tl2cgen is not installed")
-    trees, rows = pb.trees_of(made(kind)), rows_for(made(kind), 300)
+    trees, rows = pb.as_tree_ensemble(made(kind)), rows_for(made(kind), 300)
     rows[is_taken_for_missing(rows)] = 0.5
     found = assert_treelite(trees, rows)
     library = tmp_path / "model.so"
@@ -268,7 +268,7 @@ def assert_onnx(trees, rows):
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_onnx(kind):
-    assert_onnx(pb.trees_of(made(kind)), rows_for(made(kind), 200))
+    assert_onnx(pb.as_tree_ensemble(made(kind)), rows_for(made(kind), 200))
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_onnx(kind):
 def test_labels_of_onnx(labels):
     y = np.array(labels)[exported.TWO.astype(int)]
     model = pb.fit_boosted_tree(exported.PLAIN, y, nodes=5)
-    (found,) = session(pb.trees_of(model)).run(["label"], {"X": exported.PLAIN})
+    (found,) = session(pb.as_tree_ensemble(model)).run(["label"], {"X": exported.PLAIN})
     assert found.tolist() == pb.predict(model, exported.PLAIN).tolist()
 
 
@@ -361,7 +361,7 @@ def test_other_sums_are_refused():
 
 
 def test_members_of_sets_are_counted():
-    trees = pb.trees_of(made("forest"))
+    trees = pb.as_tree_ensemble(made("forest"))
     members = 2 * sum(len(trees.levels(k)) for k in trees.level_set if k >= 0)
     with pytest.raises(ValueError, match=f"max_members: expected at least {members}, "):
         pb.to_onnx(trees, max_members=members - 1)
@@ -373,7 +373,7 @@ def test_a_hundred_thousand_rows():
     treelite = pytest.importorskip("treelite", reason="treelite is not installed")
     for kind in ("chain", "votes", "forest, three", "logistic", "rest of chains", "samme"):
         model, rows = made(kind), rows_for(made(kind), 100_000)
-        trees = pb.trees_of(model)
+        trees = pb.as_tree_ensemble(model)
         X = exported.decoded(model, rows)
         has_shares = trees.link == "shares"
         expected = pb.predict_proba(model, X) if has_shares else pb.decision_function(model, X)
@@ -402,7 +402,7 @@ def by_sql(model, X, table="rows of 'me'"):
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_sql(kind):
-    model, trees = made(kind), pb.trees_of(made(kind))
+    model, trees = made(kind), pb.as_tree_ensemble(made(kind))
     rows = rows_for(model, 60)
     found = by_sql(model, exported.decoded(model, rows))
     assert_close(found, twin.values(trees, rows), trees)
@@ -412,7 +412,7 @@ def test_sql_of_trees_made_by_hand():
     rng = np.random.default_rng(0)
     forest, rows = random_forest(rng, 4, 5, categories=(2,)), random_rows(rng, 90, 5, (2,))
     rows[:, 2] = np.where(rows[:, 2] > 254, np.nan, rows[:, 2])
-    assert_close(by_sql(forest, rows), pb.predict_proba(forest, rows), pb.trees_of(forest))
+    assert_close(by_sql(forest, rows), pb.predict_proba(forest, rows), pb.as_tree_ensemble(forest))
 
 
 def test_sql_reads_frames_by_the_values_of_levels():
@@ -438,7 +438,7 @@ def test_sql_reads_frames_by_the_values_of_levels():
         + frame["size"]
         + (frame["many"] % 2)
     )
-    model = pb.fit_forest(
+    model = pb.fit_random_forest(
         frame, y.to_numpy(float), task="regression", members=3, rng=0, categorical=["many", "flag"]
     )
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame)
@@ -485,7 +485,7 @@ ARRAYS = (
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_json_comes_back(kind):
-    trees = pb.trees_of(made(kind))
+    trees = pb.as_tree_ensemble(made(kind))
     text = pb.to_json(trees)
     again = pb.from_json(text)
     for name in ARRAYS:

@@ -197,7 +197,7 @@ def costs(p: Problem, model: Any, more: dict[str, Any]) -> list[str]:
     if not (model.is_exact and hasattr(model, "next") and len(model.next)):
         return []
     stored = float(model.record.cost[-1])
-    cost = pb.evaluation_cost(model, p.X)
+    cost = pb.prediction_cost(model, p.X)
     anew = float(np.average(cost, weights=p.weight))
     return [f"cost: stored {stored!r}, recomputed {anew!r}"] if differs(stored, anew) else []
 
@@ -306,7 +306,7 @@ def compared(fit: Fit, p: Problem, model: Any) -> list[str]:
     """Return what is wrong with the numbers of a model."""
     if isinstance(model, pb.Tree):
         return nodes(fit, p, model)
-    if isinstance(model, pb.StagewiseModel):
+    if isinstance(model, pb.GradientBoostingModel):
         return losses(fit, p, model)
     if isinstance(model, pb.WeightedVote):
         return member_errors(p, model)
@@ -326,7 +326,7 @@ def certificates(fit: Fit, p: Problem, model: Any) -> list[str]:
         stages = record.stages.tolist()
     last = len(record.certificate) - 1
     for k in [0] if not last else stages:
-        part = model if k == last else pb.prefix(model, k)
+        part = model if k == last else pb.truncate(model, k)
         anew = pb.certificate(part, p.X, p.y, sample_weight=p.weight, **more)
         stored = float(record.certificate[k])
         if differs(stored, anew):

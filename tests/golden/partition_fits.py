@@ -274,7 +274,7 @@ def _continued() -> dict[str, PartitionFit]:
     chained = pb.fit_adaboost(frame.X, TWO, **chain, n_threads=1)
     soft_chain = pb.fit_adaboost(frame.X, TWO, **{**chain, **soft}, n_threads=1)
     soft_tree = pb.fit_boosted_tree(frame.X, TWO, **tree, n_threads=1)
-    added = pb.fit_stagewise(frame.X, NUMBERS, **tree_sum, n_threads=1)
+    added = pb.fit_gradient_boosting(frame.X, NUMBERS, **tree_sum, n_threads=1)
     changes = {
         "chain": of(chained, rounds=3),
         "chain, weights": of(chained, weight=SHARES, rounds=3),

@@ -188,7 +188,7 @@ def test_certificates_of_uncertain_answers(fit):
         model = fit(rows, Y)
         assert model.answer.shape == (model.n_nodes, 2, 4)
         for size in (1, 2, model.n_nodes - 1, model.n_nodes):
-            first = pb.prefix(model, size)
+            first = pb.truncate(model, size)
             found = pb.certificate(first, rows, Y)
             assert found == pytest.approx(pb.certificate(first), rel=1e-9)
     assert "not the predictions" in str(model.certificate_note)
@@ -198,7 +198,7 @@ def test_expected_errors_of_a_tree():
     """Every path of a soft tree, with its probability."""
     model = SOFT["soft tree"](HOLED, Y)
     for size in range(1, model.n_nodes + 1):
-        tree = pb.prefix(model, size)
+        tree = pb.truncate(model, size)
         arrives = pb.reach(tree, HOLED, Y)
         hamming = top = 0.0
         total = np.zeros(len(Y))
@@ -324,7 +324,7 @@ def test_files_and_prefixes(fit, tmp_path):
     assert dict(loaded.settings) == dict(model.settings)
     score = pb.decision_function(model, HOLED)
     assert pb.decision_function(loaded, HOLED).tobytes() == score.tobytes()
-    first = pb.prefix(model, 4)
+    first = pb.truncate(model, 4)
     assert pb.certificate(first, HOLED, Y) == pytest.approx(pb.certificate(first), rel=1e-9)
 
 
@@ -460,7 +460,7 @@ def test_chains_go_on_without_errors():
     ],
 )
 def test_what_takes_two_labels_says_so(fit, said):
-    with pytest.raises(pb.ManyClassesError, match=f"expected two label values with .*{said}"):
+    with pytest.raises(pb.MulticlassError, match=f"expected two label values with .*{said}"):
         fit(X, Y)
 
 

@@ -219,7 +219,7 @@ def test_the_hard_route_takes_the_side_of_every_threshold(observation):
     np.testing.assert_allclose(pb.decision_function(model, problem.X), score, atol=1e-12)
     found = pb.decision_function(model, problem.X, route="hard")
     np.testing.assert_allclose(found, score, atol=1e-12)
-    np.testing.assert_array_equal(pb.evaluation_cost(model, problem.X), cost)
+    np.testing.assert_array_equal(pb.prediction_cost(model, problem.X), cost)
 
 
 @pytest.mark.parametrize("observation", CLASS_FREE)

@@ -97,7 +97,7 @@ def test_graphs_tell_the_nodes(kind):
     assert found.bias == model.bias
     assert found.bias + sum(test.vote for test in found.tests) == pytest.approx(found.score)
     assert found.tests[-1].total == found.score
-    assert len(found.tests) == pb.evaluation_cost(model, X[11:12])[0]
+    assert len(found.tests) == pb.prediction_cost(model, X[11:12])[0]
     assert str(found).count("\n") == len(found.tests)
     if model.inputs is None:
         by_column = np.zeros(5)

@@ -247,7 +247,7 @@ def test_refusals(monkeypatch):
     tree = made("tree")
     with pytest.raises(TypeError, match=r"plot_graph, got a Tree, .*: plot_tree draws it"):
         pb.plot_graph(made("cart"))
-    with pytest.raises(TypeError, match=r"plot_graph, got a Forest, .*: plot_tree draws its trees"):
+    with pytest.raises(TypeError, match=r"plot_graph, got a RandomForest, .*: plot_tree draws its trees"):
         pb.plot_graph(made("forest"))
     with pytest.raises(ValueError, match="most_labels: expected"):
         pb.plot_graph(tree, most_labels=-1)
@@ -284,7 +284,7 @@ def test_refusals(monkeypatch):
 )
 def test_picture_of_a_tree(kind):
     model = made(kind)
-    trees = pb.trees_of(model, X)
+    trees = pb.as_tree_ensemble(model, X)
     last = trees.n_trees - 1
     ax = pb.plot_tree(model, X, tree=last)
     node = slice(*trees.root[last : last + 2])
@@ -313,7 +313,7 @@ def test_what_leaves_say():
     )
     leaf = pb.fit_cart([[0.0], [0.0], [0.0], [0.0]], ["a", "a", "b", "a"])
     assert said(pb.plot_tree(leaf), "alone") == {"alone": "a: 0.75"}
-    softmax = pb.fit_stagewise(X, WORDS, loss="softmax", steps=2, max_depth=1)
+    softmax = pb.fit_gradient_boosting(X, WORDS, loss="softmax", steps=2, max_depth=1)
     title = pb.plot_tree(softmax, tree=softmax.n_trees - 1).get_title()
     assert title.startswith(f"tree {softmax.n_trees - 1} of") or softmax.n_trees == 1
 

@@ -113,7 +113,7 @@ def test_stagewise_trees_count_by_the_loss():
     fall = -np.diff(model.training_loss)
     each = [pb.feature_importances(tree) for tree in model.trees]
     np.testing.assert_allclose(pb.feature_importances(model), shares(fall) @ each)
-    first = pb.prefix(model, 1)
+    first = pb.truncate(model, 1)
     np.testing.assert_allclose(pb.feature_importances(first), each[0])
     # A loss that could not be told apart from infinity.
     huge = replace(model, training_loss=[np.inf, 1e308, *[1e-300] * 4])
@@ -145,7 +145,7 @@ def test_kinds():
     tree, forest, chain = made("cart"), made("forest"), made("chain")
     for model in (tree, forest):
         assert (pb.feature_importances(model, "impurity") == pb.feature_importances(model)).all()
-    with pytest.raises(TypeError, match=r"^model: expected a Tree or a Forest .*DecisionGraph"):
+    with pytest.raises(TypeError, match=r"^model: expected a Tree or a RandomForest .*DecisionGraph"):
         pb.feature_importances(chain, kind="impurity")
     with pytest.raises(ValueError, match=r"^kind: expected one of 'impurity', got 'count'"):
         pb.feature_importances(tree, "count")
@@ -170,7 +170,7 @@ def test_functions_are_not_known():
     for model in (
         fit(X, TWO, weak=oracle),
         fit(X, TWO, weak=estimator),
-        pb.fit_adaboost_real(X, TWO, rounds=2, weak=hypotheses, rng=0),
+        pb.fit_real_adaboost(X, TWO, rounds=2, weak=hypotheses, rng=0),
         pb.fit_bagging(partial(pb.fit_adaboost, rounds=2, weak=oracle), X, TWO, members=2, rng=0),
         foreign,
     ):

@@ -30,10 +30,10 @@ FITS = {
     "tree": partial(pb.fit_boosted_tree, nodes=15, smoothing=0),
     "gini": partial(pb.fit_topdown_tree, nodes=15, impurity="gini", growth="breadth-first"),
     "matryoshka": partial(pb.fit_matryoshka, shape=(3, 4)),
-    "stumps": partial(pb.fit_adaboost_real, rounds=30),
-    "columns": partial(pb.fit_adaboost_real, rounds=30, weak=pb.weak.feature()),
+    "stumps": partial(pb.fit_real_adaboost, rounds=30),
+    "columns": partial(pb.fit_real_adaboost, rounds=30, weak=pb.weak.feature()),
     "functions": partial(
-        pb.fit_adaboost_real, rounds=30, weak=pb.weak.hypothesis(random_walk), rng=0
+        pb.fit_real_adaboost, rounds=30, weak=pb.weak.hypothesis(random_walk), rng=0
     ),
 }
 every = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
@@ -96,7 +96,7 @@ def test_which_quantity_of_a_model_the_theorem_is_about(kind):
         paths = generic_greedy(sign, w, steps)
     else:
         everywhere = np.ones(len(y), dtype=bool)
-        model = pb.fit_adaboost_real(
+        model = pb.fit_real_adaboost(
             X,
             y,
             rounds=30,
@@ -137,39 +137,39 @@ def test_margins(fit):
 
 
 @every
-def test_normalised_margins(fit):
+def test_normalized_margins(fit):
     X, y, _ = problem()
     model = fit(X, y)
     sign = np.where(y == "b", 1, -1)
-    if isinstance(model, pb.HypothesisSum):
+    if isinstance(model, pb.FunctionEnsemble):
         with pytest.raises(ValueError, match="h_max"):
-            pb.normalised_margins(model, X, y)
+            pb.normalized_margins(model, X, y)
         return
-    found = pb.normalised_margins(model, X, y)
+    found = pb.normalized_margins(model, X, y)
     assert np.abs(found).max() <= 1 + 1e-12
     ratio = sign * pb.decision_function(model, X) / found
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
 
 
-def test_normalised_margins_of_known_models():
+def test_normalized_margins_of_known_models():
     X, y, _ = problem()
     sign = np.where(y == "b", 1, -1)
     chain = pb.fit_adaboost(X, y, rounds=9, votes="symmetric")
     alpha = np.abs(chain.vote[:, 0])
     H = sign * pb.decision_function(chain, X)
-    np.testing.assert_allclose(pb.normalised_margins(chain, X, y), H / alpha.sum(), rtol=1e-12)
+    np.testing.assert_allclose(pb.normalized_margins(chain, X, y), H / alpha.sum(), rtol=1e-12)
     bounded = pb.weak.hypothesis(
         lambda X, y, w, rng: partial(lambda v, Z: np.tanh(Z @ v), rng.normal(size=3)), h_max=1.0
     )
-    functions = pb.fit_adaboost_real(X, y, rounds=9, weak=bounded, rng=1)
+    functions = pb.fit_real_adaboost(X, y, rounds=9, weak=bounded, rng=1)
     H = sign * pb.decision_function(functions, X)
     np.testing.assert_allclose(
-        pb.normalised_margins(functions, X, y), H / np.abs(functions.alpha).sum(), rtol=1e-12
+        pb.normalized_margins(functions, X, y), H / np.abs(functions.alpha).sum(), rtol=1e-12
     )
     tree = pb.fit_boosted_tree(X, y, nodes=20)
     largest = max(path_sums(tree))
     H = sign * pb.decision_function(tree, X)
-    np.testing.assert_allclose(pb.normalised_margins(tree, X, y), H / largest, rtol=1e-12)
+    np.testing.assert_allclose(pb.normalized_margins(tree, X, y), H / largest, rtol=1e-12)
 
 
 def path_sums(model, node=0, total=0.0):
@@ -397,9 +397,9 @@ def test_bad_input(call, message):
         call(model, X, y)
 
 
-def test_a_model_without_votes_has_no_normalised_margins():
+def test_a_model_without_votes_has_no_normalized_margins():
     X, y = np.ones((4, 1)), [0, 1, 0, 1]
     model = pb.fit_boosted_tree(X, y, nodes=1)
     assert pb.margins(model, X, y).tolist() == [0, 0, 0, 0]
     with pytest.raises(ValueError, match="votes"):
-        pb.normalised_margins(model, X, y)
+        pb.normalized_margins(model, X, y)

@@ -37,8 +37,8 @@ def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_step)
         "leaf_step": leaf_step,
     }
     ways = {0: 1, 1: -1}
-    model = pb.fit_stagewise(X, target, monotone=ways, **options)
-    free = pb.fit_stagewise(X, target, **options)
+    model = pb.fit_gradient_boosting(X, target, monotone=ways, **options)
+    free = pb.fit_gradient_boosting(X, target, **options)
     rng = np.random.default_rng(1)
     n = 100_000
     rows = X[rng.integers(0, len(X), n)]
@@ -95,7 +95,7 @@ def test_of_one_tree_the_proof_is_exact():
 
 def test_forests_and_what_has_no_proof():
     X, y = rows_with_holes(300)
-    forest = pb.fit_forest(X, y, members=3, task="regression", categorical=[4], rng=0)
+    forest = pb.fit_random_forest(X, y, members=3, task="regression", categorical=[4], rng=0)
     assert not pb.is_monotone(forest, 0)
     with pytest.raises(ValueError, match="column: expected one of numbers, got column 4, a cat"):
         pb.is_monotone(forest, 4)
@@ -107,6 +107,6 @@ def test_forests_and_what_has_no_proof():
         with pytest.raises(NotImplementedError, match="model: expected a sum of trees"):
             pb.is_monotone(model, 0)
     with pytest.raises(ValueError, match="monotone: expected columns of numbers, got column 4"):
-        pb.fit_stagewise(X, y, categorical=[4], monotone={4: 1})
+        pb.fit_gradient_boosting(X, y, categorical=[4], monotone={4: 1})
     with pytest.raises(ValueError, match="monotone: expected different columns"):
-        pb.fit_stagewise(X, y, monotone=[(1, 1), (1, -1)])
+        pb.fit_gradient_boosting(X, y, monotone=[(1, 1), (1, -1)])

@@ -146,47 +146,47 @@ def lines(ax):
 
 def test_steps_of_graphs():
     model = made("tree")
-    found = lines(pb.plot_steps(model, X, TWO))
+    found = lines(pb.plot_training_curve(model, X, TWO))
     np.testing.assert_array_equal(found["certificate"][:, 1], model.record.certificate)
     errors = [np.mean(label != TWO) for label in pb.staged_predict(model, X)]
     np.testing.assert_allclose(found["error"], np.column_stack([[1, 2, 3, 4], errors]))
-    assert list(lines(pb.plot_steps(model))) == ["certificate"]
+    assert list(lines(pb.plot_training_curve(model))) == ["certificate"]
     weight = np.arange(160.0)
-    found = lines(pb.plot_steps(model, X, TWO, sample_weight=weight))["error"]
+    found = lines(pb.plot_training_curve(model, X, TWO, sample_weight=weight))["error"]
     wrong = next(pb.staged_predict(model, X)) != TWO
     assert found[0, 1] == pytest.approx(weight[wrong].sum() / weight.sum())
     collected = made("by sign")
-    at = lines(pb.plot_steps(collected, X, TWO))["error"][:, 0]
+    at = lines(pb.plot_training_curve(collected, X, TWO))["error"][:, 0]
     assert at.tolist() == collected.record.stages.tolist()
     stopped = pb.fit_adaboost(X, TWO, rounds=8, validation=0.3, rng=0)
-    found = lines(pb.plot_steps(stopped))["validation error"]
+    found = lines(pb.plot_training_curve(stopped))["validation error"]
     np.testing.assert_array_equal(found[:, 1], stopped.record.validation)
 
 
 def test_steps_of_sums():
     model = made("stagewise, numbers")
-    found = lines(pb.plot_steps(model, X, SCORE))
+    found = lines(pb.plot_training_curve(model, X, SCORE))
     np.testing.assert_array_equal(found["training loss"][:, 1], model.training_loss)
     assert found["mean squared error"][-1, 1] == pytest.approx(
         np.mean((pb.predict(model, X) - SCORE) ** 2)
     )
-    assert len(lines(pb.plot_steps(made("columns"), X, TWO))) == 2
+    assert len(lines(pb.plot_training_curve(made("columns"), X, TWO))) == 2
 
 
 def test_refusals_of_steps():
     model = made("tree")
     for arguments in ((X,), (None, TWO)):
         with pytest.raises(ValueError, match="X, y: expected both"):
-            pb.plot_steps(model, *arguments)
+            pb.plot_training_curve(model, *arguments)
     with pytest.raises(ValueError, match="sample_weight: expected None"):
-        pb.plot_steps(model, sample_weight=np.ones(160))
+        pb.plot_training_curve(model, sample_weight=np.ones(160))
     with pytest.raises(ValueError, match="sample_weight: expected at least one"):
-        pb.plot_steps(model, X, TWO, sample_weight=np.zeros(160))
+        pb.plot_training_curve(model, X, TWO, sample_weight=np.zeros(160))
     with pytest.raises(ValueError, match="X: "):
-        pb.plot_steps(model, X[:0], TWO[:0])
+        pb.plot_training_curve(model, X[:0], TWO[:0])
     for kind in ("cart", "forest", "probit tree", "bagging"):
         with pytest.raises(TypeError, match="record of its steps"):
-            pb.plot_steps(made(kind))
+            pb.plot_training_curve(made(kind))
 
 
 # Pruning
@@ -219,7 +219,7 @@ def test_level_sets_of_graphs_and_trees():
     nodes = np.flatnonzero(graph.feature >= 3)
     fall = -np.diff(graph.record.certificate)[nodes]
     nodes = nodes[np.argsort(-fall, kind="stable")]
-    ax = pb.plot_level_sets(graph)
+    ax = pb.plot_category_splits(graph)
     assert [t.get_text() for t in ax.get_yticklabels()] == [f"node {node}" for node in nodes]
     assert [t.get_text() for t in ax.get_xticklabels()] == ["blue", "green", "grey", "red"]
     expected = graph.inputs.bits()[graph.feature[nodes] - 3][:, :4]
@@ -229,19 +229,19 @@ def test_level_sets_of_graphs_and_trees():
     place = nodes.tolist().index(0)  # the root asks for a colour
     taken = [pb.explain(graph, rows.iloc[[k]]).tests[0].answer for k in range(4)]
     assert taken == expected[place].tolist()
-    assert mesh(pb.plot_level_sets(graph, "colour", most=1)).shape == (1, 4)
+    assert mesh(pb.plot_category_splits(graph, "colour", most=1)).shape == (1, 4)
 
 
 @pytest.mark.parametrize("builder", ["cart", "forest", "stagewise", "probit", "sbpmt"])
 def test_level_sets_of_trees(builder):
     model = {
         "cart": lambda: pb.fit_cart(FRAME, IS_WARM, max_depth=3),
-        "forest": lambda: pb.fit_forest(FRAME, IS_WARM, members=3, max_depth=3, rng=0),
-        "stagewise": lambda: pb.fit_stagewise(FRAME, IS_WARM, loss="logistic", steps=3),
+        "forest": lambda: pb.fit_random_forest(FRAME, IS_WARM, members=3, max_depth=3, rng=0),
+        "stagewise": lambda: pb.fit_gradient_boosting(FRAME, IS_WARM, loss="logistic", steps=3),
         "probit": lambda: pb.fit_probit_tree(FRAME, IS_WARM, max_depth=2, steps=3, min_leaf=20),
         "sbpmt": lambda: pb.fit_sbpmt(FRAME, IS_WARM, members=2, rounds=1, steps=3, rng=0),
     }[builder]()
-    ax = pb.plot_level_sets(model, 1, most=4)
+    ax = pb.plot_category_splits(model, 1, most=4)
     shown = mesh(ax)
     assert 1 <= len(shown) <= 4
     assert shown.shape[1] == 4
@@ -253,16 +253,16 @@ def test_level_sets_of_trees(builder):
 def test_refusals_of_level_sets():
     for kind in ("tree", "cart"):
         with pytest.raises(ValueError, match="no node does"):
-            pb.plot_level_sets(made(kind))
+            pb.plot_category_splits(made(kind))
     model = pb.fit_cart(FRAME, IS_WARM, max_depth=3)
     with pytest.raises(ValueError, match="column: expected one that nodes ask"):
-        pb.plot_level_sets(model, "size")
+        pb.plot_category_splits(model, "size")
     with pytest.raises(ValueError, match="column: expected names"):
-        pb.plot_level_sets(model, "sise")
+        pb.plot_category_splits(model, "sise")
     with pytest.raises(ValueError, match="most: expected"):
-        pb.plot_level_sets(model, most=0)
+        pb.plot_category_splits(model, most=0)
     with pytest.raises(TypeError, match="sum of trees"):
-        pb.plot_level_sets(made("probit"))
+        pb.plot_category_splits(made("probit"))
 
 
 def test_structure_of_the_svg():

@@ -45,9 +45,9 @@ def test_paths_and_parts_are_those_of_the_definition(n_classes):
             for node, child in pairwise(path):
                 own[1 + columns[node]] += tree.value[child] - tree.value[node]
         nodes = [path_of(tree, row) for row in X]
-        assert pb.evaluation_cost(tree, X).tolist() == [len(path) - 1 for path in nodes]
+        assert pb.prediction_cost(tree, X).tolist() == [len(path) - 1 for path in nodes]
         read = [len({columns[node] for node in path[:-1]}) for path in nodes]
-        assert pb.evaluation_cost(tree, X, unit="features").tolist() == read
+        assert pb.prediction_cost(tree, X, unit="features").tolist() == read
         assert pb.apply(tree, X).tolist() == [int(tree.leaf[path[-1]]) for path in nodes]
     for row, own in zip(X, parts / 5, strict=True):
         np.testing.assert_allclose(forest.mean_parts(row[None]), own, rtol=0, atol=1e-12)
@@ -213,8 +213,8 @@ def test_levels_in_forests_have_their_names():
     frame.loc[(sky == "snow") & (rng.random(200) < 0.5), "sky"] = None
     row = pd.DataFrame({"sky": ["hail"], "wind": [1.0]})
     for model in (
-        pb.fit_forest(frame, y, members=9, features_per_split=2, rng=0),
-        pb.fit_stagewise(frame, y, loss="logistic", steps=9),
+        pb.fit_random_forest(frame, y, members=9, features_per_split=2, rng=0),
+        pb.fit_gradient_boosting(frame, y, loss="logistic", steps=9),
     ):
         assert "sky is missing, goes with snow in 9 of 9 tests" in str(pb.explain(model, row))
         assert not pb.explain(model, frame.iloc[:1].fillna("clear")).goes_with

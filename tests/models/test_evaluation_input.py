@@ -12,7 +12,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = (X[:, 0] * X[:, 1] > 0).astype(int)
 CHAIN = pb.fit_adaboost(X, Y, rounds=3)
-LINEAR = pb.fit_adaboost_real(X, Y, rounds=3, weak=pb.weak.feature())
+LINEAR = pb.fit_real_adaboost(X, Y, rounds=3, weak=pb.weak.feature())
 
 OF_MODELS = {
     "decision_function": lambda m: pb.decision_function(m, X),
@@ -20,12 +20,12 @@ OF_MODELS = {
     "predict": lambda m: pb.predict(m, X),
     "predict_proba": lambda m: pb.predict_proba(m, X),
     "staged": lambda m: list(pb.staged_decision_function(m, X)),
-    "evaluation_cost": lambda m: pb.evaluation_cost(m, X),
-    "features read": lambda m: pb.evaluation_cost(m, X, "features"),
+    "prediction_cost": lambda m: pb.prediction_cost(m, X),
+    "features read": lambda m: pb.prediction_cost(m, X, "features"),
     "certificate": lambda m: pb.certificate(m),
     "certificate of data": lambda m: pb.certificate(m, X, Y),
     "reach": lambda m: pb.reach(m, X),
-    "prefix": lambda m: pb.prefix(m, 1),
+    "truncate": lambda m: pb.truncate(m, 1),
     "describe": pb.describe,
     "explain": lambda m: pb.explain(m, X[0]),
     "margins": lambda m: pb.margins(m, X, Y),

@@ -99,9 +99,9 @@ def test_hard_route(kind, sets, dtype, order):
         single = [pb.decision_function(model, X[i : i + 1])[0] for i in range(n)]
         assert np.array(single).tobytes() == right.tobytes()
         lengths = [len(list(reference.path(model, row))) for row in X.astype(float).tolist()]
-        assert pb.evaluation_cost(model, X).tolist() == lengths
+        assert pb.prediction_cost(model, X).tolist() == lengths
         columns = [len(reference.columns_read(model, row)) for row in X.astype(float).tolist()]
-        assert pb.evaluation_cost(model, X, "features").tolist() == columns
+        assert pb.prediction_cost(model, X, "features").tolist() == columns
         stages = list(pb.staged_decision_function(model, X))
         assert stages[-1].tobytes() == right.tobytes()
 
@@ -215,10 +215,10 @@ def test_infinities_and_unknown_sides_are_refused(kind, n):
     with pytest.raises(ValueError, match=f"got nan in column 1, row {n - 1}.*fill missing"):
         pb.decision_function(plain, X)
     with pytest.raises(ValueError, match="got nan in column 1"):
-        pb.evaluation_cost(plain, X, "features")
+        pb.prediction_cost(plain, X, "features")
     for value in (np.inf, -np.inf):
         X[n // 2, 2] = value
-        for ask in (pb.decision_function, pb.evaluation_cost, pb.reach):
+        for ask in (pb.decision_function, pb.prediction_cost, pb.reach):
             with pytest.raises(ValueError, match=rf"got -?inf in column 2, row {n // 2}"):
                 ask(model, X)
     both = graph(rng, kind, 10, sets=True)
@@ -233,8 +233,8 @@ def test_several_votes():
     model = replace(one, vote=votes, bias=np.array([0.25, -0.25]))
     found = pb.decision_function(model, X)
     assert found[:, 0].tobytes() == expected(one, X).tobytes()
-    assert pb.evaluation_cost(model, X, "features").tolist() == (
-        pb.evaluation_cost(one, X, "features").tolist()
+    assert pb.prediction_cost(model, X, "features").tolist() == (
+        pb.prediction_cost(one, X, "features").tolist()
     )
 
 

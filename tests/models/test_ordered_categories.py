@@ -19,7 +19,7 @@ ALWAYS, MODELS, FEW = ("exit by price", "exit, never"), 1, 2
 CHEAP = [name for name in FUNCTIONS if name not in {*PLOTS, "distill"}]
 #: Models for which a few functions are called that take long.
 SLOW = {
-    "adaboost": ["plot_graph", "plot_steps"],
+    "adaboost": ["plot_graph", "plot_training_curve"],
     "cart": ["plot_tree", "distill"],
     "forest": ["plot_regions"],
     "probitboost": ["plot_coefficients"],
@@ -62,7 +62,7 @@ VALIDATED = {
     "matryoshka": partial(pb.fit_matryoshka, shape=(4, 3), collect="sign"),
     "soft chain": partial(pb.fit_adaboost, observation=pb.observation.flip(0.2)),
     "tree": pb.fit_boosted_tree,
-    "sum": partial(pb.fit_stagewise, loss="logistic", steps=9),
+    "sum": partial(pb.fit_gradient_boosting, loss="logistic", steps=9),
 }
 #: What is fitted to a part of the rows, and judged by the others.
 HELD_OUT = {
@@ -70,7 +70,7 @@ HELD_OUT = {
     "calibrate": lambda X: pb.calibrate(CHAIN, X, Y, folds=3, rng=0).slope,
     "margin_curve": lambda X: pb.margin_curve(CHAIN, X, Y, [0.3], folds=3, rng=0),
     "fit_bagging": lambda X: pb.fit_bagging(ordered.CART, X, Y, members=3, rng=0).oob.prediction,
-    "fit_forest": lambda X: pb.fit_forest(X, Y, members=3, rng=0).oob.prediction,
+    "fit_random_forest": lambda X: pb.fit_random_forest(X, Y, members=3, rng=0).oob.prediction,
 }
 COLUMNS = {
     "frame": lambda X: X,
@@ -86,7 +86,7 @@ def test_rows_to_validate_with(name, layout):
     for X in ordered.frames(layout):
         given = {"validation": (X[30:], Y[30:]), "patience": 3}
         model = VALIDATED[name](X[:30], Y[:30], **given)
-        own = isinstance(model, pb.StagewiseModel)
+        own = isinstance(model, pb.GradientBoostingModel)
         found.append(model.validation_loss if own else model.record.validation)
     assert len(found[0]) > 2
     np.testing.assert_array_equal(*found)
@@ -129,12 +129,12 @@ def test_members_that_number_categories_differently(many):
     rise = pb.permutation_importance(model, X, y, repeats=1, rng=0)[0, 0]
     assert rise == np.mean(pb.predict(model, shuffled) != y) - error
     row = {"c": "v007", "z": 3.0}
-    assert pb.decide(model, row).label == pb.predict(model, pd.DataFrame([row]))[0]
+    assert pb.predict_with_acquisition(model, row).label == pb.predict(model, pd.DataFrame([row]))[0]
 
 
 def test_members_that_number_categories_differently_are_not_written_in_c(many, tmp_path):
     with pytest.raises(NotImplementedError, match="number the categories of column 'c' in diff"):
-        pb.export_c(many[2], tmp_path / "model.c")
+        pb.to_c(many[2], tmp_path / "model.c")
 
 
 def test_importances_by_rows_of_models_of_sums():

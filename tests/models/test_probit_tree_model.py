@@ -66,8 +66,8 @@ def test_description():
     assert lines[6] == "  x[0] >  0.5: leaf 1 (22)"
     assert re.fullmatch(r"    f = -1\.\d+ \+ 1\.\d+\*x\[1\]", lines[7])
     assert len(lines) == 8
-    assert pb.evaluation_cost(model, X[[0, -1]]).tolist() == [1, 2]
-    assert pb.evaluation_cost(model, X[[0, -1]], unit="features").tolist() == [1, 2]
+    assert pb.prediction_cost(model, X[[0, -1]]).tolist() == [1, 2]
+    assert pb.prediction_cost(model, X[[0, -1]], unit="features").tolist() == [1, 2]
 
 
 def test_evaluation_of_many_trees():

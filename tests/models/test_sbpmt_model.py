@@ -63,9 +63,9 @@ def test_describe_and_items():
     with pytest.raises(IndexError, match="member: expected a number below 4, got 4"):
         model[4]
     assert repr(model) == "<fit_sbpmt: 4 members, 12 trees>"
-    cost = pb.evaluation_cost(model, X)
+    cost = pb.prediction_cost(model, X)
     trees = [tree for member in model for tree in member.models]
-    np.testing.assert_allclose(cost, sum(pb.evaluation_cost(tree, X) for tree in trees))
+    np.testing.assert_allclose(cost, sum(pb.prediction_cost(tree, X) for tree in trees))
 
 
 def test_a_tree_for_each_class():
@@ -81,8 +81,8 @@ def test_a_tree_for_each_class():
     alone = model.tree(15)  # of the second member, third round, first class
     assert np.array_equal(tree.coefficient, alone.coefficient)
     assert tree.labels.tolist() == [False, True]
-    cost = sum(pb.evaluation_cost(model.tree(t), X) for t in range(36))
-    np.testing.assert_allclose(pb.evaluation_cost(model, X), cost)
+    cost = sum(pb.prediction_cost(model.tree(t), X) for t in range(36))
+    np.testing.assert_allclose(pb.prediction_cost(model, X), cost)
     # Of two classes there is one tree in either case.
     few = pb.fit_sbpmt(X, y > 0, **FAST, one_vs_all="tree", rng=0)
     same = pb.fit_sbpmt(X, y > 0, **FAST, rng=0)
@@ -179,7 +179,7 @@ def test_members_never_answer_a_class_that_they_have_not_seen():
 
 def test_published_options():
     X, y = problem(200)
-    options = pb.sbpmt_published()
+    options = pb.published_sbpmt_options()
     assert options == {
         "min_split": 20,
         "min_leaf": 7,

@@ -64,12 +64,12 @@ def test_stages_are_those_of_graphs_of_one_vote(models):
 def test_what_does_not_depend_on_votes(models):
     model, singles = models
     for unit in ("nodes", "features", "stumps"):
-        cost = pb.evaluation_cost(model, X, unit)
-        assert np.array_equal(cost, pb.evaluation_cost(singles[0], X, unit))
+        cost = pb.prediction_cost(model, X, unit)
+        assert np.array_equal(cost, pb.prediction_cost(singles[0], X, unit))
     assert np.array_equal(pb.reach(model, X[:9]), pb.reach(singles[0], X[:9]))
-    first = pb.prefix(model, 4)
+    first = pb.truncate(model, 4)
     assert np.array_equal(first.vote, model.vote[:4])
-    values = [pb.decision_function(pb.prefix(single, 4), X) for single in singles]
+    values = [pb.decision_function(pb.truncate(single, 4), X) for single in singles]
     assert np.array_equal(pb.decision_function(first, X), stacked(values))
     assert pb.describe(model).splitlines()[0].endswith("labels 0, 1, 2")
     assert "every row starts with vote +0.5000 +0.0000 -2.0000" in pb.describe(model)
@@ -135,7 +135,7 @@ def test_one_walk_adds_what_graphs_of_one_vote_add(kind, J, monkeypatch):
     after = np.arange(1, whole.n_nodes + 1, dtype=np.int32)
     after[-1] = -1
     chain = replace(whole, next=np.column_stack([after, after]))
-    tree = pb.prefix(whole, 5)  # the first: a graph without joins
+    tree = pb.truncate(whole, 5)  # the first: a graph without joins
     assert [g.is_chain for g in (whole, tree, chain)] == [False, False, True]
     for graph in (whole, tree, chain):
         model = wide(graph, J, rng)
@@ -152,7 +152,7 @@ def test_one_walk_adds_what_graphs_of_one_vote_add(kind, J, monkeypatch):
             expected = stacked(pb.decision_function(one, rows) for one in singles)
             assert found.shape == (len(rows), J)
             assert found.tobytes() == expected.tobytes()
-        assert np.array_equal(pb.evaluation_cost(model, X), pb.evaluation_cost(singles[0], X))
+        assert np.array_equal(pb.prediction_cost(model, X), pb.prediction_cost(singles[0], X))
         last = list(pb.staged_decision_function(model, X))[-1]
         assert np.allclose(last, pb.decision_function(model, X), atol=1e-12)
         for level in (0, 1):
@@ -249,7 +249,7 @@ def test_two_votes_of_opposite_sign_are_one():
         lambda model: pb.margins(model, X, y, scale="probability"),
         lambda model: pb.margin_error(model, X, None, [-0.1, 0.0, 0.3], y_proba=share),
         lambda model: pb.margin_bound(model, X, y, [-0.1, 0.0, 0.3]),
-        lambda model: pb.normalised_margins(model, X, y),
+        lambda model: pb.normalized_margins(model, X, y),
         lambda model: pb.margin_curve(model, X, y, [0.0, 0.5]),
         lambda model: pb.feature_importances(model),
     ):

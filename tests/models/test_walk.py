@@ -36,8 +36,8 @@ def twin_of(model, X):
 def check(model, X):
     score, nodes, features = twin_of(model, X)
     np.testing.assert_allclose(pb.decision_function(model, X), score, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(pb.evaluation_cost(model, X), nodes)
-    np.testing.assert_array_equal(pb.evaluation_cost(model, X, unit="features"), features)
+    np.testing.assert_array_equal(pb.prediction_cost(model, X), nodes)
+    np.testing.assert_array_equal(pb.prediction_cost(model, X, unit="features"), features)
     np.testing.assert_array_equal(pb.predict(model, X), np.where(score > 0, 1, -1))
     probability = 1 / (1 + np.exp(-2 * score))
     np.testing.assert_allclose(

@@ -240,7 +240,7 @@ def test_inputs_are_left_alone(builder, max_bins, data):
     model = fit(builder, X, y, max_bins, sample_weight=weight)
     pb.predict_proba(model, X)
     pb.certificate(model, X, y, sample_weight=weight)
-    pb.evaluation_cost(model, X, unit="features")
+    pb.prediction_cost(model, X, unit="features")
     list(pb.staged_decision_function(model, X))
     for array, copy in zip((X, y, weight), before, strict=True):
         assert array.tobytes() == copy.tobytes()

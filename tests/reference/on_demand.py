@@ -35,7 +35,7 @@ def walk(model, row):
         walk_graph(model, row)
     elif isinstance(model, pb.Tree):
         walk_tree(model, row)
-    elif isinstance(model, pb.StagewiseModel):
+    elif isinstance(model, pb.GradientBoostingModel):
         walk(model.trees, row)
     elif isinstance(model, pb.ProbitTree):
         leaf = model.partition.leaf[walk_tree(model.partition, row)]

@@ -14,13 +14,13 @@ TWO = np.where(X[:, 0] > 0, "ash", "oak")
 THREE = np.array(["ash", "elm", "oak"])[np.digitize(X[:, 0], [-0.5, 0.5])]
 FITS = {
     "tree": lambda y: pb.fit_boosted_tree(X, y, nodes=2),
-    "real": lambda y: pb.fit_adaboost_real(X, y, rounds=2),
+    "real": lambda y: pb.fit_real_adaboost(X, y, rounds=2),
     "cart": lambda y: pb.fit_cart(X, y, max_depth=2),
-    "forest": lambda y: pb.fit_forest(X, y, members=2, rng=0),
+    "forest": lambda y: pb.fit_random_forest(X, y, members=2, rng=0),
     "bagging": lambda y: pb.fit_bagging(pb.fit_cart, X, y, members=2, rng=0),
     "rest": lambda y: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2),
     "samme": lambda y: pb.fit_samme(X, y, base=pb.fit_cart, rounds=2),
-    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="logistic", steps=2),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="logistic", steps=2),
     "probit": lambda y: pb.fit_probitboost(X, y, steps=2),
 }
 UNKNOWN = TWO.copy()
@@ -54,7 +54,7 @@ def test_more_classes():
     with pytest.raises(ValueError, match=REFUSED):
         pb.permutation_importance(model, X, UNKNOWN, rng=0)
     with pytest.raises(ValueError, match=REFUSED):
-        pb.prune_path(model, X, UNKNOWN)
+        pb.cost_complexity_pruning_path(model, X, UNKNOWN)
 
 
 def test_functions_of_two_classes():
@@ -63,7 +63,7 @@ def test_functions_of_two_classes():
     for function in (
         pb.certificate,
         pb.margins,
-        pb.normalised_margins,
+        pb.normalized_margins,
         lambda m, X, y: pb.margin_error(m, X, y, theta),
         lambda m, X, y: pb.margin_bound(m, X, y, theta),
         lambda m, X, y: pb.margin_curve(m, X, y, theta),

@@ -13,15 +13,15 @@ X = RNG.normal(size=(40, 2))
 TWO = np.where(X[:, 0] > 0, "ash", "oak")
 BUILDERS = {
     "tree": lambda y: pb.fit_boosted_tree(X, y, nodes=2),
-    "real": lambda y: pb.fit_adaboost_real(X, y, rounds=2),
-    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="logistic", steps=2),
+    "real": lambda y: pb.fit_real_adaboost(X, y, rounds=2),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="logistic", steps=2),
     "probit": lambda y: pb.fit_probitboost(X, y, steps=2),
     "generic": lambda y: pb.generic.GenericGreedy(y),
 }
 SEVERAL = {
     "cart": lambda y: pb.fit_cart(X, y),
     "pruned": lambda y: pb.fit_pruned_cart(X, y, folds=2, rng=0),
-    "forest": lambda y: pb.fit_forest(X, y, members=2, rng=0),
+    "forest": lambda y: pb.fit_random_forest(X, y, members=2, rng=0),
     "bagging": lambda y: pb.fit_bagging(pb.fit_cart, X, y, members=2, rng=0),
     "rest": lambda y: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2),
     "samme": lambda y: pb.fit_samme(X, y, base=pb.fit_cart, rounds=2),

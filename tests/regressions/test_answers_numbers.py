@@ -85,7 +85,7 @@ def test_large_floats_are_passed():
 
 def test_predictions_from_integers():
     model = pb.fit_boosted_tree(with_cell(3, float), Y, nodes=2)
-    for function in (pb.predict, pb.predict_proba, pb.evaluation_cost, pb.explain):
+    for function in (pb.predict, pb.predict_proba, pb.prediction_cost, pb.explain):
         with pytest.raises(ValueError, match=r"^X: column 1, row 0 holds 9007199254740993"):
             function(model, [[1, BIG + 1]])
 
@@ -213,8 +213,8 @@ def test_batches_of_pyarrow():
 
 REGRESSIONS = {
     "cart": lambda y: pb.fit_cart(X, y, task="regression"),
-    "forest": lambda y: pb.fit_forest(X, y, members=2, task="regression", rng=0),
-    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="squared", steps=2),
+    "forest": lambda y: pb.fit_random_forest(X, y, members=2, task="regression", rng=0),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="squared", steps=2),
     "folds": lambda y: pb.cross_validate(
         lambda X, y: pb.fit_cart(X, y, task="regression"), X, y, task="regression", folds=2, rng=0
     ),

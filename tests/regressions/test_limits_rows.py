@@ -22,10 +22,10 @@ OF_COLUMNS = [
     partial(pb.fit_boosted_tree, nodes=2),
     partial(pb.fit_matryoshka, shape=(2, 2)),
     pb.fit_cart,
-    partial(pb.fit_forest, members=2),
+    partial(pb.fit_random_forest, members=2),
 ]
 OF_SORTED = [
-    partial(pb.fit_adaboost_real, rounds=2),
+    partial(pb.fit_real_adaboost, rounds=2),
     partial(pb.fit_topdown_tree, nodes=2),
     pb.fit_pruned_cart,
     pb.fit_probit_tree,
@@ -35,7 +35,7 @@ OTHERS = [
     pb.fit_probitboost,
     pb.fit_sbpmt,
     partial(pb.fit_bagging, pb.fit_cart),
-    partial(pb.fit_stagewise, loss="probit"),
+    partial(pb.fit_gradient_boosting, loss="probit"),
 ]
 
 

@@ -344,7 +344,7 @@ def test_weights_of_any_size(scale):
         np.testing.assert_allclose(getattr(tree, name), getattr(plain, name), atol=1e-12)
 
 
-@pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_forest, pb.fit_pruned_cart])
+@pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_random_forest, pb.fit_pruned_cart])
 def test_targets_of_rows_of_weight_0_have_no_effect(fit):
     """Beside a target of 1e150 those of 1e-10 were rounded to 0, and nothing was split."""
     rng = np.random.default_rng(0)

@@ -39,9 +39,9 @@ def test_walks(tree, n):
     ends = np.array([path[-1] for path in paths], dtype=int)
     assert [path.tolist() for path in pb.decision_path(tree, rows)] == paths
     np.testing.assert_array_equal(pb.apply(tree, rows), tree.leaf[ends])
-    np.testing.assert_array_equal(pb.evaluation_cost(tree, rows), [len(p) - 1 for p in paths])
+    np.testing.assert_array_equal(pb.prediction_cost(tree, rows), [len(p) - 1 for p in paths])
     read = [len({int(tree.feature[i]) for i in path[:-1]}) for path in paths]
-    np.testing.assert_array_equal(pb.evaluation_cost(tree, rows, "features"), read)
+    np.testing.assert_array_equal(pb.prediction_cost(tree, rows, "features"), read)
     if tree.labels is None:
         np.testing.assert_array_equal(pb.predict(tree, rows), tree.value[ends])
         np.testing.assert_array_equal(pb.decision_function(tree, rows), tree.value[ends])
@@ -276,7 +276,7 @@ def test_number_of_columns(features_per_split, d, expected):
 
 
 def test_bad_rows(tree):
-    for call in (pb.predict, pb.apply, pb.decision_path, pb.evaluation_cost):
+    for call in (pb.predict, pb.apply, pb.decision_path, pb.prediction_cost):
         with pytest.raises(ValueError, match="inf in column 2, row 1"):
             call(tree, [[0, 0, 0, np.nan], [0, 0, np.inf, 0]])
         with pytest.raises(ValueError, match="4 columns"):

@@ -132,7 +132,7 @@ def fit_plainly(monkeypatch, *data, **options):
     """Fit while every column is alone."""
     with monkeypatch.context() as patched:
         patched.setattr("pboost._core.derived.bundle", lambda *arrays: None)
-        return pb.fit_stagewise(*data, **options)
+        return pb.fit_gradient_boosting(*data, **options)
 
 
 def one_hot_table(seed, n=1500):
@@ -174,7 +174,7 @@ def test_models_are_the_same_with_and_without_bundles(options, monkeypatch):
             y = np.digitize(z, [-1.0, 1.0])
         assert len(lanes_of(pb.bin_columns(X)).column) < X.shape[1]
         fit = {"steps": 10, "max_depth": 5, **options}
-        one = pb.fit_stagewise(X, y, **fit)
+        one = pb.fit_gradient_boosting(X, y, **fit)
         other = fit_plainly(monkeypatch, X, y, **fit)
         assert one.trees.n_nodes > 20
         for name in ("feature", "threshold", "missing", "children", "value", "impurity", "weight"):

@@ -265,11 +265,11 @@ def test_evaluation_is_that_of_the_derived_columns(d):
         graph = (model.feature, model.threshold, model.next)
         score, cost, _ = evaluate(*graph, model.vote, values)
         np.testing.assert_array_equal(pb.decision_function(model, X), score)
-        np.testing.assert_array_equal(pb.evaluation_cost(model, X), cost)
+        np.testing.assert_array_equal(pb.prediction_cost(model, X), cost)
         nonzero = coefficients(model) != 0
         paths = ([model.feature[node] for node, _ in path(*graph, row)] for row in values)
         read = [np.count_nonzero(nonzero[inputs].any(axis=0)) for inputs in paths]
-        np.testing.assert_array_equal(pb.evaluation_cost(model, X, "features"), read)
+        np.testing.assert_array_equal(pb.prediction_cost(model, X, "features"), read)
         np.testing.assert_array_equal(list(pb.staged_decision_function(model, X))[-1], score)
         for i in (0, 17):
             np.testing.assert_allclose(pb.explain(model, X[i]).score, score[i], rtol=1e-12)

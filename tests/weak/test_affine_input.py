@@ -83,7 +83,7 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
     for column in range(3):
         bad = X.copy()
         bad[7, column] = np.inf
-        calls = (pb.decision_function, pb.evaluation_cost, pb.reach, pb.staged_decision_function)
+        calls = (pb.decision_function, pb.prediction_cost, pb.reach, pb.staged_decision_function)
         for call in calls:
             for rows in (bad, bad[5:8]):
                 with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
@@ -122,7 +122,7 @@ def test_model_without_nodes():
     model = pb.fit_adaboost(np.ones((4, 3)), [0, 0, 0, 1], rounds=3, weak=WEAK)
     assert model.n_nodes == 0
     assert pb.predict(model, np.ones((2, 3))).tolist() == [0, 0]
-    assert pb.evaluation_cost(model, np.ones((20, 3)), "features").tolist() == [0] * 20
+    assert pb.prediction_cost(model, np.ones((20, 3)), "features").tolist() == [0] * 20
 
 
 # Names

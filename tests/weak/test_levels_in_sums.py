@@ -53,7 +53,7 @@ FITS = {
     "separators": lambda X, y, w: pb.fit_boosted_tree(
         X, y, nodes=4, weak=pb.weak.separator(6), sample_weight=w
     ),
-    "columns": lambda X, y, w: pb.fit_adaboost_real(
+    "columns": lambda X, y, w: pb.fit_real_adaboost(
         X, y, rounds=20, weak=pb.weak.feature(), sample_weight=w
     ),
     "probit": lambda X, y, w: pb.fit_probitboost(X, y, steps=15, sample_weight=w),
@@ -119,7 +119,7 @@ def test_rows_to_predict(fit, tmp_path):
     )
     *_, last = pb.staged_decision_function(model, X)
     np.testing.assert_allclose(last, score, atol=1e-9)
-    assert (pb.evaluation_cost(model, X, unit="features") <= 8).all()
+    assert (pb.prediction_cost(model, X, unit="features") <= 8).all()
     parts = model.contributions(X[:1])
     assert parts.shape == (5,)
     np.testing.assert_allclose(parts.sum(), score[0])
@@ -187,7 +187,7 @@ def test_leaves_read_levels_as_columns(classes, tmp_path):
     np.testing.assert_allclose(parts.sum(axis=0), values[0] if classes == 3 else values[0, 0])
     assert len(parts) == 5
     assert pb.feature_importances(tree).shape == (4,)
-    assert (pb.evaluation_cost(tree, X, unit="features") <= 4).all()
+    assert (pb.prediction_cost(tree, X, unit="features") <= 4).all()
     assert pb.coefficients(tree).names == tuple(names)
     assert any(name in pb.describe(tree) for name in names if "=" in name)
     pb.save(tree, tmp_path / "tree")

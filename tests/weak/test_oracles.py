@@ -45,7 +45,7 @@ def test_deterministic_answers_are_those_of_stumps(builder, kind, of):
     np.testing.assert_allclose(model.record.cost, stumps.record.cost, rtol=1e-9)
     if of != "exact":
         np.testing.assert_allclose(model.answer, stumps.answer, atol=1e-9)
-    for function in (pb.decision_function, pb.evaluation_cost):
+    for function in (pb.decision_function, pb.prediction_cost):
         np.testing.assert_allclose(function(model, X), function(stumps, X), atol=1e-9)
     np.testing.assert_array_equal(pb.predict(model, X), pb.predict(stumps, X))
     for one, other in zip(

@@ -135,7 +135,7 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
     model = pb.fit_oblique_tree(X, Y)
     bad = X.copy()
     bad[7, 1] = np.inf
-    calls = (pb.decision_function, pb.evaluation_cost, pb.reach, pb.staged_decision_function)
+    calls = (pb.decision_function, pb.prediction_cost, pb.reach, pb.staged_decision_function)
     for call in calls:
         for rows in (bad, bad[5:8]):
             with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
@@ -150,7 +150,7 @@ def test_standard_deviations_are_refused():
 
 def test_unknown_units_of_cost():
     with pytest.raises(ValueError, match="unit: expected one of"):
-        pb.evaluation_cost(pb.fit_oblique_tree(X, Y), X, "separators")
+        pb.prediction_cost(pb.fit_oblique_tree(X, Y), X, "separators")
 
 
 def test_settings_are_those_given():
