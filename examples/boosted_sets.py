@@ -257,7 +257,7 @@ def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth:
         return {"": pb.predict(model, new)}
     compared = data.kind == TWO and options in ({}, OPTIONS[TWO][NEWTON])
     stages = STAGES[:-1] if compared else ()
-    said = {f" {k}": shares(data, pb.predict_proba(pb.truncate(model, k), new)) for k in stages}
+    said = {f" {k}": shares(data, pb.predict_proba(pb.models.truncate(model, k), new)) for k in stages}
     return {"": shares(data, pb.predict_proba(model, new)), **said}
 
 

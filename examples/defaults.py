@@ -392,7 +392,7 @@ def of_classes(kind: str, found: Candidates) -> None:
         )
         for depth, rate in ((1, 1.0), (2, 1.0), (3, 1.0), (5, 1.0), (5, 0.3), (8, 1.0))
     }
-    published = pb.published_sbpmt_options()
+    published = pb.models.published_sbpmt_options()
     trees = {name: published[name] for name in PUBLISHED_TREE}
     found["fit_probit_tree"] = {
         "the paper's": partial(own, partial(pb.fit_probit_tree, **PAPER)),

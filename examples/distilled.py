@@ -44,7 +44,7 @@ def within(model: Any, X_cal: Any, budget: int) -> Any:
     try:
         return pb.early_exit(model, X_cal, comparisons=budget)
     except ValueError:
-        return pb.truncate(model, 1)
+        return pb.models.truncate(model, 1)
 
 
 def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dict[str, Any]:

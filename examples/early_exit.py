@@ -86,9 +86,9 @@ def outcome(data: Data) -> tuple[str, dict[str, list[float]]]:
 def tenths(model: Any, rng: np.random.Generator) -> Any:
     """Return a model of the same form whose votes are drawn multiples of 0.1, ties included."""
     drawn = np.arange(-5, 6) / 10
-    if isinstance(model, pb.DecisionGraph):
+    if isinstance(model, pb.models.DecisionGraph):
         return replace(model, vote=rng.choice(drawn, size=model.vote.shape))
-    if isinstance(model, pb.RandomForest):
+    if isinstance(model, pb.models.RandomForest):
         share = rng.integers(0, 11, size=(len(model.feature), len(model.labels))) + 1
         return replace(model, value=share / share.sum(axis=1, keepdims=True))
     trees = model.trees
@@ -131,7 +131,7 @@ def other_labels(n: int) -> list[list[str]]:
     lines = []
     for kind, model in drawn_models().items():
         models = [model]
-        if isinstance(model, pb.DecisionGraph | pb.RandomForest | pb.GradientBoostingModel):
+        if isinstance(model, pb.models.DecisionGraph | pb.models.RandomForest | pb.models.GradientBoostingModel):
             models.append(tenths(model, rng))
         for one, votes in zip(models, ("fitted", "multiples of 0.1"), strict=False):
             try:

@@ -107,7 +107,7 @@ def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
     cost = pb.prediction_cost(model, split.X).mean()
     if cost < MOST and model.n_nodes == rounds * (leaves - 1):
         model = fit(int(1.1 * rounds * MOST / cost) + 1)
-    return of_own(split, model.n_nodes, partial(pb.truncate, model))
+    return of_own(split, model.n_nodes, partial(pb.models.truncate, model))
 
 
 def tree(nodes: int, split: Split, **options: Any) -> Grown:
@@ -115,7 +115,7 @@ def tree(nodes: int, split: Split, **options: Any) -> Grown:
     model = pb.fit_boosted_tree(
         split.X, split.y, nodes=nodes, categorical=split.categories, n_threads=1, **options
     )
-    return of_own(split, model.n_nodes, partial(pb.truncate, model))
+    return of_own(split, model.n_nodes, partial(pb.models.truncate, model))
 
 
 def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
@@ -132,7 +132,7 @@ def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
         n_threads=1,
         **options,
     )
-    return of_own(split, len(model), partial(pb.truncate, model))
+    return of_own(split, len(model), partial(pb.models.truncate, model))
 
 
 def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
@@ -142,7 +142,7 @@ def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
     )
 
     def first(size: int) -> Any:
-        parts = (m if size >= m.n_nodes else pb.truncate(m, size) for m in whole.models)
+        parts = (m if size >= m.n_nodes else pb.models.truncate(m, size) for m in whole.models)
         return replace(whole, models=tuple(parts))
 
     return of_own(split, max(model.n_nodes for model in whole.models), first)

@@ -32,7 +32,7 @@ OF_TREES: tuple[tuple[str, Any, str, Any], ...] = (
 )
 OF_CLASSES: tuple[tuple[str, Any, str, Any], ...] = (
     ("criterion", "entropy", "criterion", "entropy"),
-    ("sample_weight", pb.balanced_weights(THREE), "class_weight", "balanced"),
+    ("sample_weight", pb.data.balanced_weights(THREE), "class_weight", "balanced"),
 )
 
 

@@ -33,7 +33,7 @@ from oblique_trees import as_it_is, table
 from table_command import Results, arguments, publish, stored, write
 
 import pboost as pb
-from pboost.models.early_exit import Trajectory, trajectory
+from pboost.models.early_exit_model import Trajectory, trajectory
 
 SETS = ("pima", "bupa", "adult_census", "magic04", "spambase", "breast_cancer_wdbc")
 SHARES = (25, 50, 75)  # percent of the price of a model without prices
@@ -124,7 +124,7 @@ def drawn(name: str, path: Path, draw: int, most: int) -> tuple[Problem, Problem
 
 def sum_of_trees(
     problem: Problem, depth: int, comparison: float | None = None, tradeoff: float | None = None
-) -> pb.GradientBoostingModel:
+) -> pb.models.GradientBoostingModel:
     """Fit a sum of trees; what comparisons cost, and the tradeoff, are by the mean price."""
     options: dict[str, Any] = {}
     if comparison is not None or tradeoff:

@@ -103,7 +103,7 @@ def learners(quick: bool) -> dict[str, Fit]:
     less = QUICK if quick else {}
     trees = QUICK_MEMBERS if quick else MEMBERS
     sbpmt = partial(pb.fit_sbpmt, rng=SEED, n_threads=1)
-    as_coded = {**PAPER_OPTIONS, **pb.published_sbpmt_options()}
+    as_coded = {**PAPER_OPTIONS, **pb.models.published_sbpmt_options()}
     found = {
         PAPER: partial(own, partial(sbpmt, **{**PAPER_OPTIONS, **less})),
         CODE: partial(own, partial(sbpmt, **{**as_coded, **less})),

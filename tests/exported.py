@@ -127,7 +127,7 @@ def made(kind):
 def rows_for(model, n=200, seed=0):
     """Return rows (n, d) as the trees read them, many values at thresholds, missing, or levels."""
     rng = np.random.default_rng(seed)
-    trees = pb.as_tree_ensemble(model, max_nodes=10**6)
+    trees = pb.models.as_tree_ensemble(model, max_nodes=10**6)
     known = {j: [0.0, -1e9, 1e9] for j in range(model.n_features)}
     for j, cut, number in zip(trees.feature, trees.threshold, trees.level_set, strict=True):
         if j >= 0 and number < 0 and abs(cut) < 1e100:

@@ -150,10 +150,10 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         "fit_adaboost", 200_000, 200, rounds=MANY, weak=pb.weak.stump(search="exact")
     ),
     "adaboost sorted 1e6x30": fit(
-        "fit_adaboost", 1_000_000, 30, columns=pb.sort_columns, rounds=MANY
+        "fit_adaboost", 1_000_000, 30, columns=pb.data.sort_columns, rounds=MANY
     ),
     "adaboost binned 2e6x30": fit(
-        "fit_adaboost", 2_000_000, 30, columns=pb.bin_columns, rounds=MANY
+        "fit_adaboost", 2_000_000, 30, columns=pb.data.bin_columns, rounds=MANY
     ),
     "adaboost gaussian 3e5x50": fit(
         "fit_adaboost", 300_000, 50, rounds=MANY, observation=pb.observation.gaussian(0.1)
@@ -183,7 +183,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         50,
         nodes=MANY,
         growth="look-ahead",
-        columns=pb.bin_columns,
+        columns=pb.data.bin_columns,
     ),
     "tree one thread 5e5x50": fit("fit_boosted_tree", 500_000, 50, nodes=MANY, n_threads=1),
     "soft tree 1e6x30": fit(
@@ -211,8 +211,8 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, steps=200, max_depth=3),
     "probitboost 1e6x50": fit("fit_probitboost", 1_000_000, 50, steps=MANY),
     "cross_validate 5e5x30": lambda: _validated(),
-    "sort_columns 1e6x100": call(pb.sort_columns, 1_000_000, 100),
-    "bin_columns 1e6x100": call(pb.bin_columns, 1_000_000, 100),
+    "sort_columns 1e6x100": call(pb.data.sort_columns, 1_000_000, 100),
+    "bin_columns 1e6x100": call(pb.data.bin_columns, 1_000_000, 100),
     "predict_proba forest 2e5": answer(forest, 200_000, 20, lambda m, X, y: pb.predict_proba(m, X)),
     "predict_proba shallow 1e6": answer(
         shallow_forest, 1_000_000, 20, lambda m, X, y: pb.predict_proba(m, X)
@@ -220,7 +220,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     "prediction_cost forest 2e5": answer(
         forest, 200_000, 20, lambda m, X, y: pb.prediction_cost(m, X)
     ),
-    "apply forest 2e5": answer(forest, 200_000, 20, lambda m, X, y: pb.apply(m, X)),
+    "apply forest 2e5": answer(forest, 200_000, 20, lambda m, X, y: pb.inspection.apply(m, X)),
     "decision chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.decision_function(m, X)),
     "decision tree 2e6": answer(tree, 2_000_000, 20, lambda m, X, y: pb.decision_function(m, X)),
     "decision affine 5e5": answer(affine, 500_000, 20, lambda m, X, y: pb.decision_function(m, X)),
@@ -238,7 +238,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     "expected noisy 2e5": answer(
         noisy, 200_000, 20, lambda m, X, y: pb.decision_function(m, X, route="expected")
     ),
-    "reach noisy 2e5": answer(noisy, 200_000, 20, lambda m, X, y: pb.reach(m, X)),
+    "reach noisy 2e5": answer(noisy, 200_000, 20, lambda m, X, y: pb.inspection.reach(m, X)),
     "sample flip 1e5": answer(
         flip,
         100_000,
@@ -257,9 +257,9 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     ),
     "bagging predictions 1e6": answer(bagging, 1_000_000, 20, lambda m, X, y: pb.predict(m, X)),
     "permutation_importance": answer(
-        forest, 50_000, 20, lambda m, X, y: pb.permutation_importance(m, X, y, rng=0, repeats=1)
+        forest, 50_000, 20, lambda m, X, y: pb.inspection.permutation_importance(m, X, y, rng=0, repeats=1)
     ),
-    "margins chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.margins(m, X, y)),
+    "margins chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.inspection.margins(m, X, y)),
     "staged chain 1e6": answer(
         chain,
         1_000_000,
@@ -277,7 +277,7 @@ SHORT = {
     "short stagewise": fit(
         "fit_gradient_boosting", 200_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
     ),
-    "short sort": call(pb.sort_columns, 300_000, 150),
+    "short sort": call(pb.data.sort_columns, 300_000, 150),
     "short forest": answer(small_forest, 1_000_000, 10, lambda m, X, y: pb.predict_proba(m, X)),
     "short certificate": answer(flip, 300_000, 20, lambda m, X, y: pb.certificate(m, X, y)),
     "short walks": answer(

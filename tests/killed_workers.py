@@ -89,7 +89,7 @@ class Fits:
         X, y, weight = problem(n, d)
         options = BUILDERS[builder](steps)
         self._fit, self._options = getattr(pb, builder), options
-        fitted = self._fit(pb.bin_columns(X), y, sample_weight=weight, **options)
+        fitted = self._fit(pb.data.bin_columns(X), y, sample_weight=weight, **options)
         self.want, self._cluster = contents(fitted), cluster
         self._given = [da.from_array(a, chunks=(n // 5, d)[: a.ndim]) for a in (X, y, weight)]
         self._read = pboost.dask.rows

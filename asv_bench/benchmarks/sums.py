@@ -47,7 +47,7 @@ class ShortCalls:
         self.model = pb.fit_gradient_boosting(self.X, self.y, loss=loss, steps=1, n_threads=1)
 
     def time_continue_fit(self, data, loss):
-        model, state = self.model, pb.FitState()
+        model, state = self.model, pb.models.FitState()
         for _ in range(STEPS - 1):
             model = pb.continue_fit(model, self.X, self.y, steps=1, state=state, n_threads=1)
 

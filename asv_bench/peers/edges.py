@@ -57,7 +57,7 @@ def times(sizes, reps):
         found = [], []
         for _ in range(reps):
             for seconds, part in zip(found, (size[0], sampled_edges.SAMPLE_ROWS), strict=True):
-                work = partial(cpu, partial(pb.bin_columns, X, n_threads=1))
+                work = partial(cpu, partial(pb.data.bin_columns, X, n_threads=1))
                 seconds.append(with_part(part, work)[0] / X.size * 1e9)
         ratio = statistics.median(b / a for a, b in zip(*found, strict=True))
         rows.append([str(size), *(number(statistics.median(of)) for of in found), f"{ratio:.2f}"])

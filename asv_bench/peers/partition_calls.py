@@ -186,7 +186,7 @@ def main() -> None:
         return
     X = rng.normal(size=(n, N_FEATURES))
     y = (X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0).astype(int)
-    columns = pb.bin_columns(X)
+    columns = pb.data.bin_columns(X)
     parts = np.array_split(np.arange(n, dtype=np.int32), options.parts)
     rows = pb.partitions([columns.select(own) for own in parts], [y[own] for own in parts])
     print(f"{n} rows of {N_FEATURES} features in {options.parts} partitions; CPU ms, kB")

@@ -22,7 +22,7 @@ BUILDERS = {
     **{
         name.removeprefix("fit_"): getattr(pb, name)
         for name in pb.__all__
-        if name.startswith("fit_") and name != "fit_one_hot"
+        if name.startswith("fit_")
     },
     "continue_fit": pb.continue_fit,
     "cross_validate": pb.cross_validate,

@@ -25,7 +25,7 @@ print(f"wrong on new rows: {np.mean(pb.predict(model, X_test) != y_test):.1%}")
 # the training rows, on the left: it says whether more comparisons would be worth their price. Rows
 # differ in what they cost: the easy ones leave after the first comparisons, on the right.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-pb.plot_budget_curve(model, ax=axes[0])
+pb.plot.budget_curve(model, ax=axes[0])
 right = pb.predict(model, X_test) == y_test
 bins = np.arange(0, cost.max() + 2) - 0.5
 axes[1].hist([cost[right], cost[~right]], bins, stacked=True, label=["right", "wrong"])

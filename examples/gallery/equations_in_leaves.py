@@ -46,5 +46,5 @@ for name, model in others.items():
 # %%
 # Slopes per standard deviation: a bar for the mean, a disc for each leaf.
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
-pb.plot_coefficients(tree, plants[train], ax=ax)
+pb.plot.coefficients(tree, plants[train], ax=ax)
 plt.show()

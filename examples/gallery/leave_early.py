@@ -36,7 +36,7 @@ print(f"labels are settled after {proven:.1f} comparisons")
 
 # %%
 # Beside it the first trees of the same model, the only way to spend less without exits:
-fewer = [pb.truncate(model, n) for n in (2, 5, 10, 20, 40, 75)]
+fewer = [pb.models.truncate(model, n) for n in (2, 5, 10, 20, 40, 75)]
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot(cost, error, "o-", label="rows leave early")
 ax.plot(

@@ -47,7 +47,7 @@ def decided(patient, say=False):
         return patient[what]
 
     asked = {what: partial(examine, what) for what in prices}
-    return pb.predict_with_acquisition(model, asked, prices=prices)
+    return pb.acquisition.predict_with_acquisition(model, asked, prices=prices)
 
 
 for k in (0, 4):

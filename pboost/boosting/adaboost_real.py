@@ -87,7 +87,7 @@ def fit_real_adaboost(
         model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far
-        and a `pboost.generic.RoundRecord`; returning True stops.
+        and a `pboost.growth.generic_greedy.RoundRecord`; returning True stops.
     **options
         Those of `RealOptions`.
 

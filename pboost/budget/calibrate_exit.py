@@ -14,7 +14,7 @@ from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices
 from pboost.data.row_digest import digest
 from pboost.inspection.guarantees import hashes_of_unseen
 from pboost.models.base import Model, Walks, check_model, prices_for
-from pboost.models.early_exit import (
+from pboost.models.early_exit_model import (
     EarlyExitModel,
     Trajectory,
     priced_trajectory,
@@ -66,8 +66,8 @@ def early_exit(
     X_cal : array_like of shape (n, d), data frame, or Trajectory
         Rows as they will come, best such that the model was not fitted to: on its own training rows
         a model is surer than on others. No labels are needed. Or the trajectories of such rows,
-        `pboost.models.early_exit.trajectory`, for example out of folds; with `price` those of
-        `pboost.models.early_exit.priced_trajectory`, whose costs are what rows have paid.
+        `pboost.models.early_exit_model.trajectory`, for example out of folds; with `price` those of
+        `pboost.models.early_exit_model.priced_trajectory`, whose costs are what rows have paid.
     comparisons : float, optional
         The budget: mean number of comparisons per row.
     worst : float, optional

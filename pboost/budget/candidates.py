@@ -18,7 +18,7 @@ from pboost.budget.distill import distill, held_back
 from pboost.data.prices import Prices
 from pboost.data.read.convert import Features
 from pboost.export.c_file import c_size
-from pboost.models.early_exit import Trajectory, priced_trajectory, trajectory
+from pboost.models.early_exit_model import Trajectory, priced_trajectory, trajectory
 from pboost.models.forest import RandomForest, join_trees
 from pboost.models.graph import DecisionGraph
 from pboost.models.tree_record import LEAF

@@ -15,7 +15,7 @@ from pboost.data.read.check_xy import as_classes, as_targets, as_weights
 from pboost.data.targets import REGRESSION, SoftLabels, labels_of_rows, task_of
 from pboost.inspection.cross_validation import log_loss
 from pboost.models.base import Model
-from pboost.models.early_exit import Trajectory, where_left
+from pboost.models.early_exit_model import Trajectory, where_left
 from pboost.models.graph import DecisionGraph
 from pboost.models.tree_sum import GradientBoostingModel
 from pboost.values import Array, FloatArray

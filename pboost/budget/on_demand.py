@@ -348,10 +348,10 @@ def predict_with_acquisition(
     >>> def scan():
     ...     print("scanning")
     ...     return 1
-    >>> pb.predict_with_acquisition(model, [25, scan]).label
+    >>> pb.acquisition.predict_with_acquisition(model, [25, scan]).label
     scanning
     'y'
-    >>> found = pb.predict_with_acquisition(model, {0: 25, 1: lambda: 0})
+    >>> found = pb.acquisition.predict_with_acquisition(model, {0: 25, 1: lambda: 0})
     >>> found.label, [(entry.asked, entry.price) for entry in found.ledger]
     ('n', [(1, 1.0)])
     """
@@ -482,7 +482,7 @@ def acquisition_session(
     --------
     >>> import pboost as pb
     >>> X, y = [[20, 0], [30, 0], [40, 1], [50, 0], [60, 1], [70, 1]], list("nnynyy")
-    >>> session = pb.acquisition_session(pb.fit_cart(X, y), [{0: 25}, {0: 65}])
+    >>> session = pb.acquisition.acquisition_session(pb.fit_cart(X, y), [{0: 25}, {0: 65}])
     >>> while questions := session.ask():
     ...     print(questions[0])
     ...     for question, scanned in zip(questions, [0, 1]):

@@ -107,7 +107,7 @@ def fit_annotators(
     Examples
     --------
     >>> import pboost as pb
-    >>> found = pb.fit_annotators(list("nnyynyy"), list("nnnyyyy"))
+    >>> found = pb.acquisition.fit_annotators(list("nnyynyy"), list("nnnyyyy"))
     >>> found.labels, found.counts.tolist()
     (('n', 'y'), [[2.0, 1.0], [1.0, 3.0]])
     >>> found.probability[0].tolist()
@@ -483,7 +483,7 @@ def query_annotators(
     >>> import pboost as pb
     >>> said = iter(["ill", "well", "ill"])
     >>> oracles = {"nurse": lambda: next(said), "doctor": lambda: "ill"}
-    >>> found = pb.query_annotators(
+    >>> found = pb.acquisition.query_annotators(
     ...     oracles, {"nurse": 0.3, "doctor": 0.05}, labels=["ill", "well"],
     ...     prices={"nurse": 1, "doctor": 6}, budget=8,
     ... )
@@ -553,7 +553,7 @@ def annotation_session(
     Examples
     --------
     >>> import pboost as pb
-    >>> session = pb.annotation_session(
+    >>> session = pb.acquisition.annotation_session(
     ...     {"crowd": 0.3}, [[0.5, 0.5], [0.95, 0.05]], labels=["cat", "dog"],
     ...     budget=5, most_error=0.1,
     ... )

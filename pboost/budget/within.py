@@ -45,7 +45,7 @@ from pboost.data.read.table import Categorical
 from pboost.data.row_source import OneTable, RowSource, rows_here
 from pboost.inspection.cross_validation import deal_rows
 from pboost.models.base import Model
-from pboost.models.early_exit import EarlyExitModel, Trajectory, where_left
+from pboost.models.early_exit_model import EarlyExitModel, Trajectory, where_left
 from pboost.values import (
     Array,
     FloatArray,
@@ -267,7 +267,7 @@ def fit_within_budget(
         and by what cross-validated error among which ("tried"). The field ``curve`` of an
         `EarlyExitModel` (of others ``settings["curve"]``) has, for this budget and for usual ones
         below it, budget, mean comparisons, error and its standard error of what would be chosen:
-        see `plot_budget_curve`. A list of models where `comparisons` is a sequence.
+        see `plot.budget_curve`. A list of models where `comparisons` is a sequence.
 
     Raises
     ------

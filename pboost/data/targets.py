@@ -363,7 +363,7 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.balanced_weights(["no", "no", "no", "yes"]).round(3).tolist()
+    >>> pb.data.balanced_weights(["no", "no", "no", "yes"]).round(3).tolist()
     [0.667, 0.667, 0.667, 2.0]
     """
     labels = label_array(y)

@@ -768,7 +768,7 @@ class FitState:
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> y = X[:, 0] * X[:, 1]
     >>> model = pb.fit_gradient_boosting(X, y, steps=1)
-    >>> state = pb.FitState()
+    >>> state = pb.models.FitState()
     >>> for _ in range(99):
     ...     model = pb.continue_fit(model, X, y, steps=1, state=state)
     >>> model

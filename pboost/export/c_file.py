@@ -562,7 +562,7 @@ def to_c(
     >>> model = pb.fit_adaboost(X, ["no", "no", "yes", "yes"], rounds=3)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "model.c")
-    ...     made = pb.to_c(model, file, "int16", X=X)
+    ...     made = pb.export.to_c(model, file, "int16", X=X)
     ...     text = file.read_text()
     >>> "int model_predict(const int16_t *x);" in text
     True

@@ -16,7 +16,7 @@ from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.data.read.table import column_label, first_unlike
 from pboost.models.base import Averaged, Model
 from pboost.models.calibrated import CalibratedModel
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote, is_foreign
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel, ProbitModel

@@ -76,7 +76,7 @@ def to_json(
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
     >>> model = pb.fit_adaboost(X, y, rounds=5)
-    >>> pb.from_json(pb.to_json(model))
+    >>> pb.export.from_json(pb.export.to_json(model))
     <trees of fit_adaboost: 5 trees, 15 nodes>
     """
     trees = as_trees(model, X, max_nodes)
@@ -123,8 +123,8 @@ def from_json(text: str | bytes) -> TreeEnsemble:
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> trees = pb.as_tree_ensemble(pb.fit_cart(X, y, max_depth=2))
-    >>> bool((pb.from_json(pb.to_json(trees)).value == trees.value).all())
+    >>> trees = pb.models.as_tree_ensemble(pb.fit_cart(X, y, max_depth=2))
+    >>> bool((pb.export.from_json(pb.export.to_json(trees)).value == trees.value).all())
     True
     """
     if not isinstance(text, str | bytes):

@@ -48,7 +48,7 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> tree = pb.fit_cart(X, [5.0, 5.0, 7.0, 7.0], task="regression")
-    >>> print(pb.to_sql(tree, "measured"))
+    >>> print(pb.export.to_sql(tree, "measured"))
     SELECT CASE WHEN "x0" > 1.5 THEN 7.0 ELSE 5.0 END AS "value"
     FROM "measured"
     """

@@ -42,7 +42,7 @@ from pboost.models.base import (
     predict,
     predict_proba,
 )
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.evaluate.new_rows import read_rows
 from pboost.models.stored import Stored, column
 from pboost.values import (

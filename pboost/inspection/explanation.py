@@ -15,7 +15,7 @@ from pboost.data.read.codes import copied
 from pboost.data.read.convert import Features, as_array, is_frame, is_series
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.evaluate.graph_walk import asks_functions, functions_of
 from pboost.models.evaluate.new_rows import (
     input_values,
@@ -416,7 +416,7 @@ def apply(tree: Tree | RandomForest | GradientBoostingModel | ProbitTree, X: Tab
     --------
     >>> import pboost as pb
     >>> tree = pb.fit_cart([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "c"])
-    >>> pb.apply(tree, [[0.5], [2.2], [9.0]]).tolist()
+    >>> pb.inspection.apply(tree, [[0.5], [2.2], [9.0]]).tolist()
     [0, 1, 2]
     """
     if isinstance(tree, GradientBoostingModel):
@@ -447,7 +447,7 @@ def decision_path(tree: Tree, X: TableLike) -> list[IntArray]:
     --------
     >>> import pboost as pb
     >>> tree = pb.fit_cart([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "c"])
-    >>> [path.tolist() for path in pb.decision_path(tree, [[0.5], [9.0]])]
+    >>> [path.tolist() for path in pb.inspection.decision_path(tree, [[0.5], [9.0]])]
     [[0, 1], [0, 2, 4]]
     """
     ends = tree_only(tree).nodes_of(X)

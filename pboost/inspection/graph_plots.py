@@ -79,7 +79,7 @@ def plot_graph(
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the model is no decision graph: `plot_tree` draws trees.
+        If the model is no decision graph: `plot.tree` draws trees.
     ValueError
         If X has other columns than the training data or no rows; see `reach` for others.
 
@@ -89,11 +89,11 @@ def plot_graph(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> model = pb.fit_matryoshka(X, X[:, 0] * X[:, 1] > 0, shape=(3, 2), collect="additive")
-    >>> ax = pb.plot_graph(model, X)
+    >>> ax = pb.plot.graph(model, X)
     >>> model.n_nodes, len([edge.get_gid() for edge in ax.patches])
     (5, 10)
     """
-    graph = as_graph(model, "plot_graph")
+    graph = as_graph(model, "plot.graph")
     if X is None and y is not None:
         raise ValueError("y: expected None without X, whose labels they are")
     passed = _passed_in_training(graph) if X is None else _passed_by(graph, X, y)
@@ -251,7 +251,7 @@ def plot_tree(
     ----------
     model : Tree, RandomForest, GradientBoostingModel, ProbitTree, SubaggedProbitTrees, DecisionGraph or others
         A fitted model that is a tree or made of trees, see `as_tree_ensemble`; of a graph whose exits join,
-        a tree goes from a joint to the next: see `plot_graph` for the whole.
+        a tree goes from a joint to the next: see `plot.graph` for the whole.
     X : array_like of shape (n, d), or data frame, optional
         Rows whose shares at nodes and leaves are shown. Default: those of the weighted training
         rows, where the model knows them.
@@ -269,7 +269,7 @@ def plot_tree(
     -------
     matplotlib.axes.Axes
         Leaves say the label of the largest share and this share, a number, what they add to the
-        decision value, or an equation f; ids in an SVG are those of `plot_graph`, its nodes the
+        decision value, or an equation f; ids in an SVG are those of `plot.graph`, its nodes the
         comparisons in preorder.
 
     Raises
@@ -285,7 +285,7 @@ def plot_tree(
     --------
     >>> import pboost as pb
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "b", "b", "b"]
-    >>> ax = pb.plot_tree(pb.fit_cart(X, y))
+    >>> ax = pb.plot.tree(pb.fit_cart(X, y))
     >>> [text.get_text() for text in ax.texts if text.get_gid() == "out-0-0"]
     ['yes\na: 1\n25 %']
     """
@@ -353,7 +353,7 @@ def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> 
         trees = as_tree_ensemble(model, X)
     except TypeError as error:
         if isinstance(model, DecisionGraph):
-            raise TypeError(f"{error}; plot_graph draws it") from None
+            raise TypeError(f"{error}; plot.graph draws it") from None
         raise
     _check_number(tree, trees.n_trees)
     node = slice(*trees.root[tree : tree + 2].tolist())

@@ -15,7 +15,7 @@ from pboost.bounds._binomial import hypergeometric_tail, most_errors
 from pboost.data.read.check_xy import class_codes
 from pboost.data.row_digest import Digest, Seen, hashes, seen_among
 from pboost.models.base import Model, TwoClassModel, check_model, prediction_cost
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns, table_for
 from pboost.values import (
     Array,

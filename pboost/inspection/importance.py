@@ -174,7 +174,7 @@ def permutation_importance(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> tree = pb.fit_cart(X, X[:, 0] > 0)
-    >>> rise = pb.permutation_importance(tree, X, X[:, 0] > 0, rng=0)
+    >>> rise = pb.inspection.permutation_importance(tree, X, X[:, 0] > 0, rng=0)
     >>> bool(rise[0].mean() > 0.4), float(rise[1].mean())
     (True, 0.0)
     """

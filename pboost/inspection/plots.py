@@ -75,7 +75,7 @@ def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> model = pb.fit_within_budget(X, X[:, 0] * X[:, 1] > 0, comparisons=10, rng=0)
-    >>> ax = pb.plot_budget_curve(model)
+    >>> ax = pb.plot.budget_curve(model)
     >>> ax.get_xlabel()
     'comparisons per row'
     """
@@ -158,7 +158,7 @@ def plot_training_curve(
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] * X[:, 1] > 0
     >>> model = pb.fit_boosted_tree(X, y, nodes=7)
-    >>> ax = pb.plot_training_curve(model, X, y)
+    >>> ax = pb.plot.training_curve(model, X, y)
     >>> [line.get_label() for line in ax.lines]
     ['certificate', 'error']
     """
@@ -253,7 +253,7 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> tree = pb.fit_pruned_cart(X, X[:, 0] + X[:, 1] > 0, rule="1se", rng=0)
-    >>> pb.plot_pruning(tree).get_xlabel()
+    >>> pb.plot.pruning(tree).get_xlabel()
     'leaves'
     """
     check_model(model)
@@ -335,7 +335,7 @@ def plot_regions(
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = X[:, 0] * X[:, 2] > 0
     >>> model = pb.fit_boosted_tree(X, y, nodes=7)
-    >>> pb.plot_regions(model, X, y, features=(0, 2)).get_ylabel()
+    >>> pb.plot.regions(model, X, y, features=(0, 2)).get_ylabel()
     'x[2]'
     """
     check_model(model)
@@ -523,7 +523,7 @@ def plot_category_splits(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.integers(0, 4, (200, 1)).astype(float)
     >>> tree = pb.fit_cart(X, np.isin(X[:, 0], [1, 3]), categorical=[0])
-    >>> [label.get_text() for label in pb.plot_category_splits(tree).get_xticklabels()]
+    >>> [label.get_text() for label in pb.plot.category_splits(tree).get_xticklabels()]
     ['0.0', '1.0', '2.0', '3.0']
     """
     check_model(model)

@@ -800,7 +800,7 @@ def truncate(model: Any, n_nodes: int) -> Any:
     >>> import pboost as pb
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> model = pb.fit_adaboost(X, [0, 1, 1, 0, 1, 0, 0, 1], rounds=20)
-    >>> pb.truncate(model, 5).n_nodes
+    >>> pb.models.truncate(model, 5).n_nodes
     5
     """
     check_model(model)

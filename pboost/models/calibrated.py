@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.models import stored
 from pboost.models.base import Model, Route, score_by_route
-from pboost.models.early_exit import Around
+from pboost.models.early_exit_model import Around
 from pboost.models.evaluate.exits import Left
 from pboost.models.evaluate.known_values import CalibratedInquiry
 from pboost.models.shares import two_probabilities

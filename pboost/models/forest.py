@@ -95,7 +95,7 @@ class RandomForest(Trees):
     instead: ClassVar = {
         "truncate": "model[:k] has the first k trees",
         "reach": "apply tells the leaf of each row in each tree",
-        "plot_graph": "plot_tree draws its trees",
+        "plot.graph": "plot.tree draws its trees",
     }
     file_kind, file_stop = "random-forest", "all trees are there"
     of_classes, of_numbers = "a forest", "a forest of regression trees has"

@@ -108,7 +108,7 @@ class ProbitTree(Model):
     instead: ClassVar = {
         "truncate": "fit_probit_tree has depth and steps",
         "reach": "apply tells the leaf of each row",
-        "plot_graph": "plot_tree draws it",
+        "plot.graph": "plot.tree draws it",
     }
     file_kind = "probit-tree"
     no_trees = "whose leaves are linear functions: see coefficients and to_c"

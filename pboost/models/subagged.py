@@ -163,7 +163,7 @@ class SubaggedProbitTrees(Model):
     no_graph = "whose members, model[i], are models by themselves"
     instead: ClassVar = {
         "truncate": "model[:k] has the first k members",
-        "plot_graph": "plot_tree draws its trees",
+        "plot.graph": "plot.tree draws its trees",
     }
     no_trees = "whose leaves are linear functions: see coefficients and to_c"
     file_kind, file_stop = "subagged-probit-trees", "all members are there"

@@ -124,7 +124,7 @@ class GradientBoostingModel(Model):
     no_graph = "whose trees have no votes"
     instead: ClassVar = {
         "reach": "apply(model, X) returns the leaf of each row in each tree",
-        "plot_graph": "plot_tree draws its trees",
+        "plot.graph": "plot.tree draws its trees",
     }
     file_kind = "gradient-boosting"
     file_order = ("root", *TREE_COLUMNS, "training_loss", "validation_loss")

@@ -544,7 +544,7 @@ class Tree(Trees):
     instead: ClassVar = {
         "truncate": "prune makes trees smaller",
         "reach": "apply and decision_path tell where rows go",
-        "plot_graph": "plot_tree draws it",
+        "plot.graph": "plot.tree draws it",
     }
     no_graph, file_kind = "whose nodes have no votes", "tree"
     of_classes, of_numbers = "a tree", "a regression tree has"

@@ -407,7 +407,7 @@ def as_tree_ensemble(model: Model, X: TableLike | None = None, *, max_nodes: int
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=2)
-    >>> trees = pb.as_tree_ensemble(model, X)
+    >>> trees = pb.models.as_tree_ensemble(model, X)
     >>> trees
     <trees of fit_adaboost: 2 trees, 6 nodes>
     >>> trees.feature[:3].tolist(), trees.threshold[:3].tolist(), trees.weight[:3].tolist()

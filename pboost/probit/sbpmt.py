@@ -204,7 +204,7 @@ def published_sbpmt_options() -> dict[str, Any]:
     Returns
     -------
     dict
-        For ``fit_sbpmt(X, y, **pb.published_sbpmt_options())``: in the trees 20 rows for a split, 7 for a
+        For ``fit_sbpmt(X, y, **pb.models.published_sbpmt_options())``: in the trees 20 rows for a split, 7 for a
         leaf and the pruning rule of R's rpart, which that code has by default; in the leaves full
         steps, until the deviance changes by 1e-5 or less; a tree for each of more than two classes;
         and members that vote.
@@ -220,7 +220,7 @@ def published_sbpmt_options() -> dict[str, Any]:
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.published_sbpmt_options()["min_leaf"]
+    >>> pb.models.published_sbpmt_options()["min_leaf"]
     7
     """
     return {

@@ -262,7 +262,7 @@ class BudgetClassifier(Within, Scored):
         The model, for the functions of pboost; ``model_.settings["chosen"]`` says which family.
     curve_ : ndarray of shape (k, 4)
         Budget, mean comparisons, error and its standard error of what would be chosen, for this
-        budget and for usual ones below it; see `pboost.plot_budget_curve`.
+        budget and for usual ones below it; see `pboost.plot.budget_curve`.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     {attributes}

@@ -280,7 +280,7 @@ class ProbitTreeClassifier(Scored):
     Attributes
     ----------
     model_ : ProbitTree
-        The model, for the functions of pboost, ``pboost.coefficients(self.model_)`` for one.
+        The model, for the functions of pboost, ``pboost.inspection.coefficients(self.model_)`` for one.
     {attributes}
 
     References

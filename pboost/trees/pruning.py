@@ -115,7 +115,7 @@ def cost_complexity_pruning_path(
     >>> import pboost as pb
     >>> X = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]]
     >>> tree = pb.fit_cart(X, [9, -4, 2, 4, 2], task="regression")
-    >>> path = pb.cost_complexity_pruning_path(tree)
+    >>> path = pb.models.cost_complexity_pruning_path(tree)
     >>> path.n_leaves.tolist(), path.lam.round(6).tolist()
     ([5, 4, 2, 1], [0.0, 2.0, 17.0, 51.2])
     """

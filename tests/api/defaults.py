@@ -21,7 +21,7 @@ import fits
 import hashes
 
 RECORD = Path(__file__).with_name("defaults.json")
-BUILDERS = sorted(name for name in pb.__all__ if name.startswith("fit_") and name != "fit_one_hot")
+BUILDERS = sorted(name for name in pb.__all__ if name.startswith("fit_"))
 #: Builders of other builders, with one; and builders of numbers, beside labels.
 OF_BUILDERS = {
     "fit_bagging": (pb.fit_cart, pb.fit_boosted_tree),

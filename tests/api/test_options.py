@@ -28,7 +28,7 @@ TWO = THREE > 0
 BUILDERS = {
     name: getattr(pb, name)
     for name in pb.__all__
-    if name.startswith("fit_") and name != "fit_one_hot"
+    if name.startswith("fit_")
 }
 ALL = {
     **BUILDERS,

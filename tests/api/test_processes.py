@@ -282,7 +282,7 @@ def test_threads_stay_within_the_affinity():
     [
         "pb.fit_adaboost(X, y, rounds=1)",
         "pb.fit_boosted_tree(X, y, nodes=1)",
-        "pb.sort_columns(X)",
+        "pb.data.sort_columns(X)",
     ],
 )
 def test_more_rows_than_int32(call):

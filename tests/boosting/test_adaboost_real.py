@@ -168,12 +168,12 @@ def test_threads_do_not_matter(options):
 
 def test_sorted_columns_serve():
     X, y, _ = problem(0)
-    columns = pb.sort_columns(X)
+    columns = pb.data.sort_columns(X)
     for weak in (pb.weak.feature(), pb.weak.stump()):
         models = [pb.fit_real_adaboost(Z, y, rounds=9, weak=weak) for Z in (X, columns)]
         np.testing.assert_array_equal(*[pb.decision_function(m, X) for m in models])
     with pytest.raises(TypeError, match="BinnedColumns"):
-        pb.fit_real_adaboost(pb.bin_columns(X), y, rounds=3, weak=pb.weak.feature())
+        pb.fit_real_adaboost(pb.data.bin_columns(X), y, rounds=3, weak=pb.weak.feature())
 
 
 def test_a_perfect_column_ends_it():
@@ -210,7 +210,7 @@ def test_linear_models_are_saved(tmp_path):
     model = pb.fit_real_adaboost(X, y, rounds=12, weak=pb.weak.feature("midrange"))
     pb.save(model, tmp_path / "model")
     loaded = pb.load(tmp_path / "model")
-    assert isinstance(loaded, pb.LinearModel)
+    assert isinstance(loaded, pb.models.LinearModel)
     assert repr(loaded) == repr(model)
     assert loaded.settings == model.settings
     for name in ("feature", "step", "mu", "center", "scale", "labels"):
@@ -229,7 +229,7 @@ def test_functions_are_not_saved(tmp_path):
         pb.save(model, tmp_path / "model")
     assert not (tmp_path / "model").exists()
     with pytest.raises(TypeError, match="FunctionEnsemble"):
-        pb.reach(model, X[:1])
+        pb.inspection.reach(model, X[:1])
     for ask in (lambda: pb.explain(model, X[:1]), lambda: pb.feature_importances(model)):
         with pytest.raises(NotImplementedError, match="which columns a FunctionEnsemble reads"):
             ask()
@@ -395,7 +395,7 @@ def test_what_speaks_of_nodes_or_errors_refuses_a_linear_model():
     X, y, _ = problem(0)
     model = pb.fit_real_adaboost(X, y, rounds=5, weak=pb.weak.feature())
     with pytest.raises(TypeError, match="for truncate, got a LinearModel"):
-        pb.truncate(model, 2)
+        pb.models.truncate(model, 2)
     with pytest.raises(TypeError, match="for continue_fit, got a LinearModel"):
         pb.continue_fit(model, X, y, rounds=2)
     with pytest.raises(ValueError, match="sigma: given for a model whose answers are not gaussian"):

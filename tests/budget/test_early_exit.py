@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.early_exit import Trajectory, trajectory
+from pboost.models.early_exit_model import Trajectory, trajectory
 from pboost.models.evaluate.exits import exits_of, joints_left
 
 RNG = np.random.default_rng(5)
@@ -169,7 +169,7 @@ def test_files_and_pickles(kind, tmp_path):
     model = replace(within(kind), curve=np.arange(8.0).reshape(2, 4))
     pb.save(model, tmp_path / "model.npz")
     for other in (pb.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
-        assert type(other) is pb.EarlyExitModel
+        assert type(other) is pb.models.EarlyExitModel
         for name in ("threshold", "slope", "curve", "leaving"):
             assert getattr(other, name).tobytes() == getattr(model, name).tobytes()
         assert (other.comparisons, other.cost) == (model.comparisons, model.cost)
@@ -276,9 +276,9 @@ def test_frames_and_missing_values():
             "a regression has none",
         ),
         (lambda m: pb.early_exit("m", CAL, comparisons=9), TypeError, "model: expected a model"),
-        (lambda m: pb.truncate(within("chain"), 3), TypeError, "whose rows leave early"),
+        (lambda m: pb.models.truncate(within("chain"), 3), TypeError, "whose rows leave early"),
         (
-            lambda m: pb.EarlyExitModel(pb.fit_cart(FIT, TWO), [np.inf], [1.0], 9.0, 9.0, {}),
+            lambda m: pb.models.EarlyExitModel(pb.fit_cart(FIT, TWO), [np.inf], [1.0], 9.0, 9.0, {}),
             ValueError,
             "with joints at which rows can leave",
         ),

@@ -11,7 +11,7 @@ import pytest
 from reference.pay_exit import purse, walks
 
 import pboost as pb
-from pboost.models.early_exit import priced_trajectory, where_left
+from pboost.models.early_exit_model import priced_trajectory, where_left
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(900, 5)).round(1)
@@ -137,16 +137,16 @@ def test_decisions_on_demand_are_those_of_predict(kind):
         asked = {
             j: partial(lambda value: None if np.isnan(value) else value, row[j]) for j in range(5)
         }
-        found = pb.predict_with_acquisition(model, asked, exit="none")
+        found = pb.acquisition.predict_with_acquisition(model, asked, exit="none")
         assert found.label == label
         assert found.price == pytest.approx(price)
         read = [entry.asked for entry in found.ledger]
         assert sum(purse(read, PRICE, GROUPS).values()) == pytest.approx(price)
-        settled = pb.predict_with_acquisition(model, asked)
+        settled = pb.acquisition.predict_with_acquisition(model, asked)
         assert settled.label == label
         assert settled.price <= found.price
         for budget in (1.0, 4.0):
-            part = pb.predict_with_acquisition(model, asked, exit="none", budget=budget)
+            part = pb.acquisition.predict_with_acquisition(model, asked, exit="none", budget=budget)
             low, high = part.bounds
             assert (low <= found.score).all()
             assert (found.score <= high).all()

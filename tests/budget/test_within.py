@@ -22,7 +22,7 @@ from pboost.budget.candidates import (
 from pboost.budget.choice import AS_GOOD, Option, best
 from pboost.data.read.check_xy import as_features
 from pboost.export.c_file import c_size
-from pboost.models.early_exit import trajectory
+from pboost.models.early_exit_model import trajectory
 from pboost.models.tree_record import LEAF
 
 
@@ -181,11 +181,11 @@ def test_the_curve_is_drawn():
     pytest.importorskip("matplotlib")
     for y in (TWO, SCORE):
         model = pb.fit_within_budget(X[TRAIN], y[TRAIN], comparisons=20, rng=0)
-        ax = pb.plot_budget_curve(model)
+        ax = pb.plot.budget_curve(model)
         line = ax.containers[0].lines[0]
         assert np.allclose(line.get_xydata(), curve_of(model)[:, 1:3])
     with pytest.raises(ValueError, match="model: expected one made by fit_within_budget"):
-        pb.plot_budget_curve(pb.fit_adaboost(X, TWO, rounds=2))
+        pb.plot.budget_curve(pb.fit_adaboost(X, TWO, rounds=2))
 
 
 @pytest.mark.full
@@ -233,7 +233,7 @@ def test_a_tree_has_its_parts_as_states():
     for size, score, cost in zip(
         (1, 2, 3, 4, 6, 8, 12), path.score[1:], path.cost[1:], strict=True
     ):
-        part = pb.truncate(tree, size)
+        part = pb.models.truncate(tree, size)
         assert np.array_equal(score, pb.decision_function(part, X))
         assert np.array_equal(cost, pb.prediction_cost(part, X))
 
@@ -278,7 +278,7 @@ def test_a_budget_of_bytes_is_kept_and_used(task):
     models = pb.fit_within_budget(X[TRAIN], y[TRAIN], bytes=room, rng=0)
     assert {type(v) for line in models[-1].settings["curve"] for v in line} == {float}
     for most, model in zip(room, models, strict=True):
-        assert not isinstance(model, pb.EarlyExitModel)
+        assert not isinstance(model, pb.models.EarlyExitModel)
         assert c_size(model) <= most
         assert model.settings["bytes"] == most
     if task == "regression":

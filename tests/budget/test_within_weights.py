@@ -8,7 +8,7 @@ from pboost.budget.candidates import FAMILIES, Fits
 from pboost.budget.choice import by_weight, read_data
 from pboost.data.prices import PriceOptions, read_prices
 from pboost.data.read.check_xy import as_features
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.values.options import checked
 
 RNG = np.random.default_rng(2)

@@ -71,7 +71,7 @@ SEVERAL = {
         vote="average",
     ),
     "--model sbpmt --members 2 --published --min-leaf 9": partial(
-        pb.fit_sbpmt, members=2, rng=0, **{**pb.published_sbpmt_options(), "min_leaf": 9}
+        pb.fit_sbpmt, members=2, rng=0, **{**pb.models.published_sbpmt_options(), "min_leaf": 9}
     ),
     "--model sbpmt --steps 3 --one-vs-all tree": partial(
         pb.fit_sbpmt, steps=3, one_vs_all="tree", rng=0
@@ -278,7 +278,7 @@ def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):
     assert [line.split(",")[0] for line in lines[1:]] == pb.predict(expected, X).tolist()
     assert pboost_main("show", model)[1].rstrip("\n") == pb.describe(expected).rstrip("\n")
     code, out, err = pboost_main("show", model, "--coefficients")
-    assert (code, out, err) == (0, f"{pb.coefficients(expected)}\n", "")
+    assert (code, out, err) == (0, f"{pb.inspection.coefficients(expected)}\n", "")
     code, out, err = pboost_main("evaluate", *arguments, "--folds", 3)
     assert (code, err) == (0, "")
     assert "test error" in out

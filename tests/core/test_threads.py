@@ -198,12 +198,12 @@ def answers(X):
     cells = rng.uniform(0.1, 0.2, X.shape)
     return [
         pb.predict_proba(forest, X),
-        pb.apply(forest, X),
+        pb.inspection.apply(forest, X),
         pb.decision_function(flip, X, route="expected"),
         pb.decision_function(flip, X, route="sample", rng=1, draws=9),
         pb.decision_function(gauss, X, route="expected", sigma=cells),
         pb.decision_function(gauss, X, route="sample", rng=1, draws=5000, sigma=cells),
-        pb.reach(gauss, X, sigma=cells),
+        pb.inspection.reach(gauss, X, sigma=cells),
         np.array(pb.certificate(flip, X, y)),
         pb.prediction_cost(flip, X, unit="features"),
         pb.prediction_cost(affine, X),
@@ -327,8 +327,8 @@ def test_models_on_all_threads(many_threads, problem):
         one, every = (fit(X, y, n_threads=n) for n in (1, -1))
         score = [pb.predict_proba(model, X) for model in (one, every)]
         assert score[0].tobytes() == score[1].tobytes()
-    pb.fit_adaboost(pb.sort_columns(X, n_threads=-1), y, rounds=1)
-    pb.fit_adaboost(pb.bin_columns(X, n_threads=-1), y, rounds=1)
+    pb.fit_adaboost(pb.data.sort_columns(X, n_threads=-1), y, rounds=1)
+    pb.fit_adaboost(pb.data.bin_columns(X, n_threads=-1), y, rounds=1)
 
 
 def test_worker_threads_stay_serial(monkeypatch):

@@ -47,7 +47,7 @@ def test_not_finite_at_prediction():
         list(pb.staged_decision_function(model, spoilt(np.inf, (37, 13))))
 
 
-@pytest.mark.parametrize("sort", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("sort", [pb.data.sort_columns, pb.data.bin_columns])
 def test_columns_of_bad_rows(sort):
     with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
         sort(spoilt(np.inf, (37, 13)))
@@ -60,7 +60,7 @@ def test_columns_of_bad_rows(sort):
 @pytest.mark.parametrize("max_bins", [0, 1, 257, -3, 2.5])
 def test_number_of_bins(max_bins):
     with pytest.raises(REFUSED, match="max_bins"):
-        pb.bin_columns(X, max_bins=max_bins)
+        pb.data.bin_columns(X, max_bins=max_bins)
     with pytest.raises(REFUSED, match="max_bins"):
         pb.weak.stump(max_bins=max_bins)
 
@@ -231,11 +231,11 @@ def test_other_number_of_columns():
 
 
 def test_columns_of_other_data():
-    columns = pb.sort_columns(X)
+    columns = pb.data.sort_columns(X)
     with pytest.raises(ValueError):
         pb.fit_adaboost(columns, Y[:-1], rounds=5)
     with pytest.raises(ValueError, match=r"binned|exact"):
-        pb.fit_adaboost(pb.bin_columns(X), Y, rounds=5, weak=stump())
+        pb.fit_adaboost(pb.data.bin_columns(X), Y, rounds=5, weak=stump())
 
 
 @builders

@@ -132,16 +132,16 @@ def test_a_row_stands_for_each_of_its_labels(name, j):
     np.testing.assert_allclose(
         pb.predict_proba(soft, X), pb.predict_proba(other, X), rtol=0, atol=1e-10
     )
-    if isinstance(soft, pb.DecisionGraph | pb.LinearModel):
+    if isinstance(soft, pb.models.DecisionGraph | pb.models.LinearModel):
         again = pb.certificate(soft, X, y_proba=SHARE[2], sample_weight=WEIGHT)
         np.testing.assert_allclose(again, pb.certificate(soft), rtol=1e-9)
 
 
-@pytest.mark.parametrize("make", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("make", [pb.data.sort_columns, pb.data.bin_columns])
 @pytest.mark.parametrize("name", ["adaboost", "cart"])
 def test_columns_made_before(make, name):
     fit = partial(FITS[name].func, rounds=8) if name == "adaboost" else FITS[name]
-    if make is pb.bin_columns and name == "adaboost":
+    if make is pb.data.bin_columns and name == "adaboost":
         fit = FITS["binned"]
     soft = fit(make(X), y_proba=SHARE[2])
     rows, label = np.nonzero(SHARE[2])
@@ -338,20 +338,20 @@ def test_what_takes_no_soft_labels():
             pb.fit_gradient_boosting(X, y_proba=SHARE[2], **options)
     with pytest.raises(TypeError, match="takes y_proba"):
         pb.fit_samme(X, y_proba=SHARE[2], base=lambda X, y, sample_weight: None)
-    with pytest.raises(pb.MulticlassError, match=r"two columns.*fit_one_vs_rest"):
+    with pytest.raises(pb.models.MulticlassError, match=r"two columns.*fit_one_vs_rest"):
         pb.fit_matryoshka(X, y_proba=SHARE[3])
 
 
 def test_balanced_weights():
-    weight = pb.balanced_weights(LABELS[Y3], WEIGHT)
+    weight = pb.data.balanced_weights(LABELS[Y3], WEIGHT)
     mass = np.bincount(Y3, weight)
     np.testing.assert_allclose(mass, WEIGHT.sum() / 3)
     for k in range(3):
         share = weight[k == Y3] / mass[k]
         np.testing.assert_allclose(share, WEIGHT[k == Y3] / WEIGHT[k == Y3].sum())
-    assert pb.balanced_weights(Y).sum() == pytest.approx(N)
+    assert pb.data.balanced_weights(Y).sum() == pytest.approx(N)
     with pytest.raises(ValueError, match="expected every class to have positive weight"):
-        pb.balanced_weights(Y, (Y == 1).astype(float))
+        pb.data.balanced_weights(Y, (Y == 1).astype(float))
 
 
 def test_threshold():
@@ -366,12 +366,12 @@ def test_threshold():
         pb.predict(model, X, threshold=1.5)
 
 
-@pytest.mark.parametrize("make", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("make", [pb.data.sort_columns, pb.data.bin_columns])
 def test_columns_made_before_of_a_table(make):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abc")).assign(sky=np.array(["rain", "sun", "ice"])[Y3])
     frame.loc[::5, ["a", "sky"]] = None
-    weak = pb.weak.stump(search="exact" if make is pb.sort_columns else "binned")
+    weak = pb.weak.stump(search="exact" if make is pb.data.sort_columns else "binned")
     fit = partial(pb.fit_adaboost, rounds=9, weak=weak)
     one, other = fit(make(frame), y_proba=SHARE[2]), fit(frame, y_proba=SHARE[2])
     np.testing.assert_allclose(one.vote, other.vote, rtol=0, atol=1e-10)

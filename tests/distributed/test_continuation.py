@@ -115,7 +115,7 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
     y, labels = X[:, 0] > rng.normal(size=200), other[:, 0] > rng.normal(size=150)
     parts = [other[:20], other[20:]], [labels[:20], labels[20:]]
     for values in (False, True):
-        columns = pb.bin_columns(other, max_bins=9, values=values)
+        columns = pb.data.bin_columns(other, max_bins=9, values=values)
         binned = bin_parts(parts[0], max_bins=9, values=values)
         first = pb.fit_gradient_boosting(X, y, steps=5)
         whole = pb.continue_fit(first, columns, labels, steps=5)
@@ -126,7 +126,7 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
             pb.continue_fit(first, columns, labels, rounds=5)
         with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
             continue_parted(first, binned, parts[1], rounds=5)
-        first = pb.fit_adaboost(pb.bin_columns(other, max_bins=9), labels, rounds=5)
+        first = pb.fit_adaboost(pb.data.bin_columns(other, max_bins=9), labels, rounds=5)
         rows = rng.permutation(150)[:90].astype(np.int32)
         whole = pb.continue_fit(first, columns.select(rows), labels[rows], rounds=4)
         halves = [columns.select(rows[:30]), columns.select(rows[30:])]
@@ -172,8 +172,8 @@ def test_validation_rows_are_given_once_more(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
     held = rng.normal(size=(50, 4)), rng.integers(0, 2, 50)
-    first = pb.fit_gradient_boosting(pb.bin_columns(X), y, steps=3, validation=held)
-    whole = pb.continue_fit(first, pb.bin_columns(X), y, steps=3, validation=held)
+    first = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, steps=3, validation=held)
+    whole = pb.continue_fit(first, pb.data.bin_columns(X), y, steps=3, validation=held)
     parts = bin_parts([X[:30], X[30:]])
     labels = [y[:30], y[30:]]
     model = continue_parted(first, parts, labels, steps=3, validation=held)

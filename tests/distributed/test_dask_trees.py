@@ -122,7 +122,7 @@ def whole(name, columns, tmp_path, weight=WEIGHT):
 @pytest.mark.parametrize("name", FITS)
 def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
     builder, y, options = FITS[name]
-    want = whole(name, pb.bin_columns(X, values=True), tmp_path)
+    want = whole(name, pb.data.bin_columns(X, values=True), tmp_path)
     for chunks in ((240,), (100, 0, 13, 127)):
         columns, labels, weight = arrays(X, y, WEIGHT, chunks=chunks)
         model = fit_dask(builder, columns, labels, sample_weight=weight, **options)
@@ -135,7 +135,7 @@ def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
 def test_rows_that_are_held_out_stay_on_workers_that_are_lost(client, tmp_path, monkeypatch):
     engines = seen(monkeypatch)
     options = {"rounds": 12, "validation": 0.3, "patience": 2, "rng": 0}
-    table = pb.bin_columns(X, values=True)
+    table = pb.data.bin_columns(X, values=True)
     want = pb.fit_adaboost(table, TWO, sample_weight=WEIGHT, **options)
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
 
@@ -194,7 +194,7 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
 @pytest.mark.full
 def test_edges_of_all_rows(client, tmp_path, monkeypatch):
     for max_bins in (5, 256):
-        bins = pb.bin_columns(X, max_bins=max_bins, edges="exact")
+        bins = pb.data.bin_columns(X, max_bins=max_bins, edges="exact")
         columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
         for builder in ("fit_adaboost", "fit_cart"):
             whole = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT)
@@ -260,7 +260,7 @@ def test_lost_actors_cost_time_and_nothing_else(client, name, tmp_path, monkeypa
     builder, y, options = FITS[name]
     columns, labels, weight = arrays(X, y, WEIGHT, chunks=80)
     model = fit_dask(builder, columns, labels, sample_weight=weight, callback=cut, **options)
-    assert contents(model, tmp_path) == whole(name, pb.bin_columns(X, values=True), tmp_path)
+    assert contents(model, tmp_path) == whole(name, pb.data.bin_columns(X, values=True), tmp_path)
     assert len(cuts) == 3
 
 
@@ -273,7 +273,7 @@ def test_models_go_on(client, tmp_path, monkeypatch):
             lose(engines[-1], 2)
 
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=80)
-    bins = pb.bin_columns(X, values=True)
+    bins = pb.data.bin_columns(X, values=True)
     flip = pb.observation.flip(0.1)
     for builder, options, more in (
         ("fit_adaboost", {"rounds": 3}, {"rounds": 4}),
@@ -358,7 +358,7 @@ def test_sums_whose_growth_the_data_choose(client, weight, tmp_path):
     z = rows[:, 0] * rows[:, 1] + np.sin(2 * rows[:, 2]) + rows[:, 3] + rng.normal(size=8000)
     weights = np.resize(weight, 8000).astype(float)
     options = {"steps": 2, "max_depth": 6, "loss": "logistic"}
-    one = pb.fit_gradient_boosting(pb.bin_columns(rows), z > 0, sample_weight=weights, **options)
+    one = pb.fit_gradient_boosting(pb.data.bin_columns(rows), z > 0, sample_weight=weights, **options)
     given = [da.from_array(a, chunks=(3000, 20)[: a.ndim]) for a in (rows, z > 0, weights)]
     model = fit_dask("fit_gradient_boosting", given[0], given[1], sample_weight=given[2], **options)
     assert model.settings["growth"] == "symmetric"

@@ -125,7 +125,7 @@ def test_the_data_choose_the_growth(weight, tmp_path):
     weights = None if weight is None else np.full(len(y), weight)
     if weight == 0.3:
         weights[::3] = 0.77
-    table = pb.bin_columns(X), y, weights
+    table = pb.data.bin_columns(X), y, weights
     whole, parted = both(table, 5, tmp_path, loss="logistic", steps=2, max_depth=6)
     assert parted == whole
     model = fit_parted("fit_gradient_boosting", *divided(table, 2)[:2], steps=1, max_depth=6)
@@ -138,7 +138,7 @@ def test_columns_of_two_values_that_share_a_lane_in_one_table(tmp_path):
     X = np.column_stack([np.eye(6)[kind], rng.normal(size=400)])
     y = (kind % 2 + X[:, 6] + rng.normal(size=400) > 1).astype(int)
     for growth in ("free", "symmetric"):
-        whole, parted = both((pb.bin_columns(X), y, None), 3, tmp_path, growth=growth)
+        whole, parted = both((pb.data.bin_columns(X), y, None), 3, tmp_path, growth=growth)
         assert parted == whole
 
 

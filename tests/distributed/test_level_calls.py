@@ -17,7 +17,7 @@ def small_weights():
     X = np.round(rng.normal(size=(300, 4)), 1)
     X[rng.random(X.shape) < 0.1] = np.nan
     weight = np.where(rng.random(300) < 0.3, 1e-150, 10.0 ** -rng.integers(0, 14, 300))
-    return pb.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
+    return pb.data.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
 
 
 ALL = {**TABLES, "small weights": small_weights()}

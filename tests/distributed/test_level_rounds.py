@@ -76,7 +76,7 @@ def test_masses_that_have_no_room_are_asked_for_again(options, tmp_path, monkeyp
     monkeypatch.setattr("pboost.trees.rounds.SLOT_BYTES", 1 << 17)
     X, y = normal_rows()
     options = {"steps": 2, "max_depth": None if "max_leaves" in options else 7, **options}
-    whole = pb.fit_gradient_boosting(pb.bin_columns(X), y, growth="free", **options)
+    whole = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, growth="free", **options)
     parts = bin_parts([X[:1500], X[1500:]])
     parted = fit_parted("fit_gradient_boosting", parts, [y[:1500], y[1500:]], growth="free", **options)
     assert contents(parted, tmp_path) == contents(whole, tmp_path)

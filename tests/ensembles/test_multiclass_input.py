@@ -51,8 +51,8 @@ def test_functions_of_a_model(kind, tmp_path):
     assert "3 classes>" in repr(model)
     for ask in (
         lambda: pb.certificate(model),
-        lambda: pb.reach(model, X),
-        lambda: pb.truncate(model, 1),
+        lambda: pb.inspection.reach(model, X),
+        lambda: pb.models.truncate(model, 1),
         lambda: pb.continue_fit(model, X, y, rounds=1),
         *([] if kind == "rest" else [lambda: pb.decision_function(model, X, route="expected")]),
     ):
@@ -130,7 +130,7 @@ def ivy(X, y, sample_weight):
             "rounds",
         ),
         (
-            lambda: pb.fit_samme(pb.bin_columns(X9), Y9, base=STUMPS, rounds=1),
+            lambda: pb.fit_samme(pb.data.bin_columns(X9), Y9, base=STUMPS, rounds=1),
             TypeError,
             "X: BinnedColumns hold no values to predict from",
         ),
@@ -141,17 +141,17 @@ def ivy(X, y, sample_weight):
             "callback: expected a function",
         ),
         (
-            lambda: pb.OneVsRest((), np.arange(2), {}),
+            lambda: pb.models.OneVsRest((), np.arange(2), {}),
             ValueError,
             "models: expected one per label",
         ),
         (
-            lambda: pb.OneVsRest((Certain(), Constant(1)), np.arange(2), {}),
+            lambda: pb.models.OneVsRest((Certain(), Constant(1)), np.arange(2), {}),
             ValueError,
             "models: expected a two-class model of labels False and True for 1",
         ),
         (
-            lambda: pb.WeightedVote((), [1.0], np.arange(2), [0.0, 0.0], {}, [], ""),
+            lambda: pb.models.WeightedVote((), [1.0], np.arange(2), [0.0, 0.0], {}, [], ""),
             ValueError,
             r"alpha: expected shape \(0,\)",
         ),

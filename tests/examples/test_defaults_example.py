@@ -129,7 +129,7 @@ def test_sizes_beyond_the_last_stage_are_the_last(example):
 
 def test_every_builder_is_there(example):
     builders = {name for name in pb.__all__ if name.startswith("fit_")}
-    builders -= {"fit_one_hot", "fit_within_budget"}  # which has no default budget
+    builders -= {"fit_within_budget"}  # which has no default budget
     named = " ".join(name for kind in example.SETS for name in example.with_defaults(kind))
     assert set(re.findall(r"fit_\w+", named)) == builders
     every = {f"{of}: " for kind in example.SETS for of in example.candidates(kind)}

@@ -59,10 +59,10 @@ def test_figures_are_those_of_the_models(example, folder):
     )
     for budget, (error, loss, brier, cost) in zip(example.BUDGETS, found, strict=True):
         costs = [
-            pb.prediction_cost(pb.truncate(model, k), split.X).mean()
+            pb.prediction_cost(pb.models.truncate(model, k), split.X).mean()
             for k in range(1, model.n_nodes + 1)
         ]
-        part = pb.truncate(model, int(np.searchsorted(costs, budget, side="right")))
+        part = pb.models.truncate(model, int(np.searchsorted(costs, budget, side="right")))
         said = pb.predict_proba(part, split.X_test)
         share = said[np.arange(len(said)), split.y_test]
         assert error == pytest.approx(100 * np.mean(said.argmax(axis=1) != split.y_test))

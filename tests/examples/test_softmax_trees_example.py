@@ -36,7 +36,7 @@ def test_figures_are_those_of_the_models(trees, monkeypatch):
             learning_rate=0.3,
             leaf_step="newton",
         )
-        stages = [pb.truncate(model, k) for k in range(1, 10)]
+        stages = [pb.models.truncate(model, k) for k in range(1, 10)]
         cost = [pb.prediction_cost(stage, X[test]).mean() for stage in stages]
         np.testing.assert_allclose(example.costs(model, X[test]), cost)
         fits = max([k for k in range(9) if cost[k] <= 20], default=0)

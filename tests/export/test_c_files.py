@@ -160,20 +160,20 @@ def _given(model, rows):
 
 def _has_int16(model):
     """Return whether int16 holds a model: one of nodes that compare columns."""
-    if isinstance(model, pb.DecisionGraph):
+    if isinstance(model, pb.models.DecisionGraph):
         return model.inputs is None or isinstance(model.inputs, Subsets)
-    if isinstance(model, pb.EarlyExitModel):
+    if isinstance(model, pb.models.EarlyExitModel):
         return _has_int16(model.model)
-    if isinstance(model, pb.CalibratedModel):
-        is_early = isinstance(model.model, pb.EarlyExitModel)
+    if isinstance(model, pb.models.CalibratedModel):
+        is_early = isinstance(model.model, pb.models.EarlyExitModel)
         return len(model.labels) == 2 and not is_early and _has_int16(model.model)
-    return isinstance(model, pb.Tree | pb.RandomForest | pb.GradientBoostingModel)
+    return isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.GradientBoostingModel)
 
 
 def _expected(model, rows):
     """Return decision values (n, k), or shares, and predictions."""
     X = _given(model, rows)
-    kind = isinstance(model, pb.Tree | pb.RandomForest | pb.Bagging)
+    kind = isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.Bagging)
     if kind and model.labels is not None and len(model.labels) > 2:
         score = pb.predict_proba(model, X)
     else:
@@ -240,7 +240,7 @@ class _Every:
 
     def _add_single(self, model, kind):
         """Add a file with votes of float32, whose scores are those of the twin."""
-        whole = model.model if isinstance(model, pb.EarlyExitModel) else model
+        whole = model.model if isinstance(model, pb.models.EarlyExitModel) else model
         path, rows = self.folder / f"single {kind}.c", rows_for(whole, 60).astype(np.float32)
         prefix = f"s{len(self.cases)}"
         file = to_c(model, path, "float32", prefix=prefix, votes="float32")
@@ -277,7 +277,7 @@ def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
         where = f"{kind}, {dtype}"
         if dtype == "int16":
             error = np.abs(own * file.scale - score)
-            if isinstance(model, pb.EarlyExitModel):
+            if isinstance(model, pb.models.EarlyExitModel):
                 _check_early(every, case, own, predicted)
                 continue
             assert error.max() <= file.bound + ROUNDING, where
@@ -345,7 +345,7 @@ def test_paths_are_those_of_the_package(tmp_path):
         pytest.skip("gcc does not build programs that run here")
     kinds, text = ("chain", "matryoshka", "forest, three", "nothing to learn"), []
     for k, kind in enumerate(kinds):
-        pb.to_c(made(kind), tmp_path / "m.c", prefix=f"m{k}", explain=True)
+        pb.export.to_c(made(kind), tmp_path / "m.c", prefix=f"m{k}", explain=True)
         text.append((tmp_path / "m.c").read_text())
     (tmp_path / "all.c").write_text("\n".join(text))
     command = ["gcc", *STRICT, "-shared", "-fPIC", str(tmp_path / "all.c"), "-o"]
@@ -358,7 +358,7 @@ def test_paths_are_those_of_the_package(tmp_path):
             n = library[f"m{k}_path"](x, at, 100)
             found = list(at[:n])
             assert n == pb.prediction_cost(model, _given(model, row[None]))[0]
-            if not isinstance(model, pb.DecisionGraph):
+            if not isinstance(model, pb.models.DecisionGraph):
                 continue
             node, score = 0 if model.n_nodes else -1, model.bias
             for exit_ in found:

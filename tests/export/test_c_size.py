@@ -83,9 +83,9 @@ def files(tmp_path_factory):
     for number, (name, make) in enumerate(MODELS.items()):
         model, path = make(), folder / f"m{number}.c"
         rows = exported.X if model.n_features > PLAIN.shape[1] else PLAIN
-        if isinstance(model, pb.EarlyExitModel):
+        if isinstance(model, pb.models.EarlyExitModel):
             rows = MANY if model.table is not None else FULL
-        made = pb.to_c(model, path, "int16", X=rows)
+        made = pb.export.to_c(model, path, "int16", X=rows)
         assert made.n_bytes == c_size(model)
         found[name] = path, made.n_bytes
     return found
@@ -123,6 +123,6 @@ def test_sizes_are_those_of_a_compiler(files, tmp_path):
 
 def test_other_numbers_have_no_estimate(tmp_path):
     model = pb.fit_adaboost(PLAIN, exported.TWO, rounds=3)
-    assert pb.to_c(model, tmp_path / "m.c").n_bytes is None
+    assert pb.export.to_c(model, tmp_path / "m.c").n_bytes is None
     with pytest.raises(NotImplementedError, match="compare sums"):
         c_size(pb.fit_adaboost(PLAIN, exported.TWO, rounds=3, weak=pb.weak.affine()))

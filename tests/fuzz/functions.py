@@ -59,7 +59,7 @@ def scratch(model: Any) -> Iterator[str]:
 
 
 def continued(model: Any, X: Any, y: Any, rng: Generator) -> Any:
-    own = {pb.RandomForest: "members", pb.GradientBoostingModel: "steps"}
+    own = {pb.models.RandomForest: "members", pb.models.GradientBoostingModel: "steps"}
     graphs = "rounds" if rng.random() < 0.5 else "nodes"
     more = {own.get(type(model), graphs): 2}
     return pb.continue_fit(model, X, y, **more)
@@ -86,24 +86,24 @@ FUNCTIONS: dict[str, Call] = {
     "describe": lambda m, X, y, rng: pb.describe(m),
     "show": lambda m, X, y, rng: show(m),
     "explain": lambda m, X, y, rng: str(pb.explain(m, one_row(X))),
-    "reach": lambda m, X, y, rng: pb.reach(m, X),
-    "reach by class": lambda m, X, y, rng: pb.reach(m, X, y),
-    "apply": lambda m, X, y, rng: pb.apply(m, X),
-    "decision_path": lambda m, X, y, rng: pb.decision_path(m, X),
+    "reach": lambda m, X, y, rng: pb.inspection.reach(m, X),
+    "reach by class": lambda m, X, y, rng: pb.inspection.reach(m, X, y),
+    "apply": lambda m, X, y, rng: pb.inspection.apply(m, X),
+    "decision_path": lambda m, X, y, rng: pb.inspection.decision_path(m, X),
     "importances": lambda m, X, y, rng: pb.feature_importances(m),
     "importances by count": lambda m, X, y, rng: pb.feature_importances(m, "count"),
-    "permutation": lambda m, X, y, rng: pb.permutation_importance(m, X, y, repeats=1, rng=0),
-    "margins": lambda m, X, y, rng: pb.margins(m, X, y),
-    "normalized_margins": lambda m, X, y, rng: pb.normalized_margins(m, X, y),
-    "margin_error": lambda m, X, y, rng: pb.margin_error(m, X, y, [-0.5, 0.3]),
-    "margin_bound": lambda m, X, y, rng: pb.margin_bound(m, X, y, 0.5),
-    "margin_curve": lambda m, X, y, rng: pb.margin_curve(m, X, y, [0.0, 0.5]),
-    "coefficients": lambda m, X, y, rng: str(pb.coefficients(m)),
-    "coefficients of rows": lambda m, X, y, rng: str(pb.coefficients(m, X)),
-    "truncate": lambda m, X, y, rng: pb.truncate(m, int(rng.integers(1, 4))),
+    "permutation": lambda m, X, y, rng: pb.inspection.permutation_importance(m, X, y, repeats=1, rng=0),
+    "margins": lambda m, X, y, rng: pb.inspection.margins(m, X, y),
+    "normalized_margins": lambda m, X, y, rng: pb.inspection.normalized_margins(m, X, y),
+    "margin_error": lambda m, X, y, rng: pb.inspection.margin_error(m, X, y, [-0.5, 0.3]),
+    "margin_bound": lambda m, X, y, rng: pb.inspection.margin_bound(m, X, y, 0.5),
+    "margin_curve": lambda m, X, y, rng: pb.inspection.margin_curve(m, X, y, [0.0, 0.5]),
+    "coefficients": lambda m, X, y, rng: str(pb.inspection.coefficients(m)),
+    "coefficients of rows": lambda m, X, y, rng: str(pb.inspection.coefficients(m, X)),
+    "truncate": lambda m, X, y, rng: pb.models.truncate(m, int(rng.integers(1, 4))),
     "prune": lambda m, X, y, rng: pb.prune(m, float(rng.choice([0.0, 0.1, 1e9]))),
-    "cost_complexity_pruning_path": lambda m, X, y, rng: pb.cost_complexity_pruning_path(m),
-    "cost_complexity_pruning_path of data": lambda m, X, y, rng: pb.cost_complexity_pruning_path(m, X, y),
+    "cost_complexity_pruning_path": lambda m, X, y, rng: pb.models.cost_complexity_pruning_path(m),
+    "cost_complexity_pruning_path of data": lambda m, X, y, rng: pb.models.cost_complexity_pruning_path(m, X, y),
     "continue_fit": continued,
     "repr": lambda m, X, y, rng: repr(m),
     "pickle": lambda m, X, y, rng: pickle.loads(pickle.dumps(m)),

@@ -75,7 +75,7 @@ def other_labels(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndar
 
 def sorted_columns(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     try:
-        X = pb.sort_columns(p.X)
+        X = pb.data.sort_columns(p.X)
         found = fit(X, p.y, p.weight)
     except TypeError:
         return None

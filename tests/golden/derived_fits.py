@@ -49,7 +49,7 @@ def _in_steps(build: Any, shared: dict[str, Any], y: Any, **more: Any) -> Made:
     """Fit, and go on in three short calls with one state."""
 
     def make(n_threads: int) -> Any:
-        model, state = build(FRAME, y, **shared, n_threads=n_threads), pb.FitState()
+        model, state = build(FRAME, y, **shared, n_threads=n_threads), pb.models.FitState()
         given = {"sample_weight": shared.get("sample_weight"), "rng": None, **more}
         for _ in range(3):
             model = pb.continue_fit(model, FRAME, y, **given, state=state, n_threads=n_threads)
@@ -136,7 +136,7 @@ def cross_validated() -> dict[str, Made]:
 
         return Made(make, ())
 
-    binned = pb.bin_columns(
+    binned = pb.data.bin_columns(
         MISSING,
         max_bins=32,
         edges="sample",
@@ -275,20 +275,20 @@ def pruned() -> dict[str, Made]:
     tree_sum = _fitted(pb.fit_gradient_boosting, SUM_IN_BINS, TWO)
     other = {"sample_weight": SHARES[::2]}
     return {
-        "cost_complexity_pruning_path: two": Made(lambda n: pb.cost_complexity_pruning_path(two(n)), ()),
-        "cost_complexity_pruning_path: numbers": Made(lambda n: pb.cost_complexity_pruning_path(regression(n)), ()),
-        "cost_complexity_pruning_path: two, other rows": Made(
-            lambda n: pb.cost_complexity_pruning_path(two(n), FRAME[::2], TWO[::2], **other, criterion="entropy"), ()
+        "prune_path: two": Made(lambda n: pb.models.cost_complexity_pruning_path(two(n)), ()),
+        "prune_path: numbers": Made(lambda n: pb.models.cost_complexity_pruning_path(regression(n)), ()),
+        "prune_path: two, other rows": Made(
+            lambda n: pb.models.cost_complexity_pruning_path(two(n), FRAME[::2], TWO[::2], **other, criterion="entropy"), ()
         ),
-        "cost_complexity_pruning_path: numbers, other rows": Made(
-            lambda n: pb.cost_complexity_pruning_path(
+        "prune_path: numbers, other rows": Made(
+            lambda n: pb.models.cost_complexity_pruning_path(
                 regression(n), FRAME[::2], NUMBERS[::2], **other, criterion="squared"
             ),
             (),
         ),
         "prune: three": Made(lambda n: pb.prune(three(n), 0.01, criterion="entropy"), ROWS),
-        "prefix: chain, three classes": Made(lambda n: pb.truncate(chain(n), 2), ROWS),
-        "prefix: sum": Made(lambda n: pb.truncate(tree_sum(n), 2), ROWS),
+        "prefix: chain, three classes": Made(lambda n: pb.models.truncate(chain(n), 2), ROWS),
+        "prefix: sum": Made(lambda n: pb.models.truncate(tree_sum(n), 2), ROWS),
     }
 
 
@@ -297,7 +297,7 @@ def columns() -> dict[str, Made]:
 
     def bins(X: Any, weight: Any = None, values: bool = False, **options: Any) -> Made:
         given = {"max_bins": 16, "edges": "sample", **options}
-        make = partial(pb.bin_columns, X, sample_weight=weight, values=values, **given)
+        make = partial(pb.data.bin_columns, X, sample_weight=weight, values=values, **given)
         return Made(lambda n: make(n_threads=n), ())
 
     def batches(X: Any, y: Any, weight: Any) -> Callable[[], Iterator[Any]]:
@@ -313,10 +313,10 @@ def columns() -> dict[str, Made]:
             given = {"target": None, "weight": None, "task": None, "edges": "exact"}
             with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 path = Path(folder, "columns")
-                pb.bin_files(
+                pb.data.bin_files(
                     batches(X, y, weight), path, **given, max_bins=32, values=values, n_threads=1
                 )
-                found = pb.open_columns(path, check=True)
+                found = pb.data.open_columns(path, check=True)
                 return fit(found.columns, found.y, sample_weight=found.weight, n_threads=n_threads)
 
         return Made(make, rows)

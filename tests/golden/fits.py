@@ -420,8 +420,8 @@ def _sampled() -> dict[str, dict[str, Any]]:
 
 def two_class_fits() -> dict[str, Fit]:
     """Return the fits of graphs and of their like."""
-    sorted_columns = pb.sort_columns(X, copy=True, n_threads=1)
-    binned = pb.bin_columns(X, max_bins=64, sample_weight=None, n_threads=1)
+    sorted_columns = pb.data.sort_columns(X, copy=True, n_threads=1)
+    binned = pb.data.bin_columns(X, max_bins=64, sample_weight=None, n_threads=1)
     chains = {
         **CRITERIA,
         **OBSERVATIONS,

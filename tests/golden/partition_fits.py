@@ -54,7 +54,7 @@ def table_fit(builder: str, X: Any, y: Any, weight: Any, **options: Any) -> Any:
     """Return the model of the same rows in one table of the same bins."""
     bins = {name: options.pop(name) for name in OF_BINS}
     edge_weight = weight if bins.pop("weighted_edges") else None
-    columns = pb.bin_columns(X, **bins, sample_weight=edge_weight)
+    columns = pb.data.bin_columns(X, **bins, sample_weight=edge_weight)
     start = (options.pop("start_model"),) if "start_model" in options else ()
     build = pb.continue_fit if start else BUILDERS[builder]
     return build(*start, columns, y, sample_weight=weight, **options)

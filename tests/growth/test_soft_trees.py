@@ -177,7 +177,7 @@ def test_votes_telescope(observation):
     model = fit(problem, observation=observation, rate=0.1, nodes=12, smoothing=0.0)
     weight = problem.weight / problem.weight.sum()
     masses = {0: (1.0, 0.0)}
-    arrives = pb.reach(model, problem.X, problem.y) * weight[:, None]
+    arrives = pb.inspection.reach(model, problem.X, problem.y) * weight[:, None]
     above = problem.X[:, model.feature] > model.threshold
     certificate, H = 0.0, {0: 0.0}
     positive = problem.y > 0

@@ -14,7 +14,7 @@ from reference import calibration as reference
 
 import pboost as pb
 from pboost.data.splits import assign_folds
-from pboost.inspection.calibrate import isotonic, platt
+from pboost.inspection.calibration import isotonic, platt
 
 RNG = np.random.default_rng(11)
 N, D = inspected.X.shape
@@ -152,7 +152,7 @@ def test_files_and_pickles(kind, method, tmp_path):
     model = made(kind, method)
     pb.save(model, tmp_path / "model.npz")
     for other in (pb.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
-        assert type(other) is pb.CalibratedModel
+        assert type(other) is pb.models.CalibratedModel
         assert other.settings == model.settings
         assert pb.describe(other) == pb.describe(model)
         a, b = pb.decision_function(other, CAL), pb.decision_function(model, CAL)
@@ -207,17 +207,17 @@ def test_values_of_a_row_that_are_asked_for(kind, method):
     labels, scores = pb.predict(model, rows), pb.decision_function(model, rows)
     calls = [0, 0]
     for row, label, score in zip(rows, labels, scores, strict=True):
-        whole = pb.predict_with_acquisition(model, row, exit="none")
+        whole = pb.acquisition.predict_with_acquisition(model, row, exit="none")
         assert whole.label == label
         assert np.array_equal(whole.score, score)
         ask = {j: partial(row.item, j) for j in range(D)}
-        early = pb.predict_with_acquisition(model, ask)
+        early = pb.acquisition.predict_with_acquisition(model, ask)
         assert (early.label, early.is_settled) == (label, True)
         assert ((early.bounds[0] <= score) & (score <= early.bounds[1])).all()
-        least = pb.predict_with_acquisition(model, ask, budget=1)
+        least = pb.acquisition.predict_with_acquisition(model, ask, budget=1)
         assert ((least.bounds[0] <= score) & (score <= least.bounds[1])).all()
         calls[0] += early.calls
-        calls[1] += pb.predict_with_acquisition(model, ask, exit="none").calls
+        calls[1] += pb.acquisition.predict_with_acquisition(model, ask, exit="none").calls
     assert calls[0] <= calls[1]
 
 

@@ -119,10 +119,10 @@ def test_every_model_remembers(kind, tmp_path):
 
 def test_models_of_one_table_agree_however_it_is_given(model):
     pandas = pytest.importorskip("pandas")
-    for given in (pb.sort_columns(X[FIT]), pandas.DataFrame(X[FIT]), np.asfortranarray(X[FIT])):
+    for given in (pb.data.sort_columns(X[FIT]), pandas.DataFrame(X[FIT]), np.asfortranarray(X[FIT])):
         again = pb.fit_adaboost(given, Y[FIT], rounds=20)
         np.testing.assert_array_equal(again.seen, model.seen)
-    binned = pb.fit_boosted_tree(pb.bin_columns(X[FIT]), Y[FIT], nodes=3)
+    binned = pb.fit_boosted_tree(pb.data.bin_columns(X[FIT]), Y[FIT], nodes=3)
     assert binned.seen is None
     assert not is_told(binned, X[FIT], Y[FIT])
 
@@ -141,6 +141,6 @@ def test_a_digest_of_another_shape_is_refused(model):
 
     with pytest.raises(ValueError, match="seen: expected 1 dimensions"):
         replace(model, seen=np.zeros((2, 2), dtype=np.uint64))
-    assert pb.truncate(model, 3).seen.tolist() == model.seen.tolist()
+    assert pb.models.truncate(model, 3).seen.tolist() == model.seen.tolist()
     with pytest.raises(ValueError, match="read-only"):
         model.seen[0] = 1

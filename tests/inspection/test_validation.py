@@ -139,8 +139,8 @@ def test_data_frames_reach_fit_as_data_frames():
         (shuffled, pandas.Series(y, index=shuffled.index)),
         (polars.DataFrame(X, schema=names), polars.Series(y)),
         (X.tolist(), list(y)),
-        (pb.sort_columns(X), y),
-        (pb.sort_columns(shuffled), y),
+        (pb.data.sort_columns(X), y),
+        (pb.data.sort_columns(shuffled), y),
     ]:
         fit = Recorder()
         result = pb.cross_validate(fit, frame, labels, folds=3, rng=0)
@@ -192,7 +192,7 @@ def test_bad_input(change, error, message):
 def test_binned_columns_are_refused():
     X, y = problem()
     with pytest.raises(TypeError, match="X: BinnedColumns hold no values"):
-        pb.cross_validate(STUMPS, pb.bin_columns(X), y)
+        pb.cross_validate(STUMPS, pb.data.bin_columns(X), y)
 
 
 def test_callback_sees_each_fold_and_can_stop():

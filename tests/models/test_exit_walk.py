@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.early_exit import leave, trajectory
+from pboost.models.early_exit_model import leave, trajectory
 from pboost.models.evaluate.exits import Exits
 
 RNG = np.random.default_rng(11)

@@ -68,7 +68,7 @@ def test_evaluation(kind):
         assert np.mean(found == y) > 0.6
     assert (pb.prediction_cost(model, X) >= 1).all()
     assert model.settings["builder"] in pb.describe(model)
-    rise = pb.permutation_importance(model, X, y, repeats=2, rng=0)
+    rise = pb.inspection.permutation_importance(model, X, y, repeats=2, rng=0)
     assert rise.shape == (3, 2)
     assert rise[0].mean() > 0.05
     staged = ("samme", "stagewise", "probit", "sbpmt")
@@ -92,9 +92,9 @@ def test_evaluation(kind):
 def test_functions_of_graphs_refuse_the_others(kind):
     model = EVERY[kind]()
     for ask in (
-        lambda: pb.reach(model, X),
+        lambda: pb.inspection.reach(model, X),
         lambda: pb.continue_fit(model, X, Y, rounds=1),
-        *([] if kind == "stagewise" else [lambda: pb.truncate(model, 1)]),
+        *([] if kind == "stagewise" else [lambda: pb.models.truncate(model, 1)]),
     ):
         with pytest.raises(TypeError, match="model: expected a "):
             ask()
@@ -106,10 +106,10 @@ def test_who_has_a_certificate_and_margins(kind):
     asked = [
         lambda: pb.certificate(model),
         lambda: pb.certificate(model, X, Y),
-        lambda: pb.margins(model, X, Y),
-        lambda: pb.margin_error(model, X, Y, 0.0),
-        lambda: pb.margin_curve(model, X, Y, [0.0]),
-        lambda: pb.margin_curve(lambda X, y: model, X, Y, [0.0], folds=2),
+        lambda: pb.inspection.margins(model, X, Y),
+        lambda: pb.inspection.margin_error(model, X, Y, 0.0),
+        lambda: pb.inspection.margin_curve(model, X, Y, [0.0]),
+        lambda: pb.inspection.margin_curve(lambda X, y: model, X, Y, [0.0], folds=2),
     ]
     if kind != "rest":  # whose members have routes
         asked.append(lambda: pb.decision_function(model, X, "expected"))
@@ -118,7 +118,7 @@ def test_who_has_a_certificate_and_margins(kind):
             ask()
         np.testing.assert_allclose(pb.certificate(model, X, Y), pb.certificate(model))
         return
-    for ask in [*asked, lambda: pb.normalized_margins(model, X, Y)]:
+    for ask in [*asked, lambda: pb.inspection.normalized_margins(model, X, Y)]:
         with pytest.raises(TypeError, match=r"model: expected a DecisionGraph.* got a \w+, who"):
             ask()
 
@@ -145,7 +145,7 @@ def test_shuffling_needs_columns_of_training():
 
     model = pb.fit_samme(X, ZONE, base=lambda X, y, sample_weight: Constant(), rounds=1)
     with pytest.raises(TypeError, match="knows the columns"):
-        pb.permutation_importance(model, X, ZONE)
+        pb.inspection.permutation_importance(model, X, ZONE)
 
 
 def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predicted():

@@ -30,7 +30,7 @@ def test_oracles_are_evaluated_by_asking(made):
     assert (one != other).any()
     for call in (
         lambda: pb.decision_function(model, X, route="expected"),
-        lambda: pb.reach(model, X),
+        lambda: pb.inspection.reach(model, X),
         lambda: pb.certificate(model, X, y),
     ):
         with pytest.raises(ValueError, match=r"not known|estimate"):

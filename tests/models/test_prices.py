@@ -9,7 +9,7 @@ import pytest
 
 import pboost as pb
 from pboost import observation, weak
-from pboost.models.early_exit import trajectory
+from pboost.models.early_exit_model import trajectory
 
 PRICES, GROUPS = [1.0, 20.0, 3.0, 0.0, 7.5], [[1, 2]]
 #: What each column's purchase is, and what it costs: a group is bought as one.
@@ -43,9 +43,9 @@ def ledger_of_tree(tree, row):
 
 
 def ledger_of(model, row):
-    if isinstance(model, pb.DecisionGraph):
+    if isinstance(model, pb.models.DecisionGraph):
         return ledger_of_graph(model, row)
-    if isinstance(model, pb.Tree):
+    if isinstance(model, pb.models.Tree):
         return ledger_of_tree(model, row)
     trees = getattr(model, "trees", None) or getattr(model, "models", None) or list(model)
     ledger = {}

@@ -10,7 +10,7 @@ import pytest
 from oracle_learners import train_stump
 
 import pboost as pb
-from pboost.models.early_exit import trajectory
+from pboost.models.early_exit_model import trajectory
 from pboost.models.evaluate.exits import joints_left, proven_exits, rest_of
 from pboost.models.nodes import OUT, rest_of_nodes
 from pboost.models.stored import TrainingRecord
@@ -94,7 +94,7 @@ def random_graph(rng, n, n_votes, votes, is_chain):
         next_[node, rng.integers(2)] = node + 1
     next_[next_ >= n] = OUT
     shape = (n, 2) if n_votes == 1 else (n, 2, n_votes)
-    return pb.DecisionGraph(
+    return pb.models.DecisionGraph(
         rng.integers(0, 4, n).astype(np.int32),
         rng.normal(size=n).round(1),
         next_,

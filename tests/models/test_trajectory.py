@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.early_exit import trajectory
+from pboost.models.early_exit_model import trajectory
 from pboost.models.nodes import OUT, joints_of
 
 RNG = np.random.default_rng(3)
@@ -95,7 +95,7 @@ def test_states_of_graphs_are_those_of_their_first_nodes(kind):
     model = EVERY[kind][1]()
     score, cost = trajectory(model, X)
     for k, joint in enumerate(joints_of(model.next).tolist(), start=1):
-        first = pb.truncate(model, joint)
+        first = pb.models.truncate(model, joint)
         assert score[k].tobytes() == pb.decision_function(first, X).tobytes()
         np.testing.assert_array_equal(cost[k], pb.prediction_cost(first, X))
 

@@ -14,8 +14,8 @@ def random_graph(rng, X, n_nodes, p_join=0.3):
     n, d = X.shape
     feature = rng.integers(0, d, n_nodes)
     threshold = X[rng.integers(0, n, n_nodes), feature] if n else rng.normal(size=n_nodes)
-    record = pb.TrainingRecord(np.ones(n_nodes + 1), np.ones(n_nodes + 1), "made up")
-    return pb.DecisionGraph(
+    record = pb.models.TrainingRecord(np.ones(n_nodes + 1), np.ones(n_nodes + 1), "made up")
+    return pb.models.DecisionGraph(
         feature=feature,
         threshold=threshold,
         next=random_topology(rng, n_nodes, p_join),

@@ -83,7 +83,7 @@ def test_every_builder_is_here():
     made = {
         fit.func.__name__ if isinstance(fit, partial) else fit.__name__ for fit in FITS.values()
     }
-    every = {name for name in pb.__all__ if name.startswith("fit_")} - {"fit_one_hot"}
+    every = {name for name in pb.__all__ if name.startswith("fit_")}
     assert made == every - DRAWING
 
 
@@ -111,11 +111,11 @@ def problems(draw, kind):
 
 def assert_alike(one, other, votes=1e-10):
     """Same tests, and what they lead to the same to `votes`."""
-    if isinstance(one, pb.GradientBoostingModel):  # may go on, or not, with trees of nothing but rounding
+    if isinstance(one, pb.models.GradientBoostingModel):  # may go on, or not, with trees of nothing but rounding
         k = min(len(one), len(other))
         for model in (one, other):
             assert all(np.abs(tree.value).max() <= votes for tree in list(model.trees)[k:])
-        one, other = pb.truncate(one, k), pb.truncate(other, k)
+        one, other = pb.models.truncate(one, k), pb.models.truncate(other, k)
     for name in ("feature", "threshold", "next", "children", "root", "labels", "taken"):
         if (array := getattr(one, name, None)) is not None:
             np.testing.assert_array_equal(array, getattr(other, name), name)

@@ -103,9 +103,9 @@ def test_real_models_keep_their_promises(options, problem, smoothing):
     assert all(r.certificate <= r.bound * (1 + 1e-9) for r in records)
     if model.n_nodes:
         thetas = np.linspace(-0.95, 0.95, 20)
-        error = pb.margin_error(model, X, y, thetas)
-        assert (error <= pb.margin_bound(model, X, y, thetas) * (1 + 1e-9)).all()
-        assert np.abs(pb.normalized_margins(model, X, y)).max() <= 1 + 1e-9
+        error = pb.inspection.margin_error(model, X, y, thetas)
+        assert (error <= pb.inspection.margin_bound(model, X, y, thetas) * (1 + 1e-9)).all()
+        assert np.abs(pb.inspection.normalized_margins(model, X, y)).max() <= 1 + 1e-9
 
 
 @bounded

@@ -144,7 +144,7 @@ def test_without_weights_neither(target, name):
 @pytest.mark.parametrize("name", ["adaboost", "adaboost affine", "boosted tree", "sum exact"])
 def test_nor_do_those_of_sorted_columns(name):
     problem = Changed("two")
-    problem.assert_same(FITS["two"][name], pb.sort_columns(X), pb.sort_columns(problem.X))
+    problem.assert_same(FITS["two"][name], pb.data.sort_columns(X), pb.data.sort_columns(problem.X))
 
 
 BINNED_BEFORE = [case for case in CASES if case[1] in ("adaboost", "boosted tree", "sum")]
@@ -152,7 +152,7 @@ BINNED_BEFORE = [case for case in CASES if case[1] in ("adaboost", "boosted tree
 
 @pytest.mark.parametrize(("target", "name"), BINNED_BEFORE)
 def test_of_bins_made_before_only_the_bins_depend_on_all_rows(target, name):
-    columns = pb.bin_columns(X, max_bins=9, values=True)
+    columns = pb.data.bin_columns(X, max_bins=9, values=True)
     Changed(target).assert_same(FITS[target][name], columns, columns)
 
 
@@ -171,7 +171,7 @@ def test_nor_do_those_of_partitions(fit, target):
     def cut(rows):
         return [rows[:20], rows[20:55], rows[55:]]
 
-    columns = pb.bin_columns(X, max_bins=9, values=True)
+    columns = pb.data.bin_columns(X, max_bins=9, values=True)
     parts = [columns.select(rows.astype(np.int32)) for rows in cut(np.arange(N))]
     Changed(target).assert_same(fit, parts, parts, cut)
 

@@ -39,7 +39,7 @@ FITS_OF_ROWS = {
     **FITS,
     "oracle": lambda X, y=Y, **k: pb.fit_adaboost(X, y, rounds=1, weak=ORACLE, **k),
 }
-READERS = {"sort": pb.sort_columns, "bin": pb.bin_columns}
+READERS = {"sort": pb.data.sort_columns, "bin": pb.data.bin_columns}
 
 
 class Known:
@@ -91,7 +91,7 @@ def test_sequences_of_rows_that_hide_values(fit):
 def test_what_takes_no_missing_values():
     for given in (MASKED, list(MASKED)):
         with pytest.raises(ValueError, match=r"^X: expected an array without a mask"):
-            pb.one_hot(given, columns=[0])
+            pb.data.one_hot(given, columns=[0])
     with pytest.raises(
         ValueError, match=r"^X: expected finite numbers, got nan in column 0, row 9"
     ):
@@ -148,9 +148,9 @@ def test_functions_of_a_model(kind, trained):
     for function in (pb.predict, pb.predict_proba, pb.prediction_cost):
         same(function(model, MASKED), function(model, MISSING))
     if kind != "oracle":
-        same(*(pb.permutation_importance(model, Z, Y, rng=0) for Z in (MASKED, MISSING)))
+        same(*(pb.inspection.permutation_importance(model, Z, Y, rng=0) for Z in (MASKED, MISSING)))
     with pytest.raises(ValueError, match=r"^y: expected an array without a mask"):
-        pb.permutation_importance(model, X, np.ma.masked_array(Y, ROW))
+        pb.inspection.permutation_importance(model, X, np.ma.masked_array(Y, ROW))
     with pytest.raises(ValueError, match=r"^X: expected an array without a mask"):
         pb.predict(model, list(MASKED))
 
@@ -168,7 +168,7 @@ def test_one_row(kind):
 
 def test_functions_of_labels():
     model = FITS["tree"](X)
-    for function in (pb.certificate, pb.margins, pb.normalized_margins):
+    for function in (pb.certificate, pb.inspection.margins, pb.inspection.normalized_margins):
         same(function(model, MASKED, Y), function(model, MISSING, Y))
         with pytest.raises(ValueError, match=r"^y: expected an array without a mask"):
             function(model, X, np.ma.masked_array(Y, ROW))

@@ -71,7 +71,7 @@ BAGS = drawn()
 
 
 def is_constant(model):
-    return isinstance(model, pb.DecisionGraph) and model.settings["builder"] == "constant"
+    return isinstance(model, pb.models.DecisionGraph) and model.settings["builder"] == "constant"
 
 
 @pytest.mark.parametrize("name", [*TWO_CLASS, *ANY_CLASSES])
@@ -181,7 +181,7 @@ BAGGED = partial(pb.fit_bagging, pb.fit_adaboost, rounds=2, members=9, rng=0)
 @pytest.mark.parametrize("least", [1.0, 1e-200])
 def test_others_that_draw_rows(fit, least):
     model = fit(X, RARE == "yes", sample_weight=np.where(RARE == "yes", least, 1.0))
-    if not isinstance(model, pb.CrossValidation):
+    if not isinstance(model, pb.inspection.CrossValidation):
         assert np.isfinite(pb.predict_proba(model, X)).all()
 
 
@@ -231,7 +231,7 @@ def test_rows_that_are_no_numbers():
 def test_frames():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    for data in (frame, pb.sort_columns(frame)):
+    for data in (frame, pb.data.sort_columns(frame)):
         bagging = pb.fit_bagging(pb.fit_adaboost, data, RARE, members=MEMBERS, rounds=2, rng=0)
         assert any(map(is_constant, bagging.models))
         found = pb.predict_proba(bagging, frame[["c", "a", "b"]])

@@ -77,7 +77,7 @@ def test_stages_and_other_functions():
         for left, right in zip(function(model, reversed_), function(model, one), strict=True):
             same(left, right)
     assert pb.certificate(model, reversed_, Y[[4]]) == pb.certificate(model, one, Y[[4]])
-    same(pb.margins(model, reversed_, Y[[4]]), pb.margins(model, one, Y[[4]]))
+    same(pb.inspection.margins(model, reversed_, Y[[4]]), pb.inspection.margins(model, one, Y[[4]]))
 
 
 def test_standard_errors_go_with_the_names():
@@ -135,6 +135,6 @@ def test_a_list_of_series_is_refused():
 
 
 def test_builders_take_no_series():
-    for fit in (FITS["tree"], FITS["cart"], pb.sort_columns):
+    for fit in (FITS["tree"], FITS["cart"], pb.data.sort_columns):
         with pytest.raises(TypeError, match=r"X: .*got a Series; one column is X.to_frame\(\)"):
             fit(X["width"])

@@ -164,7 +164,7 @@ def test_certificate_folds_and_importance(types):
     assert given.taken == 2 * 4 * len(NAMES)  # training rows and test rows of each fold
     bagging = ENSEMBLES["bagging"](X)
     given = frame(types=types)
-    pb.permutation_importance(bagging, given, Y, repeats=2, rng=0)
+    pb.inspection.permutation_importance(bagging, given, Y, repeats=2, rng=0)
     assert given.taken == len(NAMES)
 
 

@@ -42,7 +42,7 @@ def train_oracle(X, y, weight, rng):
 
 
 def generic(w):
-    state = pb.generic.GenericGreedy(TWO, w)
+    state = pb.models.GenericGreedy(TWO, w)
     for j in range(3):
         state.step(X[:, j])
     state.step(1.0, rows=X[:, 3] > 0)
@@ -146,15 +146,15 @@ MEASURES = {
     "calibrate three": calibrated(THREES, THREE, "platt"),
     "certificate": lambda w: np.array(pb.certificate(TREE, X, TWO, sample_weight=w)),
     "certificate soft": lambda w: np.array(pb.certificate(SOFT, X, TWO, sample_weight=w)),
-    "margin error": lambda w: pb.margin_error(TREE, X, TWO, [0.0, 0.3], sample_weight=w),
-    "margin bound": lambda w: np.array(pb.margin_bound(TREE, X, TWO, 0.1, sample_weight=w)),
-    "permutation": lambda w: pb.permutation_importance(TREE, X, TWO, sample_weight=w, rng=0),
-    "permutation squares": lambda w: pb.permutation_importance(
+    "margin error": lambda w: pb.inspection.margin_error(TREE, X, TWO, [0.0, 0.3], sample_weight=w),
+    "margin bound": lambda w: np.array(pb.inspection.margin_bound(TREE, X, TWO, 0.1, sample_weight=w)),
+    "permutation": lambda w: pb.inspection.permutation_importance(TREE, X, TWO, sample_weight=w, rng=0),
+    "permutation squares": lambda w: pb.inspection.permutation_importance(
         SQUARES, X, SCORE, sample_weight=w, rng=0
     ),
     "cross-validation": of_fold,
-    "cost_complexity_pruning_path": lambda w: pb.cost_complexity_pruning_path(CART, X, TWO, sample_weight=w),
-    "cost_complexity_pruning_path squares": lambda w: pb.cost_complexity_pruning_path(SQUARES, X, SCORE, sample_weight=w),
+    "cost_complexity_pruning_path": lambda w: pb.models.cost_complexity_pruning_path(CART, X, TWO, sample_weight=w),
+    "cost_complexity_pruning_path squares": lambda w: pb.models.cost_complexity_pruning_path(SQUARES, X, SCORE, sample_weight=w),
 }
 
 
@@ -168,7 +168,7 @@ def arrays(value, name=""):
     elif isinstance(value, tuple | list):
         for item in value:
             yield from arrays(item, name)
-    elif isinstance(value, pb.PruningPath):
+    elif isinstance(value, pb.models.PruningPath):
         yield "lam", value.lam
         yield "cost_complexity_pruning_path.risk", value.risk
         yield "n_leaves", value.n_leaves
@@ -182,7 +182,7 @@ def arrays(value, name=""):
 
 def unit(name, model, factor):
     """Return what an array of a model is multiplied by, where all weights are by `factor`."""
-    inside = isinstance(model, pb.GradientBoostingModel | pb.SubaggedProbitTrees | pb.WeightedVote)
+    inside = isinstance(model, pb.models.GradientBoostingModel | pb.models.SubaggedProbitTrees | pb.models.WeightedVote)
     return factor if name in IN_UNIT and not inside else 1.0
 
 
@@ -234,6 +234,6 @@ def test_large_targets_and_large_weights(size):
     for fit in (pb.fit_random_forest, partial(pb.fit_bagging, pb.fit_cart)):
         expected = fit(X, SCORE, **options).oob.error * power**2
         assert fit(X, SCORE * power, sample_weight=heavy, **options).oob.error == expected
-    rise = pb.permutation_importance(SQUARES, X, SCORE * power, rng=0)
-    weighted = pb.permutation_importance(SQUARES, X, SCORE * power, rng=0, sample_weight=heavy)
+    rise = pb.inspection.permutation_importance(SQUARES, X, SCORE * power, rng=0)
+    weighted = pb.inspection.permutation_importance(SQUARES, X, SCORE * power, rng=0, sample_weight=heavy)
     assert np.array_equal(rise, weighted)

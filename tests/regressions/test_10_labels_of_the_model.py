@@ -32,29 +32,29 @@ REFUSED = r"^y: expected labels of the model, \['ash', .*'oak'\], got 'yew' in r
 def test_permutation_importance(kind):
     model = FITS[kind](TWO)
     with pytest.raises(ValueError, match=REFUSED):
-        pb.permutation_importance(model, X, UNKNOWN, rng=0)
+        pb.inspection.permutation_importance(model, X, UNKNOWN, rng=0)
     for numbers in (np.arange(40), TWO == "ash"):
         with pytest.raises(ValueError, match=r"^y: expected labels of the model.*in row 0"):
-            pb.permutation_importance(model, X, numbers, rng=0)
-    assert pb.permutation_importance(model, X, TWO, rng=0)[0].mean() > 0.1
+            pb.inspection.permutation_importance(model, X, numbers, rng=0)
+    assert pb.inspection.permutation_importance(model, X, TWO, rng=0)[0].mean() > 0.1
     # Labels of one class only are no others.
-    assert pb.permutation_importance(model, X, np.full(40, "oak"), rng=0).shape == (2, 10)
+    assert pb.inspection.permutation_importance(model, X, np.full(40, "oak"), rng=0).shape == (2, 10)
 
 
 def test_strings_are_no_numbers():
     model = pb.fit_cart(X, X[:, 0] > 0)
     with pytest.raises(ValueError, match=r"^y: expected labels of the model.*got 'True' in row"):
-        pb.permutation_importance(model, X, (X[:, 0] > 0).astype(str), rng=0)
-    numbers = pb.permutation_importance(model, X, (X[:, 0] > 0).astype(int), rng=0)
+        pb.inspection.permutation_importance(model, X, (X[:, 0] > 0).astype(str), rng=0)
+    numbers = pb.inspection.permutation_importance(model, X, (X[:, 0] > 0).astype(int), rng=0)
     assert numbers[0].mean() > 0.1
 
 
 def test_more_classes():
     model = FITS["cart"](THREE)
     with pytest.raises(ValueError, match=REFUSED):
-        pb.permutation_importance(model, X, UNKNOWN, rng=0)
+        pb.inspection.permutation_importance(model, X, UNKNOWN, rng=0)
     with pytest.raises(ValueError, match=REFUSED):
-        pb.cost_complexity_pruning_path(model, X, UNKNOWN)
+        pb.models.cost_complexity_pruning_path(model, X, UNKNOWN)
 
 
 def test_functions_of_two_classes():
@@ -62,11 +62,11 @@ def test_functions_of_two_classes():
     theta = [0.0]
     for function in (
         pb.certificate,
-        pb.margins,
-        pb.normalized_margins,
-        lambda m, X, y: pb.margin_error(m, X, y, theta),
-        lambda m, X, y: pb.margin_bound(m, X, y, theta),
-        lambda m, X, y: pb.margin_curve(m, X, y, theta),
+        pb.inspection.margins,
+        pb.inspection.normalized_margins,
+        lambda m, X, y: pb.inspection.margin_error(m, X, y, theta),
+        lambda m, X, y: pb.inspection.margin_bound(m, X, y, theta),
+        lambda m, X, y: pb.inspection.margin_curve(m, X, y, theta),
         lambda m, X, y: pb.continue_fit(m, X, y, nodes=1),
     ):
         with pytest.raises(ValueError, match=REFUSED):

@@ -39,7 +39,7 @@ def test_a_seed_decides_the_result(fit):
 
 def test_a_seed_decides_a_margin_curve():
     def run(rng):
-        return pb.margin_curve(DRAWING["validation"], X, Y, [-0.5, 0.0, 0.5], folds=4, rng=rng)
+        return pb.inspection.margin_curve(DRAWING["validation"], X, Y, [-0.5, 0.0, 0.5], folds=4, rng=rng)
 
     np.testing.assert_array_equal(run(3), run(3))
 
@@ -102,7 +102,7 @@ def test_a_class_with_fewer_rows_than_folds(weighted):
         pb.cross_validate(pb.fit_cart, X, two, folds=5, rng=0, sample_weight=weight)
     fit = partial(pb.fit_boosted_tree, nodes=2)
     with pytest.warns(UserWarning, match=r"^y: class 'rare' has 3 rows, fewer than the 5 folds"):
-        pb.margin_curve(fit, X, two, [0.0], folds=5, rng=0)
+        pb.inspection.margin_curve(fit, X, two, [0.0], folds=5, rng=0)
 
 
 def test_a_class_of_one_row():

@@ -35,7 +35,7 @@ def test_no_warning(column, weak):
     assert (pb.predict(model, X) == Y).mean() >= 0.5
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert "fit_real_adaboost" in pb.describe(model)
-    if isinstance(model, pb.LinearModel):
+    if isinstance(model, pb.models.LinearModel):
         assert not np.isnan(model.coefficient).any()
         assert np.isfinite(model.intercept)
 

@@ -55,7 +55,7 @@ def test_at_an_infinite_price_the_root_is_left(tmp_path):
     assert root.n_nodes == 1
     np.testing.assert_array_equal(root.value, tree.value[:1])
     # The record has the price from which on that is so, as files hold finite numbers.
-    assert root.settings["pruned_at"] == pytest.approx(pb.cost_complexity_pruning_path(tree).lam[-1])
+    assert root.settings["pruned_at"] == pytest.approx(pb.models.cost_complexity_pruning_path(tree).lam[-1])
     assert pb.prune(tree, root.settings["pruned_at"]).n_nodes == 1
     pb.save(root, tmp_path / "root.npz")
     assert pb.load(tmp_path / "root.npz").settings["pruned_at"] == root.settings["pruned_at"]
@@ -92,7 +92,7 @@ def test_no_message_offers_what_is_refused(ask):
 
 def test_coefficients_of_a_linear_model():
     model = LINEAR(X, Y)
-    found = pb.coefficients(model)
+    found = pb.inspection.coefficients(model)
     assert found.slopes.shape == (1, 1, 3)
     np.testing.assert_allclose(
         found.intercept[0] + X @ found.slopes[0, 0], pb.decision_function(model, X), atol=1e-12
@@ -100,7 +100,7 @@ def test_coefficients_of_a_linear_model():
     np.testing.assert_array_equal(found.slopes[0, 0], model.coefficient)
     np.testing.assert_array_equal(found.mean, found.slopes[0])
     np.testing.assert_allclose(
-        pb.coefficients(model, X).mean[0], model.coefficient * X.std(axis=0), rtol=1e-12
+        pb.inspection.coefficients(model, X).mean[0], model.coefficient * X.std(axis=0), rtol=1e-12
     )
     assert found.classes == (True,)
     assert "x[0]" in str(found)
@@ -117,7 +117,7 @@ def test_coefficients_of_a_linear_model():
 )
 def test_models_without_coefficients_say_who_has_them(model, message):
     with pytest.raises(TypeError, match=f"^model: .*{message}"):
-        pb.coefficients(model)
+        pb.inspection.coefficients(model)
 
 
 # Functions of graphs
@@ -128,8 +128,8 @@ def test_functions_of_graphs_say_what_to_call(kind):
     make, of_prefix, of_reach = KINDS[kind]
     model, name = make(), type(make()).__name__
     for function, instead, ask in (
-        ("truncate", of_prefix, lambda: pb.truncate(model, 1)),
-        ("reach", of_reach, lambda: pb.reach(model, X)),
+        ("truncate", of_prefix, lambda: pb.models.truncate(model, 1)),
+        ("reach", of_reach, lambda: pb.inspection.reach(model, X)),
         ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, rounds=1)),
     ):
         if instead is None:
@@ -162,7 +162,7 @@ CUTS = [slice(2), slice(1, 5), slice(None, None, 2), slice(None, None, -1), slic
 @pytest.mark.parametrize("cut", CUTS, ids=str)
 def test_part_of_a_forest(forest, cut, tmp_path):
     part, trees = forest[cut], list(forest)[cut]
-    assert isinstance(part, pb.RandomForest)
+    assert isinstance(part, pb.models.RandomForest)
     assert len(part) == len(trees)
     assert part.oob is None
     np.testing.assert_allclose(
@@ -185,7 +185,7 @@ def test_the_first_trees_are_the_smaller_forest(forest):
 @pytest.mark.parametrize("cut", CUTS, ids=str)
 def test_part_of_subagged_trees(probits, cut, tmp_path):
     part, members = probits[cut], list(probits)[cut]
-    assert isinstance(part, pb.SubaggedProbitTrees)
+    assert isinstance(part, pb.models.SubaggedProbitTrees)
     assert len(part) == len(members)
     assert part.oob is None
     votes = [np.eye(3)[pb.predict(member, X)] for member in members]
@@ -241,14 +241,14 @@ def test_an_oblique_tree_says_who_made_it(tmp_path):
     np.testing.assert_array_equal(model.record.certificate, same.record.certificate)
     pb.save(model, tmp_path / "oblique.npz")
     assert pb.load(tmp_path / "oblique.npz").settings["builder"] == "fit_oblique_tree"
-    pb.truncate(model, 1)
+    pb.models.truncate(model, 1)
     with pytest.raises(NotImplementedError, match=re.escape("model: ")):
         pb.continue_fit(model, X, Y, nodes=1)
 
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in pb.__all__ if name.startswith("fit_") and name != "fit_one_hot"],
+    [name for name in pb.__all__ if name.startswith("fit_")],
 )
 def test_every_model_says_who_made_it(name):
     own = {

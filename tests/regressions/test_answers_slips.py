@@ -88,7 +88,7 @@ NONE_IS_RIGHT = ("bag", "features_per_split", "max_depth", "max_step", "tol")
 
 def test_every_builder_is_here():
     public = {name for name in pb.__all__ if name.startswith("fit_")}
-    public -= {"fit_one_hot", "fit_within_budget"}  # whose slips tests/budget/test_within.py makes
+    public -= {"fit_within_budget"}  # whose slips tests/budget/test_within.py makes
     assert public | {"cross_validate"} == set(BUILDERS)
 
 
@@ -262,7 +262,7 @@ def test_functions_that_take_no_weights():
     with pytest.raises(TypeError, match=r"^fit: expected a function that takes sample_weight, got"):
         pb.cross_validate(fit, X, Y, folds=2, rng=0, sample_weight=np.ones(30))
     with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, to which margin_curve"):
-        pb.margin_curve(partial(pb.fit_boosted_tree, nodes=1, max_dept=1), X, Y, [0.0], folds=2)
+        pb.inspection.margin_curve(partial(pb.fit_boosted_tree, nodes=1, max_dept=1), X, Y, [0.0], folds=2)
 
 
 def test_functions_of_any_options_answer_for_themselves():

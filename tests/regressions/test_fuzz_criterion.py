@@ -17,8 +17,8 @@ def test_a_tree_of_unknown_criterion(settings):
     X, y = np.arange(8.0).reshape(-1, 1), np.arange(8) % 2
     tree = replace(pb.fit_cart(X, y), settings=settings)
     with pytest.raises(ValueError, match=r"criterion.*: expected"):
-        pb.cost_complexity_pruning_path(tree, X, y)
-    assert pb.cost_complexity_pruning_path(tree, X, y, criterion="gini").n_leaves[-1] == 1
+        pb.models.cost_complexity_pruning_path(tree, X, y)
+    assert pb.models.cost_complexity_pruning_path(tree, X, y, criterion="gini").n_leaves[-1] == 1
 
 
 @pytest.mark.parametrize("weight", [1e61, 1e100])
@@ -27,6 +27,6 @@ def test_risks_beyond_the_largest_number(weight):
     weights = np.full(8, weight)
     tree = pb.fit_cart(X, y, task="regression", sample_weight=weights)
     with pytest.raises(ValueError, match=r"^tree: expected weights times impurities that "):
-        pb.cost_complexity_pruning_path(tree)
+        pb.models.cost_complexity_pruning_path(tree)
     with pytest.raises(ValueError, match=r"^tree: expected weights times impurities that "):
-        pb.cost_complexity_pruning_path(tree, X, y, sample_weight=weights)
+        pb.models.cost_complexity_pruning_path(tree, X, y, sample_weight=weights)

@@ -59,7 +59,7 @@ def test_matrices_of_too_many_rows(fit):
         fit(rows(TOO_MANY), np.zeros(2))
 
 
-@pytest.mark.parametrize("make", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("make", [pb.data.sort_columns, pb.data.bin_columns])
 def test_columns_of_too_many_rows_are_not_made(make):
     with pytest.raises(ValueError, match=f"X: expected at most {INT32_MAX} rows"):
         make(rows(TOO_MANY))
@@ -68,8 +68,8 @@ def test_columns_of_too_many_rows_are_not_made(make):
 @pytest.mark.parametrize(
     ("make", "fit"),
     [
-        *((pb.sort_columns, fit) for fit in OF_COLUMNS + OF_SORTED),
-        *((pb.bin_columns, fit) for fit in OF_COLUMNS),
+        *((pb.data.sort_columns, fit) for fit in OF_COLUMNS + OF_SORTED),
+        *((pb.data.bin_columns, fit) for fit in OF_COLUMNS),
     ],
 )
 def test_builders_refuse_columns_of_too_many_rows(make, fit, few_rows, monkeypatch):
@@ -83,7 +83,7 @@ def test_builders_refuse_columns_of_too_many_rows(make, fit, few_rows, monkeypat
 
 def test_as_many_rows_as_are_counted(few_rows):
     X, y = problem(LIMIT)
-    for make in (pb.sort_columns, pb.bin_columns):
+    for make in (pb.data.sort_columns, pb.data.bin_columns):
         assert pb.fit_boosted_tree(make(X), y, nodes=3).n_nodes == 3
         assert pb.fit_cart(make(X), y).n_leaves > 1
 

@@ -99,7 +99,7 @@ def test_a_callback_stops_the_growth(kind, callback):
     assert told.stages == 2
     assert told.events[-2:] == [("end", "fit", 0), ("teardown",)]
     whole = clone(estimator).fit(X, y)
-    first = whole.model_[:2] if kind == "forest" else pb.truncate(whole.model_, 2)
+    first = whole.model_[:2] if kind == "forest" else pb.models.truncate(whole.model_, 2)
     np.testing.assert_array_equal(stopped.predict(X), pb.predict(first, X))
 
 
@@ -115,7 +115,7 @@ def test_what_is_fitted_by_then(kind):
         np.testing.assert_array_equal(metadata["sample_weight"], weight)
         model = estimator.model_
         if k < n:
-            model = model[:k] if kind == "forest" else pb.truncate(model, k)
+            model = model[:k] if kind == "forest" else pb.models.truncate(model, k)
         np.testing.assert_array_equal(fitted.predict(X), pb.predict(model, X))
 
 
@@ -169,7 +169,7 @@ def test_models_without_stages(kind):
 def test_each_class_from_the_rest(callback):
     told = callback()
     estimator = MatryoshkaClassifier(shape=(2, 2)).set_callbacks(told).fit(X, THREE)
-    assert isinstance(estimator.model_, pb.OneVsRest)
+    assert isinstance(estimator.model_, pb.models.OneVsRest)
     assert told.stages == (12 if callback is Told else 0)
 
 

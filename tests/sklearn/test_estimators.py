@@ -117,7 +117,7 @@ def test_labels(name, y):
     np.testing.assert_array_equal(labels[shares.argmax(axis=1)], found)
     np.testing.assert_array_equal(pb.predict(estimator.model_, rows), found)
     is_rest = len(labels) > 2 and name in OF_TWO
-    assert isinstance(estimator.model_, pb.OneVsRest) == is_rest
+    assert isinstance(estimator.model_, pb.models.OneVsRest) == is_rest
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,7 +129,7 @@ def test_frames(name):
     estimator.fit(frame, pandas.Series(y))
     assert estimator.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     model = estimator.model_
-    model = model.models[0] if isinstance(model, pb.OneVsRest) else model
+    model = model.models[0] if isinstance(model, pb.models.OneVsRest) else model
     assert model.feature_names == ("a", "b", "c", "d")
     plain = clone(estimator).fit(X, y)
     np.testing.assert_array_equal(estimator.predict(frame), plain.predict(X))

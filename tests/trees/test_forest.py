@@ -142,11 +142,11 @@ def test_columns_and_binned_columns_give_the_same_forest():
     options = {"members": 5, "rng": 2}
     assert_same_forest(
         pb.fit_random_forest(X, y, search="exact", **options),
-        pb.fit_random_forest(pb.sort_columns(X), y, **options),
+        pb.fit_random_forest(pb.data.sort_columns(X), y, **options),
     )
     assert_same_forest(
         pb.fit_random_forest(X, y, search="binned", max_bins=32, **options),
-        pb.fit_random_forest(pb.bin_columns(X, max_bins=32), y, **options),
+        pb.fit_random_forest(pb.data.bin_columns(X, max_bins=32), y, **options),
     )
 
 
@@ -159,8 +159,8 @@ def test_prediction_is_the_mean_of_the_trees():
     assert np.array_equal(pb.predict_proba(forest, new), mean)
     assert np.allclose(mean.sum(axis=1), 1, rtol=0, atol=1e-12)
     assert np.array_equal(pb.predict(forest, new), forest.labels[mean.argmax(axis=1)])
-    leaves = np.column_stack([pb.apply(tree, new) for tree in forest])
-    assert np.array_equal(pb.apply(forest, new), leaves)
+    leaves = np.column_stack([pb.inspection.apply(tree, new) for tree in forest])
+    assert np.array_equal(pb.inspection.apply(forest, new), leaves)
     importance = np.mean([pb.feature_importances(tree) for tree in forest], axis=0)
     assert np.array_equal(pb.feature_importances(forest), importance)
     cost = sum(pb.prediction_cost(tree, new) for tree in forest)
@@ -220,7 +220,7 @@ def test_root_is_checked():
         [0, 2, forest.root[-1]],
     ):
         with pytest.raises(ValueError, match=r"root|feature|children"):
-            pb.RandomForest.from_parts(header, {**arrays, "root": np.array(root)})
+            pb.models.RandomForest.from_parts(header, {**arrays, "root": np.array(root)})
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def assert_same(a, b, X):
     assert np.array_equal(pb.predict(a, X), pb.predict(b, X))
     assert np.array_equal(a.oob.prediction, b.oob.prediction, equal_nan=True)
     assert a.oob.error == b.oob.error
-    if isinstance(a, pb.SubaggedProbitTrees):
+    if isinstance(a, pb.models.SubaggedProbitTrees):
         for name in ("coefficient", "alpha", "class_rows"):
             assert np.array_equal(getattr(a, name), getattr(b, name))
 
@@ -153,7 +153,7 @@ ALONE = {
     "probit tree": lambda X, y: pb.fit_probit_tree(X, y, max_depth=1),
     "columns": lambda X, y: pb.fit_real_adaboost(X, y, rounds=3, weak=pb.weak.feature()),
     "stagewise": lambda X, y: pb.fit_gradient_boosting(X, y, loss="logistic", steps=3),
-    "sort": lambda X, y: pb.sort_columns(X),
+    "sort": lambda X, y: pb.data.sort_columns(X),
 }
 
 

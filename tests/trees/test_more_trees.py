@@ -34,8 +34,8 @@ def stored(model, tmp_path):
 COLUMNS = {
     "float64": lambda X: X,
     "float32": lambda X: X.astype(np.float32),
-    "sorted": pb.sort_columns,
-    "binned": pb.bin_columns,
+    "sorted": pb.data.sort_columns,
+    "binned": pb.data.bin_columns,
 }
 each_columns = pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
 
@@ -136,7 +136,7 @@ def test_a_fit_that_was_stopped_goes_on_from_there(tmp_path):
     assert content(pb.continue_fit(model, X, y, steps=3), tmp_path) == content(
         pb.fit_gradient_boosting(X, y, loss="squared", steps=7), tmp_path
     )
-    cut = pb.truncate(pb.fit_gradient_boosting(X, y, loss="squared", steps=9), 5)
+    cut = pb.models.truncate(pb.fit_gradient_boosting(X, y, loss="squared", steps=9), 5)
     assert len(pb.continue_fit(cut, X, y, steps=3)) == 8
 
 

@@ -68,7 +68,7 @@ def test_rows_are_taken_by_what_is_in_them(monkeypatch):
         monkeypatch.setattr(pooling, "MOST_ROWS", most)
         X = np.round(rng.uniform(0, values, (n, 3)))
         copies = rng.integers(0, 3, n).astype(float)
-        columns = pb.bin_columns(X)
+        columns = pb.data.bin_columns(X)
         found, codes = looked_at(columns, np.arange(n), copies)
         expected = twin.rows_of_scan(columns.codes, copies, most)
         assert found.tolist() == expected

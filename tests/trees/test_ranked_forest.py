@@ -52,7 +52,7 @@ def test_sorted_columns_and_holes(monkeypatch):
     y = TARGETS["two"][0]
     monkeypatch.setattr(cart, "RANKED_FROM", 1)
     plain = pb.fit_random_forest(X, y, members=3, rng=0)
-    prepared = pb.fit_random_forest(pb.sort_columns(X), y, members=3, rng=0)
+    prepared = pb.fit_random_forest(pb.data.sort_columns(X), y, members=3, rng=0)
     assert np.array_equal(plain.threshold, prepared.threshold)
     holes = np.where(RNG.random(X.shape) < 0.1, np.nan, X)  # are searched in sorted columns
     found = pb.fit_random_forest(holes, y, members=3, rng=0)

@@ -59,7 +59,7 @@ def test_columns_go_on_being_drawn():
 def test_least_weight_and_gain_are_those_of_the_derivatives():
     X, y = data(400)
     for model in pb.fit_gradient_boosting(X, y, steps=1, max_depth=None, min_weight=20.0).trees:
-        assert np.bincount(pb.apply(model, X)).min() == 20  # 1 for each row
+        assert np.bincount(pb.inspection.apply(model, X)).min() == 20  # 1 for each row
     # One split of two halves of residuals -1 and +1 brings 400 at once, by Newton's model.
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
     found = [

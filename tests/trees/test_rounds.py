@@ -193,7 +193,7 @@ def test_an_outlier_does_not_spoil_leaves_elsewhere():
     model = pb.fit_gradient_boosting(X, y, loss="squared", steps=100, search="binned", max_step=None)
     # A leaf is the mean of the residuals of its rows, whatever those of other leaves are.
     first = model.trees[0]
-    leaf, value = pb.apply(first, X), first.value[first.feature < 0]
+    leaf, value = pb.inspection.apply(first, X), first.value[first.feature < 0]
     for k in range(len(value)):
         mean = (y - model.bias)[leaf == k].mean()
         assert value[k] == pytest.approx(0.1 * mean, rel=1e-6)

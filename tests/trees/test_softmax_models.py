@@ -56,7 +56,7 @@ def test_learns_and_lowers_the_loss(search, leaf_step):
     assert len(model.trees) == 150
     assert np.array_equal(stages[-1], score)
     walked = sum(
-        np.array([len(path) - 1 for path in pb.decision_path(tree, X)]) for tree in model.trees
+        np.array([len(path) - 1 for path in pb.inspection.decision_path(tree, X)]) for tree in model.trees
     )
     assert pb.prediction_cost(model, X).tolist() == walked.tolist()
 
@@ -189,16 +189,16 @@ def test_prefix_and_continued_fits():
     shares = list(pb.staged_predict_proba(model, X))
     answers = list(pb.staged_predict(model, X))
     for n in (1, 4):
-        cut = pb.truncate(model, n)
+        cut = pb.models.truncate(model, n)
         assert_same_model(cut, pb.fit_gradient_boosting(X, y, steps=n, **options))
         assert cut.stop_reason == f"cut to the first {n} of 7 rounds"
         assert np.array_equal(pb.predict_proba(cut, X), shares[n - 1])
         assert pb.predict(cut, X).tolist() == answers[n - 1].tolist()
         assert_same_model(pb.continue_fit(cut, X, y, steps=7 - n), model)
     exact = pb.fit_gradient_boosting(X, y, steps=4, search="exact")
-    assert_same_model(pb.continue_fit(pb.truncate(exact, 2), X, y, steps=2), exact)
+    assert_same_model(pb.continue_fit(pb.models.truncate(exact, 2), X, y, steps=2), exact)
     with pytest.raises(ValueError, match="n_nodes: expected"):
-        pb.truncate(model, 8)
+        pb.models.truncate(model, 8)
 
 
 def test_fits_go_on_with_other_rows_of_the_same_labels():
@@ -272,7 +272,7 @@ def test_explained():
     np.testing.assert_allclose(share, fall @ of_trees / fall.sum(), rtol=1e-12)
     assert share.sum() == pytest.approx(1.0)
     assert share[:3].min() > 3 * share[3]
-    rise = pb.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
+    rise = pb.inspection.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
     assert rise[:3].min() > 3 * abs(rise[3])
     text = pb.describe(model)
     assert text.startswith("fit_gradient_boosting: 20 rounds of 3 trees, 4 features")

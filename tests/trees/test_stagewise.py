@@ -164,7 +164,7 @@ def test_regression(loss):
     assert np.mean((pb.predict(model, new) - truth) ** 2) < 0.2 * truth.var()
     with pytest.raises(TypeError, match="no probabilities"):
         pb.predict_proba(model, X)
-    rise = pb.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
+    rise = pb.inspection.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
     assert rise[:2].min() > 10 * rise[2:].max()
 
 
@@ -188,12 +188,12 @@ def test_same_model_for_threads_columns_and_equal_seeds():
     model = pb.fit_gradient_boosting(X, y, rng=1, n_threads=1, **options)
     assert_same_model(model, pb.fit_gradient_boosting(X, y, rng=1, n_threads=2, **options))
     options["search"] = "auto"
-    assert_same_model(model, pb.fit_gradient_boosting(pb.sort_columns(X), y, rng=1, **options))
+    assert_same_model(model, pb.fit_gradient_boosting(pb.data.sort_columns(X), y, rng=1, **options))
     other = pb.fit_gradient_boosting(X, y, rng=2, **options)
     assert not np.array_equal(model.training_loss, other.training_loss)
     assert all(tree.n_rows[0] == 1500 for tree in model.trees)
     binned = pb.fit_gradient_boosting(X, y, rng=1, **{**options, "search": "binned"}, max_bins=32)
-    columns = pb.bin_columns(X, max_bins=32)
+    columns = pb.data.bin_columns(X, max_bins=32)
     assert_same_model(binned, pb.fit_gradient_boosting(columns, y, rng=1, **options))
 
 
@@ -240,18 +240,18 @@ def test_prefix_is_the_model_of_fewer_steps(tmp_path):
     options = {"loss": "logistic", "bag": 0.6, "rng": 3}
     model = pb.fit_gradient_boosting(X, y, steps=9, **options)
     for n in (1, 4):
-        cut = pb.truncate(model, n)
+        cut = pb.models.truncate(model, n)
         assert_same_model(cut, pb.fit_gradient_boosting(X, y, steps=n, **options))
         assert cut.stop_reason == f"cut to the first {n} of 9 trees"
         stages = list(pb.staged_decision_function(model, X))
         assert np.array_equal(pb.decision_function(cut, X), stages[n - 1])
         pb.save(cut, tmp_path / "m.npz")
         assert_same_model(pb.load(tmp_path / "m.npz"), cut)
-    assert pb.truncate(model, 9) is model
+    assert pb.models.truncate(model, 9) is model
     assert len(model) == 9
     for wrong in (0, 10):
         with pytest.raises(ValueError, match="n_nodes: expected"):
-            pb.truncate(model, wrong)
+            pb.models.truncate(model, wrong)
 
 
 def test_staged_probabilities():
@@ -259,7 +259,7 @@ def test_staged_probabilities():
     model = pb.fit_gradient_boosting(X, y, loss="probit", steps=5)
     shares = list(pb.staged_predict_proba(model, X))
     for n, share in enumerate(shares, 1):
-        assert np.array_equal(share, pb.predict_proba(pb.truncate(model, n), X))
+        assert np.array_equal(share, pb.predict_proba(pb.models.truncate(model, n), X))
     numbers_ = pb.fit_gradient_boosting(X, X[:, 0], loss="squared", steps=2)
     with pytest.raises(TypeError, match="no probabilities"):
         next(pb.staged_predict_proba(numbers_, X))

@@ -69,7 +69,7 @@ def test_a_round_is_a_tree():
     stages = list(pb.staged_decision_function(model, X))
     np.testing.assert_allclose(stages[-1], score, atol=1e-12)
     for n in (1, 5):
-        cut = pb.truncate(model, n)
+        cut = pb.models.truncate(model, n)
         np.testing.assert_allclose(pb.decision_function(cut, X), stages[n - 1], atol=1e-12)
         assert_same_model(cut, pb.fit_gradient_boosting(X, y, **ONE, steps=n, max_leaves=8))
     cost = pb.prediction_cost(model, X)
@@ -97,7 +97,7 @@ def test_explained_and_described():
     assert lines[0].startswith("fit_gradient_boosting: 20 trees for 3 labels, 4 features")
     assert sum(line.startswith("tree ") for line in lines) == 20
     with pytest.raises(NotImplementedError, match="model: expected a sum of trees of one"):
-        pb.is_monotone(model, 0)
+        pb.inspection.is_monotone(model, 0)
 
 
 @pytest.mark.parametrize("validation", [None, 0.2])
@@ -161,7 +161,7 @@ def test_fits_go_on_as_one_fit():
     X, y = data()
     options = {**ONE, "bag": 0.6, "features_per_tree": 3, "rng": 3}
     whole = pb.fit_gradient_boosting(X, y, steps=7, **options)
-    assert_same_model(pb.continue_fit(pb.truncate(whole, 3), X, y, steps=4), whole)
+    assert_same_model(pb.continue_fit(pb.models.truncate(whole, 3), X, y, steps=4), whole)
 
 
 def test_validation_chooses_the_number_of_trees():

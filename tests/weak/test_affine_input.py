@@ -63,7 +63,7 @@ def test_bad_options_are_named(options, error):
 
 
 def test_binned_columns_are_refused():
-    binned = pb.bin_columns(X)
+    binned = pb.data.bin_columns(X)
     for fit, size in ((pb.fit_adaboost, "rounds"), (pb.fit_boosted_tree, "nodes")):
         with pytest.raises(ValueError, match=r"^X: expected .*, got BinnedColumns"):
             fit(binned, Y, weak=WEAK, **{size: 3})
@@ -83,7 +83,7 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
     for column in range(3):
         bad = X.copy()
         bad[7, column] = np.inf
-        calls = (pb.decision_function, pb.prediction_cost, pb.reach, pb.staged_decision_function)
+        calls = (pb.decision_function, pb.prediction_cost, pb.inspection.reach, pb.staged_decision_function)
         for call in calls:
             for rows in (bad, bad[5:8]):
                 with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
@@ -148,7 +148,7 @@ def test_frames_are_put_in_order():
     assert "*b" in pb.describe(model)
     score = pb.decision_function(model, X)
     np.testing.assert_array_equal(pb.decision_function(model, table[["c", "a", "b"]]), score)
-    np.testing.assert_array_equal(pb.reach(model, table[["c", "a", "b"]]), pb.reach(model, X))
+    np.testing.assert_array_equal(pb.inspection.reach(model, table[["c", "a", "b"]]), pb.inspection.reach(model, X))
 
 
 # Pickles and files

@@ -85,7 +85,7 @@ def test_models_are_those_of_zeros_and_ones(fit, holes):
     assert (model.n_features, twin.n_features) == (4, 8)
     assert model.feature_names == ("age", "colour", "height", "size")
     # Sums down the columns of a matrix depend on its layout.
-    atol = 1e-12 if isinstance(model, pb.LinearModel) else 0
+    atol = 1e-12 if isinstance(model, pb.models.LinearModel) else 0
     found, expected = pb.decision_function(model, X), pb.decision_function(twin, Z)
     np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
     if hasattr(model, "record"):
@@ -130,7 +130,7 @@ def test_rows_to_predict(fit, tmp_path):
 
 def test_coefficients_speak_of_levels():
     X, y, _ = frame(3)
-    found = pb.coefficients(pb.fit_probitboost(X, y, steps=10), X)
+    found = pb.inspection.coefficients(pb.fit_probitboost(X, y, steps=10), X)
     assert found.names == tuple(expanded(X)[1])
     assert found.slopes.shape == (1, 1, 8)
 
@@ -188,7 +188,7 @@ def test_leaves_read_levels_as_columns(classes, tmp_path):
     assert len(parts) == 5
     assert pb.feature_importances(tree).shape == (4,)
     assert (pb.prediction_cost(tree, X, unit="features") <= 4).all()
-    assert pb.coefficients(tree).names == tuple(names)
+    assert pb.inspection.coefficients(tree).names == tuple(names)
     assert any(name in pb.describe(tree) for name in names if "=" in name)
     pb.save(tree, tmp_path / "tree")
     np.testing.assert_array_equal(pb.load(tmp_path / "tree").values(X), values)

@@ -103,7 +103,7 @@ def test_gaussian_answers_are_refused():
 
 def test_binned_columns_are_refused():
     with pytest.raises(ValueError, match=r"^X: expected .* separators or linear, got Binned"):
-        pb.fit_oblique_tree(pb.bin_columns(X), Y)
+        pb.fit_oblique_tree(pb.data.bin_columns(X), Y)
 
 
 def test_exact_search_of_few_rows():
@@ -135,7 +135,7 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
     model = pb.fit_oblique_tree(X, Y)
     bad = X.copy()
     bad[7, 1] = np.inf
-    calls = (pb.decision_function, pb.prediction_cost, pb.reach, pb.staged_decision_function)
+    calls = (pb.decision_function, pb.prediction_cost, pb.inspection.reach, pb.staged_decision_function)
     for call in calls:
         for rows in (bad, bad[5:8]):
             with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
@@ -192,7 +192,7 @@ def test_a_callback_sees_nodes():
 
 def test_inputs_are_not_modified():
     rows, labels = X.copy(), Y.copy()
-    columns = pb.sort_columns(rows, copy=False)
+    columns = pb.data.sort_columns(rows, copy=False)
     order, codes = columns.packed_order.copy(), columns.codes.copy()
     pb.fit_oblique_tree(columns, labels)
     np.testing.assert_array_equal(columns.packed_order, order)

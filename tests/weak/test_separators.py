@@ -147,7 +147,7 @@ def test_the_root_is_adaboost():
 def test_a_node_is_trained_on_the_rows_that_arrive():
     X, y, weight = noisy(5, n=300, d=4)
     model = pb.fit_oblique_tree(X, y, sample_weight=weight, stumps=12, max_depth=3)
-    arrives = pb.reach(model, X) > 0
+    arrives = pb.inspection.reach(model, X) > 0
     for node in range(1, model.n_nodes):
         here = arrives[:, node]
         assert 0 < here.sum() < 300
@@ -325,7 +325,7 @@ def test_random_walks_and_reach():
             pb.decision_function(model, X, **options),
             pb.decision_function(stumps, values, **options),
         )
-    np.testing.assert_array_equal(pb.reach(model, X), pb.reach(stumps, values))
+    np.testing.assert_array_equal(pb.inspection.reach(model, X), pb.inspection.reach(stumps, values))
 
 
 @pytest.mark.parametrize("search", ["exact", "binned"])
@@ -346,7 +346,7 @@ def test_threads_do_not_matter(monkeypatch, search):
 
 def test_sorted_columns_give_the_same_model():
     X, y, weight = noisy(17, n=200)
-    columns = pb.sort_columns(X)
+    columns = pb.data.sort_columns(X)
     for w in (None, weight, np.where(np.arange(200) % 3, weight, 0)):
         one, other = (pb.fit_oblique_tree(x, y, stumps=9, sample_weight=w) for x in (X, columns))
         assert_identical(one, other)
@@ -380,7 +380,7 @@ def test_early_stopping_keeps_the_errors_of_all_stages():
 def test_prefix_keeps_the_separators_it_needs():
     X, y, _ = noisy(19, n=300)
     model = pb.fit_oblique_tree(X, y, stumps=8)
-    first = pb.truncate(model, 2)
+    first = pb.models.truncate(model, 2)
     assert first.inputs.n_inputs == 2
     stages = list(pb.staged_decision_function(model, X))
     np.testing.assert_array_equal(pb.decision_function(first, X), stages[1])

@@ -19,7 +19,7 @@ from pboost.data.training import rows_to_predict
 from pboost.inspection.cross_validation import deal_rows, fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
-from pboost.models.evaluate.certificate import certificate, truth_for
+from pboost.models.evaluate.certificates import certificate, truth_for
 from pboost.models.evaluate.new_rows import as_two_class, classes_of_labels, leads_of
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import FunctionEnsemble, LinearModel
@@ -83,7 +83,7 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: str = "half") ->
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 1]
     >>> model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0.1)
-    >>> pb.margins(model, X, y).round(2).tolist()
+    >>> pb.inspection.margins(model, X, y).round(2).tolist()
     [0.3, 0.49, 0.49, 0.49]
     """
     model = as_two_class(model)
@@ -142,9 +142,9 @@ def margin_error(
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 1]
     >>> model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0.1)
-    >>> pb.margin_error(model, X, y, 0.4)
+    >>> pb.inspection.margin_error(model, X, y, 0.4)
     0.25
-    >>> pb.margin_error(model, X, y, [0.0, 0.9]).tolist()
+    >>> pb.inspection.margin_error(model, X, y, [0.0, 0.9]).tolist()
     [0.0, 1.0]
     """
     at = as_thetas(theta)
@@ -208,7 +208,7 @@ def margin_bound(
     -----
     The source has, in place of C, the sum over the paths p of ``w(S_p) prod(sqrt(1 - mu_t**2))``.
     That is C where hypotheses answer ± the same number, or constants, as in trees and chains with
-    symmetric votes, and more than C otherwise; `pboost.generic.GenericGreedy.bound` is that sum.
+    symmetric votes, and more than C otherwise; `pboost.models.GenericGreedy.bound` is that sum.
     The bound holds with C for any votes and any rows.
 
     References
@@ -222,7 +222,7 @@ def margin_bound(
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
     >>> model = pb.fit_boosted_tree(X, y, nodes=1)
-    >>> bool(pb.margin_error(model, X, y, 0.1) <= pb.margin_bound(model, X, y, 0.1))
+    >>> bool(pb.inspection.margin_error(model, X, y, 0.1) <= pb.inspection.margin_bound(model, X, y, 0.1))
     True
     """
     at = as_thetas(theta)
@@ -277,7 +277,7 @@ def normalized_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
     >>> model = pb.fit_adaboost(X, y, rounds=3, votes="symmetric", smoothing=0)
-    >>> pb.normalized_margins(model, X, y).round(2).tolist()
+    >>> pb.inspection.normalized_margins(model, X, y).round(2).tolist()
     [0.32, 0.21, 0.46, 0.32]
     """
     model = as_two_class(model)
@@ -402,9 +402,9 @@ def margin_curve(
     >>> X = np.arange(40.0).reshape(-1, 1)
     >>> y = X[:, 0] > 20
     >>> fit = partial(pb.fit_boosted_tree, nodes=1, smoothing=0.1)
-    >>> pb.margin_curve(fit(X, y), X, y, [-0.5, 0.0, 0.5, 1.0]).tolist()
+    >>> pb.inspection.margin_curve(fit(X, y), X, y, [-0.5, 0.0, 0.5, 1.0]).tolist()
     [0.0, 0.0, 1.0, 1.0]
-    >>> pb.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], folds=5, rng=0).shape
+    >>> pb.inspection.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], folds=5, rng=0).shape
     (4,)
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
@@ -491,9 +491,9 @@ def logistic_margin_curve(
 
     >>> import pboost as pb
     >>> p = [0.9, 0.1, 0.9, 0.1]
-    >>> pb.logistic_margin_curve(p, [-0.6, -0.4, 0.4, 0.6]).round(3).tolist()
+    >>> pb.inspection.logistic_margin_curve(p, [-0.6, -0.4, 0.4, 0.6]).round(3).tolist()
     [0.0, 0.1, 0.1, 1.0]
-    >>> pb.logistic_margin_curve(p, [-0.9, 0.0, 0.9], scale="probability").round(3).tolist()
+    >>> pb.inspection.logistic_margin_curve(p, [-0.9, 0.0, 0.9], scale="probability").round(3).tolist()
     [0.0, 0.1, 1.0]
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
@@ -547,8 +547,8 @@ def plot_margin_curve(
     --------
     >>> import pboost as pb
     >>> thetas = [-1.0, -0.5, 0.0, 0.5, 1.0]
-    >>> known = pb.logistic_margin_curve([0.9, 0.1], thetas)
-    >>> ax = pb.plot_margin_curve(thetas, {"true probabilities": known})
+    >>> known = pb.inspection.logistic_margin_curve([0.9, 0.1], thetas)
+    >>> ax = pb.plot.margin_curve(thetas, {"true probabilities": known})
     >>> ax.get_xlabel()
     'margin'
     """
