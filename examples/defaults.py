@@ -268,7 +268,7 @@ def with_defaults(kind: str) -> dict[str, Learner]:
         fits["fit_gradient_boosting"] = pb.fit_gradient_boosting
     two = (
         "adaboost",
-        "adaboost_real",
+        "real_adaboost",
         "boosted_tree",
         "topdown_tree",
         "oblique_tree",
@@ -282,7 +282,7 @@ def with_defaults(kind: str) -> dict[str, Learner]:
             pb.fit_bagging, pb.fit_boosted_tree, rng=SEED
         )
     if kind == MANY:
-        for name in ("adaboost", "boosted_tree", "matryoshka", "stagewise"):
+        for name in ("adaboost", "boosted_tree", "matryoshka", "gradient_boosting"):
             fit = getattr(pb, f"fit_{name}")
             fits[f"fit_one_vs_rest of fit_{name}"] = partial(pb.fit_one_vs_rest, fit)
     return {name: partial(own, fit) for name, fit in fits.items()}

@@ -567,4 +567,4 @@ def test_missing_packages_are_named(package, function, monkeypatch):
     monkeypatch.setitem(sys.modules, "treelite.model_builder", None)
     said = rf'{function} needs {package}: pip install "pboosting\[{package}\]"'
     with pytest.raises(ImportError, match=said):
-        getattr(pb, function)(made("chain"))
+        getattr(pb.export, function)(made("chain"))

@@ -13,7 +13,7 @@ import pytest
 from model_files import forge, forge_column, header_of, members_of, zip_up
 
 import pboost as pb
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 from pboost.models.files import join_files
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 from model_files import forge, forge_column, header_of, members_of, zip_up
 
 import pboost as pb
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 
 ARRAYS = ("feature", "step", "mu", "center", "scale")
 

@@ -12,7 +12,7 @@ from compare import assert_identical
 from model_files import assert_same, forge, forge_column, header_of, members_of, tree, zip_up
 
 import pboost as pb
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 from pboost.data.node_inputs.sums import SEPARATOR_MEMBERS, Projections, Separators
 
 RNG = np.random.default_rng(0)
