@@ -251,7 +251,7 @@ def _adjusted(
         return pb.fit_pruned_cart, settings
     if is_published:
         settings = pb.models.published_sbpmt_options() | settings
-    if model == "stagewise" and is_split:
+    if model == "gradient-boosting" and is_split:
         settings.setdefault("loss", "logistic")
     if model == "samme":
         own: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}

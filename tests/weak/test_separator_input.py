@@ -324,7 +324,7 @@ def test_projections_beside_separators_are_refused(path):
 
 def test_options_of_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = "--model tree --weak separator --stumps 5 --criterion gini --nodes 4"
+    flags = "--model boosted-tree --weak separator --stumps 5 --criterion gini --nodes 4"
     arguments = ("fit", csv_file, "--target", "state", "-o", output, *flags.split())
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
@@ -344,7 +344,7 @@ def test_stumps_belong_to_separators(csv_file, pboost_main):
 
 def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = ["--model", "tree", "--weak", "linear", "--dense-gain", "2", "--nodes", "3"]
+    flags = ["--model", "boosted-tree", "--weak", "linear", "--dense-gain", "2", "--nodes", "3"]
     arguments = ("fit", csv_file, "--target", "state", "-o", output, "--seed", 4, *flags)
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
