@@ -173,7 +173,7 @@ class ErrorBound:
         return self.errors / self.rows
 
     def describe(self) -> str:
-        """Return the certificate, the guarantee and the cost as readable text."""
+        """Return the certificate, the error bound and the cost as readable text."""
         sure = f"with {100 * (1 - self.delta):.4g} %"
         lines = ["training:"]
         if math.isnan(self.certificate):

@@ -53,7 +53,7 @@ _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {}
 class MulticlassError(ValueError):
     """Labels of more than two values, for a builder that takes two."""
 
-    __module__ = "pboost"  # where it is public
+    __module__ = "pboost.models"  # where it is public
 
     def __init__(self, message: str, instead: str = "") -> None:
         super().__init__(message)

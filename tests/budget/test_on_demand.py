@@ -377,5 +377,5 @@ def test_sessions_take_groups_further_rows_and_wrong_answers():
     session.tell(next(q for q in questions if q.asked == "age"), 30.0)
     assert session[0].price == 7
     assert len(session) == 1
-    with pytest.raises(TypeError, match="decide"):
+    with pytest.raises(TypeError, match="predict_with_acquisition"):
         session.add({"age": lambda: 3})

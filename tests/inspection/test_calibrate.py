@@ -345,7 +345,7 @@ SKLEARN = {"platt": "sigmoid", "isotonic": "isotonic"}
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["ProbabilisticAdaBoost", "Cart", "RandomForest", "Stagewise"])
+@pytest.mark.parametrize("name", ["AdaBoost", "Cart", "RandomForest", "GradientBoosting"])
 @pytest.mark.parametrize("labels", [2, 3])
 def test_equal_to_sklearn(name, labels, weighted, method):
     pytest.importorskip("sklearn.frozen", reason="scikit-learn is not installed")
@@ -354,8 +354,8 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 
     import pboost.sklearn
 
-    small = {"ProbabilisticAdaBoost": {"rounds": 8}, "Cart": {"min_leaf": 5}}
-    small |= {"RandomForest": {"members": 6, "random_state": 0}, "Stagewise": {"steps": 5}}
+    small = {"AdaBoost": {"rounds": 8}, "Cart": {"min_leaf": 5}}
+    small |= {"RandomForest": {"members": 6, "random_state": 0}, "GradientBoosting": {"steps": 5}}
     estimator = getattr(pboost.sklearn, f"{name}Classifier")(**small[name])
     y = LABELS[labels]
     weight = mean_1(RNG.exponential(size=100)) if weighted else None

@@ -94,4 +94,4 @@ def test_few_of_many_labels_are_listed():
 def test_many_labels_can_be_caught():
     with pytest.raises(pb.models.MulticlassError) as caught:
         pb.fit_matryoshka(X, TOWNS)
-    assert caught.type.__module__ == "pboost"
+    assert caught.type.__module__ == "pboost.models"
