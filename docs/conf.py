@@ -65,7 +65,10 @@ def shown_of(found):
 #: Of the classes that are kept in files; others have all their members on their pages.
 SHOWN = {
     f"pboost.{name}": shown_of(found)
-    for name, found in ((name, getattr(pboost, name)) for name in pboost.__all__)
+    for space in ("acquisition", "data", "inspection", "models")
+    for name, found in (
+        (f"{space}.{n}", getattr(getattr(pboost, space), n)) for n in getattr(pboost, space).__all__
+    )
     if isclass(found) and issubclass(found, Stored)
 }
 autosummary_context = {"shown": SHOWN}
@@ -83,6 +86,7 @@ autosummary_filename_map = {
         "observation.Sampled",
         "weak.Affine",
         "weak.Oracle",
+        "inspection.Coefficients",
     )
 }
 # The attribute sections of the docstrings say more than lists made from the classes.

@@ -61,7 +61,7 @@ class Fold:
 
     X: NDArray[np.float64]
     y: NDArray[np.bool_]
-    columns: pb.SortedColumns
+    columns: pb.data.SortedColumns
     X_test: NDArray[np.float64]
     y_test: NDArray[np.bool_]
 
@@ -137,14 +137,14 @@ def folds_of(data: DataSet) -> Iterator[Fold]:
     for fold in range(data.test_fold.max() + 1):
         train, test = data.test_fold != fold, data.test_fold == fold
         X = data.X[train]
-        columns = pb.sort_columns(X, n_threads=1)
+        columns = pb.data.sort_columns(X, n_threads=1)
         yield Fold(X, data.y[train], columns, data.X[test], data.y[test])
 
 
 # Models
 
 
-def cost_of_first_nodes(model: pb.DecisionGraph, X: NDArray[np.float64]) -> NDArray[np.float64]:
+def cost_of_first_nodes(model: pb.models.DecisionGraph, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean number of comparisons per row of the first 1, 2, … nodes of a model.
 
     This is the cost of the predictions, in which each row takes the side on which it lies;
@@ -152,7 +152,7 @@ def cost_of_first_nodes(model: pb.DecisionGraph, X: NDArray[np.float64]) -> NDAr
     """
     certain = replace(model, answer=None)
     blocks = (X[start : start + 1000] for start in range(0, len(X), 1000))
-    arrive = np.sum([pb.reach(certain, block).sum(axis=0) for block in blocks], axis=0)
+    arrive = np.sum([pb.inspection.reach(certain, block).sum(axis=0) for block in blocks], axis=0)
     return np.cumsum(arrive) / len(X)
 
 
@@ -162,11 +162,11 @@ def largest_size(costs: NDArray[np.float64], budget: float) -> int:
 
 
 def outcomes_of_graphs(
-    fit: Callable[..., pb.DecisionGraph], most_nodes: int, fold: Fold
+    fit: Callable[..., pb.models.DecisionGraph], most_nodes: int, fold: Fold
 ) -> list[Outcome]:
     """Grow a model to its largest size, choose a size for each budget, and test these."""
 
-    def grown_to(size: int) -> pb.DecisionGraph:
+    def grown_to(size: int) -> pb.models.DecisionGraph:
         return fit(fold.columns, fold.y, n_threads=1, callback=lambda step, _: step >= size)
 
     costs = cost_of_first_nodes(grown_to(most_nodes), fold.X)
@@ -177,8 +177,8 @@ def outcomes_of_graphs(
         model = grown_to(size)
         tested[size] = Outcome(
             float(np.mean(pb.predict(model, fold.X_test) != fold.y_test)),
-            float(pb.evaluation_cost(model, fold.X_test).mean()),
-            float(pb.evaluation_cost(model, fold.X).mean()),
+            float(pb.prediction_cost(model, fold.X_test).mean()),
+            float(pb.prediction_cost(model, fold.X).mean()),
         )
     return [tested[size] for size in sizes]
 
@@ -244,7 +244,7 @@ def models(most_nodes: int) -> dict[str, Model]:
     # A row takes at least one comparison in each link of a chain.
     links = max(BUDGETS)
     exact = partial(pb.fit_matryoshka, shape=(4, links), join="all", learning_rate=1.0)
-    fits: dict[str, Callable[..., pb.DecisionGraph]] = {
+    fits: dict[str, Callable[..., pb.models.DecisionGraph]] = {
         BASELINE: partial(pb.fit_adaboost, rounds=links),
         "tree": tree,
         "soft tree": partial(tree, observation=soft),

@@ -4,7 +4,7 @@ Run as ``python boosted_sets.py --data folder``, or with the folder in the envir
 PBOOST_DATA; it holds files as the module ``published_table`` describes them. Every set has at most
 4,000 rows (of many labels 2,000), drawn once, with its holes and categories; of more than two
 labels one is told from the others, or each from each. All take 100 trees, the learning rate 0.1 and
-the same depth, and otherwise their defaults; options of `fit_stagewise` from which its defaults
+the same depth, and otherwise their defaults; options of `fit_gradient_boosting` from which its defaults
 were chosen stand beside them. Some sets were kept apart from that choice. Two divisions into five
 folds; problems that are drawn have new rows to test with, and stand for themselves once for each
 draw; sets of many labels are divided once. Prints tables, in the form of reStructuredText; ``--rst
@@ -126,7 +126,7 @@ GROWTHS: dict[str, dict[str, Any]] = {
     POOLED: {"growth": "pooled"},
     SYMMETRIC: {"growth": "symmetric"},
 }
-#: Options of `fit_stagewise` beside its defaults.
+#: Options of `fit_gradient_boosting` beside its defaults.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     TWO: {
         OURS: {},
@@ -242,7 +242,7 @@ def shares(data: DataSet, found: Any) -> NDArray[np.float64]:
 
 def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
     """Say what a sum of trees says, and, of labels, what its first trees do."""
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         X,
         y,
         max_depth=depth,
@@ -257,7 +257,7 @@ def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth:
         return {"": pb.predict(model, new)}
     compared = data.kind == TWO and options in ({}, OPTIONS[TWO][NEWTON])
     stages = STAGES[:-1] if compared else ()
-    said = {f" {k}": shares(data, pb.predict_proba(pb.prefix(model, k), new)) for k in stages}
+    said = {f" {k}": shares(data, pb.predict_proba(pb.models.truncate(model, k), new)) for k in stages}
     return {"": shares(data, pb.predict_proba(model, new)), **said}
 
 

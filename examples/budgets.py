@@ -3,7 +3,7 @@
 Run as ``python budgets.py --data folder --results file``, or with the folder in the environment
 variable PBOOST_DATA; it holds files as the module ``published_table`` describes them. Each set has
 at most 3,750 rows (of many labels 2,500), drawn once, which are divided into five folds, twice. For
-each budget of mean comparisons `fit_within` chooses a model on four of the folds, and so does
+each budget of mean comparisons `fit_within_budget` chooses a model on four of the folds, and so does
 validation among settings of other libraries, whose categories and holes are used as they are where
 they can be; "exit" says that rows may leave their sums early, too. ``--large`` adds two sets of at
 most 50,000 rows to train with, and one fold of each.
@@ -39,7 +39,7 @@ from table_command import arguments, publish
 import pboost as pb
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500)
-#: Budgets whose models `fit_within` chooses in one call: small ones need no long sums.
+#: Budgets whose models `fit_within_budget` chooses in one call: small ones need no long sums.
 CALLS = (BUDGETS[:2], BUDGETS[2:])
 #: Files by their kind. One label, after a stroke or else the most frequent, is told from others.
 SETS = {
@@ -223,14 +223,14 @@ def run_peers(
 
 
 def run_own(train: Rows, test: Rows, key: Key, path: Path | None, known: Known) -> None:
-    """Add what is not known yet of models of `fit_within`, at all budgets."""
+    """Add what is not known yet of models of `fit_within_budget`, at all budgets."""
     data, repetition, fold, *_ = key
     for budgets in CALLS:
         keys = [(data, repetition, fold, OURS, budget) for budget in budgets]
         if all(of in known for of in keys):
             continue
         start = time.process_time()
-        models = pb.fit_within(
+        models = pb.fit_within_budget(
             train.X,
             train.y,
             comparisons=list(budgets),
@@ -241,9 +241,9 @@ def run_own(train: Rows, test: Rows, key: Key, path: Path | None, known: Known) 
         seconds = time.process_time() - start
         for of, model in zip(keys, models, strict=True):
             share = pb.predict_proba(model, test.X)
-            figures = figures_of((share, pb.evaluation_cost(model, test.X)), test.y)
+            figures = figures_of((share, pb.prediction_cost(model, test.X)), test.y)
             whole = getattr(model, "model", model)
-            figures["whole"] = float(np.mean(pb.evaluation_cost(whole, test.X)))
+            figures["whole"] = float(np.mean(pb.prediction_cost(whole, test.X)))
             append(path, known, of, {**figures, "seconds": seconds})
 
 

@@ -46,9 +46,9 @@ MODELS = {
         pb.fit_boosted_tree, nodes=30, observation=pb.observation.adatree2()
     ),
     "chain of trees": partial(pb.fit_matryoshka, shape=(7, 30), join="all", learning_rate=0.3),
-    "gradient boosting, 100 steps": partial(pb.fit_stagewise, steps=100, **SMALL),
-    "gradient boosting, 1000 steps": partial(pb.fit_stagewise, steps=1000, **SMALL),
-    "forest, 100 trees": partial(pb.fit_forest, members=100, rng=0),
+    "gradient boosting, 100 steps": partial(pb.fit_gradient_boosting, steps=100, **SMALL),
+    "gradient boosting, 1000 steps": partial(pb.fit_gradient_boosting, steps=1000, **SMALL),
+    "forest, 100 trees": partial(pb.fit_random_forest, members=100, rng=0),
     "tree, pruned": partial(pb.fit_pruned_cart, rng=0),
     "probit trees": partial(pb.fit_sbpmt, members=5, rng=0),
 }
@@ -69,7 +69,7 @@ class Data(NamedTuple):
 def fitted(kind: str, X: Any, y: Any, categories: tuple[int, ...]) -> Any:
     """Return a model; of several labels by the loss, or one against the rest, as they need."""
     options: dict[str, Any] = {"categorical": list(categories)} if categories else {}
-    if MODELS[kind].func is pb.fit_stagewise:
+    if MODELS[kind].func is pb.fit_gradient_boosting:
         options["loss"] = "logistic" if len(np.unique(y)) == 2 else "softmax"
     return MODELS[kind](X, y, **options)
 

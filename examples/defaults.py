@@ -97,7 +97,7 @@ SHORT = {
 #: The candidates that have become the defaults.
 CHOSEN = {
     "fit_adaboost: learning_rate 1.0, rounds 200",
-    "fit_adaboost_real: learning_rate 1.0, rounds 400",
+    "fit_real_adaboost: learning_rate 1.0, rounds 400",
     "fit_boosted_tree: smoothing 0.0001, nodes 31",
     "fit_topdown_tree: smoothing 0.0001, nodes 31",
     "fit_oblique_tree: max_depth 4, stumps 50",
@@ -108,7 +108,7 @@ CHOSEN = {
     "fit_samme: max_depth 3, learning_rate 1.0, rounds 200",
     "fit_probit_tree: the paper's",
     "fit_sbpmt: the published code's, one_vs_all tree",
-    "fit_stagewise: max_depth 3, learning_rate 0.1, steps 100",
+    "fit_gradient_boosting: max_depth 3, learning_rate 0.1, steps 100",
 }
 
 
@@ -257,7 +257,7 @@ def with_defaults(kind: str) -> dict[str, Learner]:
     fits: dict[str, Callable[..., Any]] = {
         "fit_cart": partial(pb.fit_cart, **task),
         "fit_pruned_cart": partial(pb.fit_pruned_cart, rng=SEED, **task),
-        "fit_forest": partial(pb.fit_forest, rng=SEED, **task),
+        "fit_random_forest": partial(pb.fit_random_forest, rng=SEED, **task),
         "fit_bagging of fit_cart": partial(pb.fit_bagging, pb.fit_cart, rng=SEED, **task),
     }
     if kind != NUMBERS:
@@ -265,10 +265,10 @@ def with_defaults(kind: str) -> dict[str, Learner]:
         fits["fit_probit_tree"] = pb.fit_probit_tree
         fits["fit_sbpmt"] = partial(pb.fit_sbpmt, rng=SEED)
     if kind != MANY:
-        fits["fit_stagewise"] = pb.fit_stagewise
+        fits["fit_gradient_boosting"] = pb.fit_gradient_boosting
     two = (
         "adaboost",
-        "adaboost_real",
+        "real_adaboost",
         "boosted_tree",
         "topdown_tree",
         "oblique_tree",
@@ -282,7 +282,7 @@ def with_defaults(kind: str) -> dict[str, Learner]:
             pb.fit_bagging, pb.fit_boosted_tree, rng=SEED
         )
     if kind == MANY:
-        for name in ("adaboost", "boosted_tree", "matryoshka", "stagewise"):
+        for name in ("adaboost", "boosted_tree", "matryoshka", "gradient_boosting"):
             fit = getattr(pb, f"fit_{name}")
             fits[f"fit_one_vs_rest of fit_{name}"] = partial(pb.fit_one_vs_rest, fit)
     return {name: partial(own, fit) for name, fit in fits.items()}
@@ -309,7 +309,7 @@ def candidates(kind: str) -> Candidates:
 def graphs(found: Candidates) -> None:
     """Add the candidates of chains and trees of two labels."""
     adatree2 = pb.observation.adatree2()
-    for builder in (pb.fit_adaboost, pb.fit_adaboost_real):
+    for builder in (pb.fit_adaboost, pb.fit_real_adaboost):
         found[builder.__name__] = {
             f"learning_rate {rate}, rounds": partial(
                 staged, partial(builder, rounds=ROUNDS[-1], learning_rate=rate), ROUNDS
@@ -392,7 +392,7 @@ def of_classes(kind: str, found: Candidates) -> None:
         )
         for depth, rate in ((1, 1.0), (2, 1.0), (3, 1.0), (5, 1.0), (5, 0.3), (8, 1.0))
     }
-    published = pb.sbpmt_published()
+    published = pb.models.published_sbpmt_options()
     trees = {name: published[name] for name in PUBLISHED_TREE}
     found["fit_probit_tree"] = {
         "the paper's": partial(own, partial(pb.fit_probit_tree, **PAPER)),
@@ -410,11 +410,11 @@ def of_classes(kind: str, found: Candidates) -> None:
 
 def sums(kind: str, found: Candidates) -> None:
     """Add the candidates of sums of trees."""
-    found["fit_stagewise"] = {
+    found["fit_gradient_boosting"] = {
         f"max_depth {depth}, learning_rate {rate}, steps": partial(
             staged,
             partial(
-                pb.fit_stagewise,
+                pb.fit_gradient_boosting,
                 loss="squared" if kind == NUMBERS else "logistic",
                 steps=ROUNDS[-1],
                 max_depth=depth,

@@ -65,7 +65,7 @@ OURS: dict[str, Callable[..., Any]] = {
     },
     **{
         f"sum of {t} trees, depth {d}": partial(
-            pb.fit_stagewise, loss="logistic", steps=t, max_depth=d, learning_rate=0.3
+            pb.fit_gradient_boosting, loss="logistic", steps=t, max_depth=d, learning_rate=0.3
         )
         for t, d in ((8, 2), (8, 3), (20, 2), (20, 3), (50, 2), (50, 3))
     },
@@ -105,7 +105,7 @@ def ours(values: NDArray[Any], y: NDArray[Any], folder: Path) -> Iterator[Made]:
     """Yield models of this package, in int16."""
     for fit in OURS.values():
         model, path = fit(values, y), folder / "ours.c"
-        file = pb.export_c(model, path, "int16", prefix="device", X=values, steps=1)
+        file = pb.export.to_c(model, path, "int16", prefix="device", X=values, steps=1)
         assert file.from_grid(file.to_grid(values)).tolist() == values.tolist()
         source = path.read_text(encoding="ascii")
         source = source.replace("int32_t device_score", "static int32_t device_score")
@@ -117,7 +117,7 @@ def ours(values: NDArray[Any], y: NDArray[Any], folder: Path) -> Iterator[Made]:
 
 
 def _cost(model: Any, rows: NDArray[Any]) -> float:
-    return float(pb.evaluation_cost(model, rows).mean())
+    return float(pb.prediction_cost(model, rows).mean())
 
 
 def theirs(values: NDArray[Any], y: NDArray[Any]) -> Iterator[Any]:

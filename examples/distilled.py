@@ -44,7 +44,7 @@ def within(model: Any, X_cal: Any, budget: int) -> Any:
     try:
         return pb.early_exit(model, X_cal, comparisons=budget)
     except ValueError:
-        return pb.prefix(model, 1)
+        return pb.models.truncate(model, 1)
 
 
 def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dict[str, Any]:
@@ -52,10 +52,10 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
     parts = fold == k, fold == (k + 1) % 5
     test, cal, train = *parts, ~(parts[0] | parts[1])
     options = {"categorical": categories}
-    teacher = pb.fit_stagewise(X[train], y[train], **TEACHER, **options)
-    forest = pb.fit_forest(X[train], y[train], members=60, replace=False, rng=0, **options)
+    teacher = pb.fit_gradient_boosting(X[train], y[train], **TEACHER, **options)
+    forest = pb.fit_random_forest(X[train], y[train], members=60, replace=False, rng=0, **options)
     teacher = with_forest(teacher, forest, 0.5)
-    plain = pb.fit_stagewise(
+    plain = pb.fit_gradient_boosting(
         X[train], y[train], max_leaves=8, max_depth=None, learning_rate=0.3, steps=100, **options
     )
     found: dict[str, Any] = {PLAIN: [], STUDENT: []}
@@ -65,7 +65,7 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
             for name, model in ((PLAIN, plain), (STUDENT, student)):
                 small = within(model, X[cal], budget)
                 error = 100 * np.mean(pb.predict(small, X[test]) != y[test])
-                found[name].append((error, pb.evaluation_cost(small, X[test]).mean()))
+                found[name].append((error, pb.prediction_cost(small, X[test]).mean()))
     return {name: np.transpose(of) for name, of in found.items()}
 
 

@@ -45,8 +45,8 @@ SHARE = 0.5
 MODELS = {
     "chain of trees": partial(pb.fit_matryoshka, shape=(7, 30), join="all", learning_rate=0.3),
     "stumps": partial(pb.fit_adaboost, rounds=100),
-    "sum of trees": partial(pb.fit_stagewise, steps=100, learning_rate=0.3, trees="one"),
-    "forest": partial(pb.fit_forest, members=50, rng=0),
+    "sum of trees": partial(pb.fit_gradient_boosting, steps=100, learning_rate=0.3, trees="one"),
+    "forest": partial(pb.fit_random_forest, members=50, rng=0),
 }
 
 
@@ -75,20 +75,20 @@ def outcome(data: Data) -> tuple[str, dict[str, list[float]]]:
     truth, found = split.y_test[1::2], {}
     for kind in MODELS:
         model = fitted(kind, split)
-        whole = pb.evaluation_cost(model, test).mean()
-        proven = pb.evaluation_cost(model, test, exit="proven").mean()
-        small = pb.early_exit(model, cal, comparisons=SHARE * pb.evaluation_cost(model, cal).mean())
+        whole = pb.prediction_cost(model, test).mean()
+        proven = pb.prediction_cost(model, test, exit="proven").mean()
+        small = pb.early_exit(model, cal, comparisons=SHARE * pb.prediction_cost(model, cal).mean())
         errors = [100 * np.mean(pb.predict(one, test) != truth) for one in (model, small)]
-        found[kind] = [whole, proven, pb.evaluation_cost(small, test).mean(), *errors]
+        found[kind] = [whole, proven, pb.prediction_cost(small, test).mean(), *errors]
     return data.name, found
 
 
 def tenths(model: Any, rng: np.random.Generator) -> Any:
     """Return a model of the same form whose votes are drawn multiples of 0.1, ties included."""
     drawn = np.arange(-5, 6) / 10
-    if isinstance(model, pb.DecisionGraph):
+    if isinstance(model, pb.models.DecisionGraph):
         return replace(model, vote=rng.choice(drawn, size=model.vote.shape))
-    if isinstance(model, pb.Forest):
+    if isinstance(model, pb.models.RandomForest):
         share = rng.integers(0, 11, size=(len(model.feature), len(model.labels))) + 1
         return replace(model, value=share / share.sum(axis=1, keepdims=True))
     trees = model.trees
@@ -105,7 +105,7 @@ def drawn_models() -> dict[str, Any]:
     X = rng.normal(size=(600, 5)).round(1)
     score = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=600)
     two, three = score > 0, np.digitize(score, [-0.5, 0.5])
-    soft = partial(pb.fit_stagewise, loss="softmax", steps=30)
+    soft = partial(pb.fit_gradient_boosting, loss="softmax", steps=30)
     cart = partial(pb.fit_cart, max_depth=3)
     return {
         "chain of stumps": pb.fit_adaboost(X, two, rounds=60),
@@ -113,11 +113,11 @@ def drawn_models() -> dict[str, Any]:
         "trees joined by sign": pb.fit_matryoshka(X, two, shape=(4, 4, 4)),
         "tree": pb.fit_boosted_tree(X, two, nodes=40),
         "chain of trees, three votes": pb.fit_matryoshka(X, three, shape=(6, 15), join="all"),
-        "sum of trees": pb.fit_stagewise(X, two, loss="logistic", steps=60),
+        "sum of trees": pb.fit_gradient_boosting(X, two, loss="logistic", steps=60),
         "sums for three labels": soft(X, three),
         "sum of trees for three labels": soft(X, three, trees="one"),
-        "forest": pb.fit_forest(X, two, members=30, rng=0),
-        "forest, three labels": pb.fit_forest(X, three, members=30, rng=0),
+        "forest": pb.fit_random_forest(X, two, members=30, rng=0),
+        "forest, three labels": pb.fit_random_forest(X, three, members=30, rng=0),
         "votes": pb.fit_samme(X, three, base=cart, rounds=15),
         "bags": pb.fit_bagging(cart, X, two, members=9, rng=0),
         "probit trees": pb.fit_sbpmt(X, two, members=4, rounds=2, steps=5, rng=0),
@@ -131,7 +131,7 @@ def other_labels(n: int) -> list[list[str]]:
     lines = []
     for kind, model in drawn_models().items():
         models = [model]
-        if isinstance(model, pb.DecisionGraph | pb.Forest | pb.StagewiseModel):
+        if isinstance(model, pb.models.DecisionGraph | pb.models.RandomForest | pb.models.GradientBoostingModel):
             models.append(tenths(model, rng))
         for one, votes in zip(models, ("fitted", "multiples of 0.1"), strict=False):
             try:
@@ -141,8 +141,8 @@ def other_labels(n: int) -> list[list[str]]:
             left = one.leave_proven(rows)
             differ = np.count_nonzero(one.labels_of(left.score) != labels)
             differ += np.count_nonzero(pb.predict(one, rows) != labels)
-            whole = pb.evaluation_cost(one, rows[:2000]).mean()
-            cost = pb.evaluation_cost(one, rows[:2000], exit="proven").mean()
+            whole = pb.prediction_cost(one, rows[:2000]).mean()
+            cost = pb.prediction_cost(one, rows[:2000], exit="proven").mean()
             lines.append([kind, votes, f"{n}", f"{differ}", f"{whole:.1f}", f"{cost:.1f}"])
     return lines
 

@@ -38,7 +38,7 @@ def learners(members: int, categories: tuple[int, ...]) -> dict[str, Callable[..
     common = {"categorical": list(categories) or None, "n_threads": 1}
     tree = partial(pb.fit_cart, **common, **BOOSTED_TREE)
     return {
-        FOREST: partial(pb.fit_forest, members=members, rng=SEED, **common),
+        FOREST: partial(pb.fit_random_forest, members=members, rng=SEED, **common),
         BOOSTED: partial(pb.fit_samme, base=tree, rounds=members),
         PRUNED: partial(pb.fit_pruned_cart, rng=SEED, **common),
     }

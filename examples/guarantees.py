@@ -102,8 +102,8 @@ def looseness() -> list[tuple[str, float]]:
     X, y = pb.datasets.twonorm(20_000, rng=0)
     model = pb.fit_adaboost(X[:10_000], y[:10_000], rounds=100)
     cal = slice(10_000, 11_000)
-    found = pb.guarantee(model, X[cal], y[cal])
-    margin = pb.normalised_margins(model, X[:10_000], y[:10_000])
+    found = pb.error_bound(model, X[cal], y[cal])
+    margin = pb.inspection.normalized_margins(model, X[:10_000], y[:10_000])
     theta = np.linspace(0.02, 1, 50)
     vc = 2 * (np.log2(X.shape[1]) + 1)
     by_margin = pb.bounds.margin_generalization_bound(

@@ -24,14 +24,14 @@ import pboost.dask
 ROWS, ROUNDS = 1_000_000, 300
 
 
-def fit(X: da.Array, y: da.Array) -> tuple[pb.DecisionGraph, float]:
+def fit(X: da.Array, y: da.Array) -> tuple[pb.models.DecisionGraph, float]:
     """Return a model, and the seconds that it took."""
     start = time.perf_counter()
     model = pb.fit_adaboost(pboost.dask.rows(X, y), rounds=ROUNDS)
     return model, time.perf_counter() - start
 
 
-def as_file(model: pb.DecisionGraph) -> bytes:
+def as_file(model: pb.models.DecisionGraph) -> bytes:
     """Return the bytes of the file that holds a model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.npz"

@@ -77,7 +77,7 @@ def of_own(split: Split, size: int, first: Callable[[int], Any]) -> Grown:
     """Return what stands for a model whose first k parts are the model ``first(k)``."""
 
     def cost(rows: Floats, k: int) -> float:
-        return float(pb.evaluation_cost(first(k), rows).mean())
+        return float(pb.prediction_cost(first(k), rows).mean())
 
     return Grown(
         size,
@@ -104,10 +104,10 @@ def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
 
     rounds = int(MOST / np.log2(leaves)) + 1
     model = fit(rounds)
-    cost = pb.evaluation_cost(model, split.X).mean()
+    cost = pb.prediction_cost(model, split.X).mean()
     if cost < MOST and model.n_nodes == rounds * (leaves - 1):
         model = fit(int(1.1 * rounds * MOST / cost) + 1)
-    return of_own(split, model.n_nodes, partial(pb.prefix, model))
+    return of_own(split, model.n_nodes, partial(pb.models.truncate, model))
 
 
 def tree(nodes: int, split: Split, **options: Any) -> Grown:
@@ -115,13 +115,13 @@ def tree(nodes: int, split: Split, **options: Any) -> Grown:
     model = pb.fit_boosted_tree(
         split.X, split.y, nodes=nodes, categorical=split.categories, n_threads=1, **options
     )
-    return of_own(split, model.n_nodes, partial(pb.prefix, model))
+    return of_own(split, model.n_nodes, partial(pb.models.truncate, model))
 
 
 def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
     """Add up trees of the gradient of the softmax."""
     a_round = depth * (1 if options.get("trees") == "one" else split.n_labels)
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         split.X,
         split.y,
         loss="softmax",
@@ -132,7 +132,7 @@ def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
         n_threads=1,
         **options,
     )
-    return of_own(split, len(model), partial(pb.prefix, model))
+    return of_own(split, len(model), partial(pb.models.truncate, model))
 
 
 def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
@@ -142,7 +142,7 @@ def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
     )
 
     def first(size: int) -> Any:
-        parts = (m if size >= m.n_nodes else pb.prefix(m, size) for m in whole.models)
+        parts = (m if size >= m.n_nodes else pb.models.truncate(m, size) for m in whole.models)
         return replace(whole, models=tuple(parts))
 
     return of_own(split, max(model.n_nodes for model in whole.models), first)
@@ -167,7 +167,7 @@ def samme(leaves: int, rate: float, split: Split) -> Grown:
 def forest(leaves: int | None, share: str | float | None, split: Split) -> Grown:
     """Grow a random forest."""
     members = int(1.5 * MOST / np.log2(leaves or 64)) + 1
-    whole = pb.fit_forest(
+    whole = pb.fit_random_forest(
         split.X,
         split.y,
         members=members,

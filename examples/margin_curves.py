@@ -29,7 +29,7 @@ FOLDS = 10
 FILE = "margin_curves.png"
 #: A margin at each hundredth of [-1, 1].
 THETAS = np.linspace(-1, 1, 201).round(2)
-MODELS: dict[str, Callable[..., pb.DecisionGraph]] = {
+MODELS: dict[str, Callable[..., pb.models.DecisionGraph]] = {
     "tree of 39 nodes": partial(pb.fit_boosted_tree, nodes=39),  # that many can hold the rule
     "15 nodes, 3 columns": partial(
         pb.fit_boosted_tree, nodes=15, weak=pb.weak.affine(directions=300, terms=3)
@@ -51,10 +51,10 @@ def curves_at(noise: float, n: int, repeats: int) -> Curves:
     for seed in range(repeats):
         X, y = pb.datasets.xd6(n, rng=seed, noise=noise)
         p = pb.datasets.xd6_probability(X, noise=noise)
-        scales = [pb.logistic_margin_curve(p, THETAS, scale=s) for s in ("probability", "half")]
+        scales = [pb.inspection.logistic_margin_curve(p, THETAS, scale=s) for s in ("probability", "half")]
         found[LOGISTIC].append(np.stack(scales))
         for name, fit in MODELS.items():
-            curve = pb.margin_curve(fit, X, y, both, folds=FOLDS, scale="probability", rng=seed)
+            curve = pb.inspection.margin_curve(fit, X, y, both, folds=FOLDS, scale="probability", rng=seed)
             found[name].append(curve.reshape(2, -1))
     return {name: np.mean(rows, axis=0) for name, rows in found.items()}
 
@@ -95,7 +95,7 @@ def draw(found: dict[float, Curves], path: Path) -> None:
     for scale, title in enumerate(rows):
         for ax, (noise, of) in zip(axes[scale], found.items(), strict=True):
             curves = {name: of[name][scale] for name in MODELS}
-            pb.plot_margin_curve(THETAS, curves, ax=ax)
+            pb.plot.margin_curve(THETAS, curves, ax=ax)
             ax.step(THETAS, of[LOGISTIC][0], "k", where="post", linewidth=2.5, label=LOGISTIC)
             ax.set_title(f"noise {noise:.0%}\n{title}", fontsize=9)
             ax.get_legend().remove()

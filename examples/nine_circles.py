@@ -28,7 +28,7 @@ SIZES, QUICK_SIZES = (np.unique(np.geomspace(1, 400, n).round().astype(int)) for
 BUDGETS = (5, 10, 20, 50, 100, 400)
 
 Array = NDArray[np.float64]
-Fit = Callable[..., pb.DecisionGraph]
+Fit = Callable[..., pb.models.DecisionGraph]
 WEAK = pb.weak.affine()  # 180 directions
 ADATREE2 = pb.observation.adatree2()
 
@@ -54,22 +54,22 @@ def draw(number: int, test_rows: int) -> DataSet:
 # Models
 
 
-def chain(X: Array, y: Any, rounds: int = 400) -> pb.DecisionGraph:
+def chain(X: Array, y: Any, rounds: int = 400) -> pb.models.DecisionGraph:
     """Fit AdaBoost."""
     return pb.fit_adaboost(X, y, rounds=rounds, weak=WEAK)
 
 
-def tree(X: Array, y: Any, nodes: int | None = 400, **options: Any) -> pb.DecisionGraph:
+def tree(X: Array, y: Any, nodes: int | None = 400, **options: Any) -> pb.models.DecisionGraph:
     """Fit a tree; AdaTree 1 if it has exact answers and no limit."""
     return pb.fit_boosted_tree(X, y, nodes=nodes, weak=WEAK, **options)
 
 
-def soft_tree(X: Array, y: Any, **options: Any) -> pb.DecisionGraph:
+def soft_tree(X: Array, y: Any, **options: Any) -> pb.models.DecisionGraph:
     """Fit AdaTree 2 if grown by largest error."""
     return tree(X, y, observation=ADATREE2, **options)
 
 
-def doll(X: Array, y: Any, *shape: int, **options: Any) -> pb.DecisionGraph:
+def doll(X: Array, y: Any, *shape: int, **options: Any) -> pb.models.DecisionGraph:
     """Fit a matryoshka with the answers of AdaTree 2."""
     options = {"weak": WEAK, "observation": ADATREE2, "shape": shape or None, **options}
     return pb.fit_matryoshka(X, y, **options)
@@ -147,21 +147,21 @@ class Results:
     certificates: dict[str, Array]
 
 
-def look_at(model: pb.DecisionGraph, data: DataSet) -> list[float]:
+def look_at(model: pb.models.DecisionGraph, data: DataSet) -> list[float]:
     """Return training error, test error and mean cost."""
     return [
         float(np.mean(pb.predict(model, data.X) != data.y)),
         float(np.mean(pb.predict(model, data.X_test) != data.y_test)),
-        float(pb.evaluation_cost(model, data.X_test).mean()),
+        float(pb.prediction_cost(model, data.X_test).mean()),
     ]
 
 
-def curve(model: pb.DecisionGraph, data: DataSet, sizes: NDArray[Any]) -> list[list[float]]:
+def curve(model: pb.models.DecisionGraph, data: DataSet, sizes: NDArray[Any]) -> list[list[float]]:
     """Return what the first nodes do, at each number of them; a smaller model stays as it is."""
     found: dict[int, list[float]] = {}
     for size in np.minimum(sizes, model.n_nodes):
         if size not in found:
-            found[size] = look_at(pb.prefix(model, size), data)
+            found[size] = look_at(pb.models.truncate(model, size), data)
     return [found[size] for size in np.minimum(sizes, model.n_nodes)]
 
 
@@ -175,7 +175,7 @@ def measure(sets: int, test_rows: int, sizes: NDArray[Any]) -> Results:
         curves[name] = np.array([curve(model, data, sizes) for model, data in pairs])
         whole[name] = np.array(
             [
-                [*look_at(model, data)[1:], pb.evaluation_cost(model, data.X_test).max()]
+                [*look_at(model, data)[1:], pb.prediction_cost(model, data.X_test).max()]
                 for model, data in pairs
             ]
         )

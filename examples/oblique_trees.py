@@ -116,7 +116,7 @@ def read(path: Path, drop: bool = False) -> tuple[NDArray[np.float64], NDArray[A
     is_whole = ~np.isnan(X).any(axis=1)
     if not (drop or is_whole.all()):
         return "missing values"
-    X, _ = pb.one_hot(X[is_whole], list(categories))
+    X, _ = pb.data.one_hot(X[is_whole], list(categories))
     return X, target[is_whole]
 
 
@@ -125,7 +125,7 @@ def native(path: Path) -> tuple[NDArray[np.float64], NDArray[Any], tuple[int, ..
     X, categories, target = as_it_is(path)
     if np.isnan(X).any():
         return X, target, categories
-    return pb.one_hot(X, list(categories))[0], target, ()
+    return pb.data.one_hot(X, list(categories))[0], target, ()
 
 
 def as_it_is(

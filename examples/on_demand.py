@@ -47,10 +47,10 @@ def measurements(row: NDArray[Any]) -> dict[str | int, Any]:
     return {**alone, "blood": lambda: {column: float(row[column]) for column in GROUPS["blood"]}}
 
 
-def decide(model: pb.Forest, X: NDArray[Any], **options: Any) -> list[pb.Decision]:
+def decide(model: pb.models.RandomForest, X: NDArray[Any], **options: Any) -> list[pb.acquisition.AcquisitionResult]:
     """Return the decisions about patients whose measurements are asked for."""
     options = {"prices": PRICES, "groups": GROUPS, **options}
-    return [pb.decide(model, measurements(row), **options) for row in X]
+    return [pb.acquisition.predict_with_acquisition(model, measurements(row), **options) for row in X]
 
 
 def compare(members: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def compare(members: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict[str,
     rng = np.random.default_rng(seed)
     X, y = patients(N_TRAIN, rng)
     X_new, y_new = patients(n_test, rng)
-    model = pb.fit_forest(X, y, members=members, max_depth=4, rng=seed)
+    model = pb.fit_random_forest(X, y, members=members, max_depth=4, rng=seed)
     on_path, early = decide(model, X_new, exit="none"), decide(model, X_new)
     budgets = {}
     for budget in BUDGETS:

@@ -57,17 +57,17 @@ def answers_about(ill: NDArray[np.bool_], times: int, rng: np.random.Generator) 
 
 
 def by_worth(
-    errors: dict[str, pb.AnswerCounts], said: Answers, row: int, budget: float
+    errors: dict[str, pb.acquisition.AnnotatorModel], said: Answers, row: int, budget: float
 ) -> tuple[str, float]:
-    """Return label and price of a patient about whom `pboost.ask_oracles` asks."""
+    """Return label and price of a patient about whom `pboost.acquisition.query_annotators` asks."""
     oracles = {name: partial(_answer, iter(said[name][row])) for name in RIGHT}
     prior = {"ill": ILL, "well": 1 - ILL}
-    found = pb.ask_oracles(oracles, errors, prior=prior, prices=PRICES, budget=budget)
+    found = pb.acquisition.query_annotators(oracles, errors, prior=prior, prices=PRICES, budget=budget)
     return found.label, found.price
 
 
 def by_order(
-    errors: dict[str, pb.AnswerCounts],
+    errors: dict[str, pb.acquisition.AnnotatorModel],
     said: Answers,
     row: int,
     budget: float,
@@ -89,7 +89,7 @@ def in_turn(payable: list[str], asked: list[str]) -> str:
     return min(payable, key=lambda name: (names.index(name) - last - 1) % len(names))
 
 
-def label_of(errors: dict[str, pb.AnswerCounts], told: Answers) -> str:
+def label_of(errors: dict[str, pb.acquisition.AnnotatorModel], told: Answers) -> str:
     """Return the more probable label, given answers: one answer after the other, as from urns."""
     log = np.log([ILL, 1 - ILL])
     for name, answers in told.items():
@@ -109,7 +109,7 @@ def compare(
     known = answers_about(ill, 1, rng)
     labels = np.array(LABELS)
     errors = {
-        name: pb.count_answers(labels[said[:, 0]], np.where(ill, *LABELS))
+        name: pb.acquisition.fit_annotators(labels[said[:, 0]], np.where(ill, *LABELS))
         for name, said in known.items()
     }
     ill = rng.random(patients) < ILL

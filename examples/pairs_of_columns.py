@@ -4,7 +4,7 @@ Run as ``python pairs_of_columns.py --data folder``, or with the folder in the e
 PBOOST_DATA; it holds files as the module ``published_table`` describes them. Of sets of two labels,
 or of their first against the others, up to 20,000 rows of the columns of numbers train 100 trees,
 and up to 20,000 others tell the log loss. To the sets two normal columns are added, and a share of
-the labels, 0, 0.3 or 0.7, is whether these have the same sign. "chosen" is what `fit_stagewise`
+the labels, 0, 0.3 or 0.7, is whether these have the same sign. "chosen" is what `fit_gradient_boosting`
 does by default. Prints tables in the form of reStructuredText; ``--rst file`` writes them to a
 file, too.
 """
@@ -55,10 +55,10 @@ def losses(X: NDArray[np.float64], y: NDArray[np.bool_], depth: int) -> tuple[li
     rest = slice(n, n + MOST_ROWS)
     found = []
     for growth in ("free", "symmetric"):
-        model = pb.fit_stagewise(X[:n], y[:n], max_depth=depth, growth=growth, **OPTIONS)
+        model = pb.fit_gradient_boosting(X[:n], y[:n], max_depth=depth, growth=growth, **OPTIONS)
         margin = np.where(y[rest], 1, -1) * pb.decision_function(model, X[rest])
         found.append(float(np.logaddexp(0, -margin).mean()))
-    first = pb.fit_stagewise(X[:n], y[:n], max_depth=depth, **OPTIONS | {"steps": 1})
+    first = pb.fit_gradient_boosting(X[:n], y[:n], max_depth=depth, **OPTIONS | {"steps": 1})
     return found, first.settings["growth"]
 
 

@@ -130,7 +130,7 @@ def fit_here(data: Data, options: dict[str, Any]) -> Fitted:
     again = options.pop("continue_fit", 0)
     if "validation" in options:
         options["validation"] = data.held
-    model = pb.fit_stagewise(data.X, data.y, loss=loss, rng=0, **options)
+    model = pb.fit_gradient_boosting(data.X, data.y, loss=loss, rng=0, **options)
     if again:
         model = pb.continue_fit(model, data.X, data.y, steps=again)
     columns = np.count_nonzero(pb.feature_importances(model))

@@ -32,7 +32,7 @@ OF_TREES: tuple[tuple[str, Any, str, Any], ...] = (
 )
 OF_CLASSES: tuple[tuple[str, Any, str, Any], ...] = (
     ("criterion", "entropy", "criterion", "entropy"),
-    ("sample_weight", pb.balanced_weights(THREE), "class_weight", "balanced"),
+    ("sample_weight", pb.data.balanced_weights(THREE), "class_weight", "balanced"),
 )
 
 
@@ -105,7 +105,7 @@ def forest() -> Iterator[Row]:
     from sklearn.ensemble import RandomForestClassifier
 
     def ours(**options: Any) -> Any:
-        return pb.fit_forest(COLUMNS, TWO, **{"members": 40, "rng": 0, **options})
+        return pb.fit_random_forest(COLUMNS, TWO, **{"members": 40, "rng": 0, **options})
 
     def theirs(**options: Any) -> Any:
         options = {"n_estimators": 40, "random_state": 0, **options}

@@ -33,7 +33,7 @@ from oblique_trees import as_it_is, table
 from table_command import Results, arguments, publish, stored, write
 
 import pboost as pb
-from pboost.models.early_exit import Trajectory, trajectory
+from pboost.models.early_exit_model import Trajectory, trajectory
 
 SETS = ("pima", "bupa", "adult_census", "magic04", "spambase", "breast_cancer_wdbc")
 SHARES = (25, 50, 75)  # percent of the price of a model without prices
@@ -54,7 +54,7 @@ QUICK_TRAIN, LEAST = 300, 1e-9
 #: Models of the table of trees and forests.
 KINDS: dict[str, Callable[..., Any]] = {
     "tree": partial(pb.fit_cart, min_leaf=LEAST_ROWS),
-    "forest": partial(pb.fit_forest, members=50, min_leaf=5),
+    "forest": partial(pb.fit_random_forest, members=50, min_leaf=5),
 }
 
 Numbers = NDArray[np.float64]
@@ -124,7 +124,7 @@ def drawn(name: str, path: Path, draw: int, most: int) -> tuple[Problem, Problem
 
 def sum_of_trees(
     problem: Problem, depth: int, comparison: float | None = None, tradeoff: float | None = None
-) -> pb.StagewiseModel:
+) -> pb.models.GradientBoostingModel:
     """Fit a sum of trees; what comparisons cost, and the tradeoff, are by the mean price."""
     options: dict[str, Any] = {}
     if comparison is not None or tradeoff:
@@ -134,7 +134,7 @@ def sum_of_trees(
             options |= {"comparison_price": comparison * mean}
         if tradeoff:  # lightgbm's gains are twice what the loss falls by
             options |= {"price_tradeoff": tradeoff / (2 * mean)}
-    return pb.fit_stagewise(
+    return pb.fit_gradient_boosting(
         problem.X,
         problem.y,
         loss="logistic",

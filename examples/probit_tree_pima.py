@@ -28,9 +28,9 @@ RIVALS = {
 }
 
 
-def report(model: pb.ProbitTree, X: Any, y: Any) -> str:
+def report(model: pb.models.ProbitTree, X: Any, y: Any) -> str:
     """Return the tree, its slopes per standard deviation, and errors by cross-validation."""
-    lines = [pb.describe(model), "", str(pb.coefficients(model, X)), ""]
+    lines = [pb.describe(model), "", str(pb.inspection.coefficients(model, X)), ""]
     for name, fit in RIVALS.items():
         error = pb.cross_validate(fit, X, y, folds=10, rng=SEED).error
         lines.append(f"{name:<12}  error {100 * error.mean():.1f} %")
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
     model = RIVALS["probit tree"](X, y)
     print(report(model, X, y), end="")
     options.out.mkdir(parents=True, exist_ok=True)
-    axes = pb.plot_coefficients(model, X)
+    axes = pb.plot.coefficients(model, X)
     axes.figure.savefig(options.out / FILE, dpi=110, metadata={"Software": None})
 
 

@@ -87,7 +87,7 @@ FEW_ROUNDS = 50
 #: Names of the builders in the tables, of those with `level_smoothing`, and with random levels.
 BUILDERS = ("AdaBoost", "soft tree", "pruned CART", "forest", "SBPMT")
 SMOOTHED, LEVEL_BUILDERS = BUILDERS[:4], ("AdaBoost", "pruned CART", "forest")
-DRAWING = (pb.fit_pruned_cart, pb.fit_forest, pb.fit_sbpmt)
+DRAWING = (pb.fit_pruned_cart, pb.fit_random_forest, pb.fit_sbpmt)
 #: Codes that HistGradientBoosting has for categories.
 MOST_LEVELS = 255
 
@@ -240,7 +240,7 @@ def builders(
         "AdaBoost": adaboost,
         "soft tree": soft,
         "pruned CART": partial(pb.fit_pruned_cart, n_threads=1, **trees),
-        "forest": partial(pb.fit_forest, n_threads=1, **trees),
+        "forest": partial(pb.fit_random_forest, n_threads=1, **trees),
         "SBPMT": partial(pb.fit_sbpmt, n_threads=1),
     }
 

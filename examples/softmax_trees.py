@@ -72,7 +72,7 @@ def costs(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
 def curve(data: DataSet, k: int, trees: str, rate: float) -> NDArray[np.float64]:
     """Return what is compared, of fold k: (stages and budgets, log loss and error)."""
     train, test = data.fold != k, data.fold == k
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         data.X[train],
         data.y[train],
         loss="softmax",

@@ -36,7 +36,7 @@ def learners(trees: int) -> dict[str, Callable[[Any, Any], Any]]:
 
     def ours(search: str) -> Callable[[Any, Any], Any]:
         def fit(X: Any, y: Any) -> Any:
-            return pb.fit_stagewise(
+            return pb.fit_gradient_boosting(
                 X, y, loss="logistic", steps=trees, search=search, n_threads=1, **COMMON
             )
 

@@ -36,13 +36,13 @@ class Round:
     alpha: float
 
 
-def fit() -> pb.DecisionGraph:
+def fit() -> pb.models.DecisionGraph:
     """Return the model: discrete AdaBoost of stumps of least error."""
     stumps = pb.weak.stump("error")
     return pb.fit_adaboost(X, Y, rounds=ROUNDS, weak=stumps, votes="symmetric", smoothing=0)
 
 
-def rounds(model: pb.DecisionGraph) -> list[Round]:
+def rounds(model: pb.models.DecisionGraph) -> list[Round]:
     """Return the rounds of a model, by the definitions: weights times exp(-alpha y h)."""
     found, weight = [], np.full(len(Y), 1 / len(Y))
     for column, threshold, votes in zip(model.feature, model.threshold, model.vote, strict=True):
@@ -55,7 +55,7 @@ def rounds(model: pb.DecisionGraph) -> list[Round]:
     return found
 
 
-def table(model: pb.DecisionGraph) -> str:
+def table(model: pb.models.DecisionGraph) -> str:
     """Return the rounds as text."""
     lines = ["round  stump         error   alpha  errors so far"]
     stages = pb.staged_predict(model, X)
@@ -66,7 +66,7 @@ def table(model: pb.DecisionGraph) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_figure(path: Path, model: pb.DecisionGraph) -> None:
+def write_figure(path: Path, model: pb.models.DecisionGraph) -> None:
     """Draw each round, points as large as their weights, and the three together."""
     from matplotlib.figure import Figure
 

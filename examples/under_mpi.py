@@ -107,9 +107,9 @@ def main() -> None:
     world = MPI.COMM_WORLD
     folder = world.bcast(tempfile.mkdtemp() if world.rank == 0 else None)
     if world.rank == 0:
-        pb.bin_files(batches, Path(folder))
+        pb.data.bin_files(batches, Path(folder))
     world.Barrier()
-    columns, y, _ = pb.open_columns(folder)
+    columns, y, _ = pb.data.open_columns(folder)
     rows = pb.partitions([columns], [y])
     rows.place = AllRanks(world)
     start = time.perf_counter()

@@ -109,9 +109,9 @@ def chain(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[
         low, high = 1, model.n_nodes + 1
         while high - low > 1:
             middle = (low + high) // 2
-            fits = pb.evaluation_cost(pb.prefix(model, middle), X).mean() <= budget
+            fits = pb.prediction_cost(pb.models.truncate(model, middle), X).mean() <= budget
             low, high = (middle, high) if fits else (low, middle)
-        found[f"chain, {budget} comparisons"] = pb.prefix(model, low)
+        found[f"chain, {budget} comparisons"] = pb.models.truncate(model, low)
     return found
 
 

@@ -90,10 +90,10 @@ def truncated(model, n_nodes):
     """Return the graph of the first `n_nodes` nodes."""
     next_ = model.next[:n_nodes].copy()
     next_[next_ >= n_nodes] = -1
-    record = pb.TrainingRecord(
+    record = pb.models.TrainingRecord(
         model.record.certificate[: n_nodes + 1], model.record.cost[: n_nodes + 1], "truncated"
     )
-    return pb.DecisionGraph(
+    return pb.models.DecisionGraph(
         feature=model.feature[:n_nodes],
         threshold=model.threshold[:n_nodes],
         next=next_,

@@ -95,7 +95,7 @@ def make(where: Path) -> list[Path]:
         "values of words": ([(words, y, weight)], {"values": True}),
     }
     for name, (batches, options) in given.items():
-        pb.bin_files(batches, where / name, **options)
+        pb.data.bin_files(batches, where / name, **options)
     return [where / name for name in given]
 
 
@@ -213,7 +213,7 @@ def change_signed(folder: Path, rng: np.random.Generator) -> None:
 
 def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
     """Return the bytes of what a folder holds; fits are made, too."""
-    columns, y, weight = pb.open_columns(folder, check=check)
+    columns, y, weight = pb.data.open_columns(folder, check=check)
     for fit in (
         lambda: pb.fit_adaboost(
             columns, y, sample_weight=weight, rounds=2, observation=pb.observation.gaussian(0.5)
@@ -221,7 +221,7 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
         lambda: pb.fit_probit_tree(columns, y, sample_weight=weight, max_depth=1, steps=2),
         lambda: pb.fit_cart(columns, y, sample_weight=weight, max_depth=3),
         lambda: pb.fit_adaboost(columns, y, sample_weight=weight, rounds=3),
-        lambda: pb.fit_stagewise(columns, y, sample_weight=weight, steps=2, loss="logistic"),
+        lambda: pb.fit_gradient_boosting(columns, y, sample_weight=weight, steps=2, loss="logistic"),
     ):
         try:
             fit()
@@ -253,7 +253,7 @@ def run_case(folders: list[Path], held: dict[Path, tuple[bytes, ...]], case: int
             break  # it is too damaged to be changed once more
     try:
         found = what_it_holds(folder, check)
-    except (pb.FolderError, OSError) as error:
+    except (pb.data.FolderError, OSError) as error:
         return "refused" if str(error) else "refused without a word"
     except Exception as error:
         return f"{type(error).__name__}: {error}"

@@ -54,23 +54,23 @@ WITH_HOLES = {
     "cart, three": lambda: pb.fit_cart(X, THREE, **SMALL, **LEVELS),
     "cart, numbers": lambda: pb.fit_cart(X, SCORE, task="regression", **SMALL, **LEVELS),
     "pruned": lambda: pb.fit_pruned_cart(X, TWO, folds=3, rng=0, **LEVELS),
-    "forest": lambda: pb.fit_forest(X, TWO, members=3, rng=0, **SMALL, **LEVELS),
-    "forest, three": lambda: pb.fit_forest(X, THREE, members=3, rng=0, **SMALL, **LEVELS),
-    "forest, numbers": lambda: pb.fit_forest(
+    "forest": lambda: pb.fit_random_forest(X, TWO, members=3, rng=0, **SMALL, **LEVELS),
+    "forest, three": lambda: pb.fit_random_forest(X, THREE, members=3, rng=0, **SMALL, **LEVELS),
+    "forest, numbers": lambda: pb.fit_random_forest(
         X, SCORE, task="regression", members=3, rng=0, **SMALL, **LEVELS
     ),
-    "logistic": lambda: pb.fit_stagewise(X, TWO, loss="logistic", steps=4, **SMALL, **LEVELS),
-    "probit": lambda: pb.fit_stagewise(X, TWO, loss="probit", steps=4, **SMALL, **LEVELS),
-    "squared": lambda: pb.fit_stagewise(X, TWO, loss="squared", steps=4, **SMALL, **LEVELS),
-    "hinge": lambda: pb.fit_stagewise(X, TWO, loss="hinge", steps=4, **SMALL, **LEVELS),
-    "poisson": lambda: pb.fit_stagewise(X, COUNT, loss="poisson", steps=4, **SMALL, **LEVELS),
-    "softmax": lambda: pb.fit_stagewise(X, THREE, loss="softmax", steps=3, **SMALL, **LEVELS),
+    "logistic": lambda: pb.fit_gradient_boosting(X, TWO, loss="logistic", steps=4, **SMALL, **LEVELS),
+    "probit": lambda: pb.fit_gradient_boosting(X, TWO, loss="probit", steps=4, **SMALL, **LEVELS),
+    "squared": lambda: pb.fit_gradient_boosting(X, TWO, loss="squared", steps=4, **SMALL, **LEVELS),
+    "hinge": lambda: pb.fit_gradient_boosting(X, TWO, loss="hinge", steps=4, **SMALL, **LEVELS),
+    "poisson": lambda: pb.fit_gradient_boosting(X, COUNT, loss="poisson", steps=4, **SMALL, **LEVELS),
+    "softmax": lambda: pb.fit_gradient_boosting(X, THREE, loss="softmax", steps=3, **SMALL, **LEVELS),
     "rest of chains": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, THREE, rounds=5, **LEVELS),
     "rest of forests": lambda: pb.fit_one_vs_rest(
-        pb.fit_forest, X, THREE, members=2, rng=0, **SMALL, **LEVELS
+        pb.fit_random_forest, X, THREE, members=2, rng=0, **SMALL, **LEVELS
     ),
     "rest of sums": lambda: pb.fit_one_vs_rest(
-        pb.fit_stagewise, X, THREE, loss="logistic", steps=2, **SMALL, **LEVELS
+        pb.fit_gradient_boosting, X, THREE, loss="logistic", steps=2, **SMALL, **LEVELS
     ),
     "samme": lambda: pb.fit_samme(
         X, THREE, base=partial(pb.fit_cart, max_depth=2, **LEVELS), rounds=4
@@ -80,7 +80,7 @@ WITH_HOLES = {
     ),
     "bags of trees": lambda: _bags(partial(pb.fit_cart, **SMALL), TWO, "average"),
     "bags of answers": lambda: _bags(partial(pb.fit_cart, **SMALL), THREE, "majority"),
-    "bags of forests": lambda: _bags(partial(pb.fit_forest, members=2, **SMALL), THREE, "average"),
+    "bags of forests": lambda: _bags(partial(pb.fit_random_forest, members=2, **SMALL), THREE, "average"),
     "bags of votes": lambda: _bags(partial(pb.fit_boosted_tree, nodes=5), THREE, "average"),
 }
 
@@ -96,12 +96,12 @@ OF_NUMBERS = {
     "gaussian": lambda: pb.fit_boosted_tree(
         PLAIN, TWO, nodes=5, observation=pb.observation.gaussian([0.1, 10.0])
     ),
-    "one tree a round": lambda: pb.fit_stagewise(
+    "one tree a round": lambda: pb.fit_gradient_boosting(
         PLAIN, THREE, loss="softmax", steps=3, trees="one", **SMALL
     ),
-    "real": lambda: pb.fit_adaboost_real(PLAIN, TWO, rounds=6),
+    "real": lambda: pb.fit_real_adaboost(PLAIN, TWO, rounds=6),
     "bags of sums": lambda: pb.fit_bagging(
-        partial(pb.fit_stagewise, loss="squared", steps=3, **SMALL),
+        partial(pb.fit_gradient_boosting, loss="squared", steps=3, **SMALL),
         PLAIN,
         SCORE,
         task="regression",
@@ -127,7 +127,7 @@ def made(kind):
 def rows_for(model, n=200, seed=0):
     """Return rows (n, d) as the trees read them, many values at thresholds, missing, or levels."""
     rng = np.random.default_rng(seed)
-    trees = pb.trees_of(model, max_nodes=10**6)
+    trees = pb.models.as_tree_ensemble(model, max_nodes=10**6)
     known = {j: [0.0, -1e9, 1e9] for j in range(model.n_features)}
     for j, cut, number in zip(trees.feature, trees.threshold, trees.level_set, strict=True):
         if j >= 0 and number < 0 and abs(cut) < 1e100:

@@ -71,19 +71,19 @@ def bits(found: Any) -> bytes:
 @cache
 def forest() -> Any:
     X, y = data(20_000, 20)
-    return pb.fit_forest(X, y, members=300, rng=0)
+    return pb.fit_random_forest(X, y, members=300, rng=0)
 
 
 @cache
 def small_forest() -> Any:
     X, y = data(5_000, 10)
-    return pb.fit_forest(X, y, members=300, rng=0)
+    return pb.fit_random_forest(X, y, members=300, rng=0)
 
 
 @cache
 def shallow_forest() -> Any:
     X, y = data(20_000, 20)
-    return pb.fit_forest(X, y, members=1000, max_depth=6, rng=0)
+    return pb.fit_random_forest(X, y, members=1000, max_depth=6, rng=0)
 
 
 @cache
@@ -131,7 +131,7 @@ def sbpmt() -> Any:
 @cache
 def stagewise() -> Any:
     X, y = data(20_000, 20)
-    return pb.fit_stagewise(X, y, loss="logistic", steps=500, max_depth=6)
+    return pb.fit_gradient_boosting(X, y, loss="logistic", steps=500, max_depth=6)
 
 
 @cache
@@ -150,10 +150,10 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         "fit_adaboost", 200_000, 200, rounds=MANY, weak=pb.weak.stump(search="exact")
     ),
     "adaboost sorted 1e6x30": fit(
-        "fit_adaboost", 1_000_000, 30, columns=pb.sort_columns, rounds=MANY
+        "fit_adaboost", 1_000_000, 30, columns=pb.data.sort_columns, rounds=MANY
     ),
     "adaboost binned 2e6x30": fit(
-        "fit_adaboost", 2_000_000, 30, columns=pb.bin_columns, rounds=MANY
+        "fit_adaboost", 2_000_000, 30, columns=pb.data.bin_columns, rounds=MANY
     ),
     "adaboost gaussian 3e5x50": fit(
         "fit_adaboost", 300_000, 50, rounds=MANY, observation=pb.observation.gaussian(0.1)
@@ -170,7 +170,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     "adaboost separator 5e5x30": fit(
         "fit_adaboost", 500_000, 30, rounds=MANY, weak=pb.weak.separator(stumps=50)
     ),
-    "adaboost_real 1e6x30": fit("fit_adaboost_real", 1_000_000, 30, rounds=MANY),
+    "adaboost_real 1e6x30": fit("fit_real_adaboost", 1_000_000, 30, rounds=MANY),
     "tree exact 5e5x50": fit(
         "fit_boosted_tree", 500_000, 50, nodes=MANY, weak=pb.weak.stump(search="exact")
     ),
@@ -183,7 +183,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         50,
         nodes=MANY,
         growth="look-ahead",
-        columns=pb.bin_columns,
+        columns=pb.data.bin_columns,
     ),
     "tree one thread 5e5x50": fit("fit_boosted_tree", 500_000, 50, nodes=MANY, n_threads=1),
     "soft tree 1e6x30": fit(
@@ -198,47 +198,47 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     "cart 1e6x50": fit("fit_cart", 1_000_000, 50),
     "cart binned 2e6x30": fit("fit_cart", 2_000_000, 30, search="binned"),
     "pruned cart 2e5x30": fit("fit_pruned_cart", 200_000, 30, rng=0),
-    "forest 2e5x30": fit("fit_forest", 200_000, 30, members=MANY, rng=0, n_threads=2),
+    "forest 2e5x30": fit("fit_random_forest", 200_000, 30, members=MANY, rng=0, n_threads=2),
     "forest binned 1e6x30": fit(
-        "fit_forest", 1_000_000, 30, members=MANY, rng=0, n_threads=2, search="binned"
+        "fit_random_forest", 1_000_000, 30, members=MANY, rng=0, n_threads=2, search="binned"
     ),
     "bagging 2e5x30": lambda: _bagged(),
-    "stagewise 5e5x30": fit("fit_stagewise", 500_000, 30, loss="logistic", steps=MANY),
+    "stagewise 5e5x30": fit("fit_gradient_boosting", 500_000, 30, loss="logistic", steps=MANY),
     "stagewise threads 1e6x20": fit(
-        "fit_stagewise", 1_000_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
+        "fit_gradient_boosting", 1_000_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
     ),
     "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, members=MANY, rounds=5, rng=0),
     "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, steps=200, max_depth=3),
     "probitboost 1e6x50": fit("fit_probitboost", 1_000_000, 50, steps=MANY),
     "cross_validate 5e5x30": lambda: _validated(),
-    "sort_columns 1e6x100": call(pb.sort_columns, 1_000_000, 100),
-    "bin_columns 1e6x100": call(pb.bin_columns, 1_000_000, 100),
+    "sort_columns 1e6x100": call(pb.data.sort_columns, 1_000_000, 100),
+    "bin_columns 1e6x100": call(pb.data.bin_columns, 1_000_000, 100),
     "predict_proba forest 2e5": answer(forest, 200_000, 20, lambda m, X, y: pb.predict_proba(m, X)),
     "predict_proba shallow 1e6": answer(
         shallow_forest, 1_000_000, 20, lambda m, X, y: pb.predict_proba(m, X)
     ),
-    "evaluation_cost forest 2e5": answer(
-        forest, 200_000, 20, lambda m, X, y: pb.evaluation_cost(m, X)
+    "prediction_cost forest 2e5": answer(
+        forest, 200_000, 20, lambda m, X, y: pb.prediction_cost(m, X)
     ),
-    "apply forest 2e5": answer(forest, 200_000, 20, lambda m, X, y: pb.apply(m, X)),
+    "apply forest 2e5": answer(forest, 200_000, 20, lambda m, X, y: pb.inspection.apply(m, X)),
     "decision chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.decision_function(m, X)),
     "decision tree 2e6": answer(tree, 2_000_000, 20, lambda m, X, y: pb.decision_function(m, X)),
     "decision affine 5e5": answer(affine, 500_000, 20, lambda m, X, y: pb.decision_function(m, X)),
     "decision separators 5e5": answer(
         separated, 500_000, 20, lambda m, X, y: pb.decision_function(m, X)
     ),
-    "evaluation_cost chain 1e6": answer(
-        chain, 1_000_000, 20, lambda m, X, y: pb.evaluation_cost(m, X)
+    "prediction_cost chain 1e6": answer(
+        chain, 1_000_000, 20, lambda m, X, y: pb.prediction_cost(m, X)
     ),
     "columns read chain 1e6": answer(
-        chain, 1_000_000, 20, lambda m, X, y: pb.evaluation_cost(m, X, unit="features")
+        chain, 1_000_000, 20, lambda m, X, y: pb.prediction_cost(m, X, unit="features")
     ),
     "certificate flip 2e5": answer(flip, 200_000, 20, lambda m, X, y: pb.certificate(m, X, y)),
     "certificate chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.certificate(m, X, y)),
     "expected noisy 2e5": answer(
         noisy, 200_000, 20, lambda m, X, y: pb.decision_function(m, X, route="expected")
     ),
-    "reach noisy 2e5": answer(noisy, 200_000, 20, lambda m, X, y: pb.reach(m, X)),
+    "reach noisy 2e5": answer(noisy, 200_000, 20, lambda m, X, y: pb.inspection.reach(m, X)),
     "sample flip 1e5": answer(
         flip,
         100_000,
@@ -257,9 +257,9 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     ),
     "bagging predictions 1e6": answer(bagging, 1_000_000, 20, lambda m, X, y: pb.predict(m, X)),
     "permutation_importance": answer(
-        forest, 50_000, 20, lambda m, X, y: pb.permutation_importance(m, X, y, rng=0, repeats=1)
+        forest, 50_000, 20, lambda m, X, y: pb.inspection.permutation_importance(m, X, y, rng=0, repeats=1)
     ),
-    "margins chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.margins(m, X, y)),
+    "margins chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.inspection.margins(m, X, y)),
     "staged chain 1e6": answer(
         chain,
         1_000_000,
@@ -275,9 +275,9 @@ SHORT = {
         "fit_adaboost", 300_000, 10, rounds=MANY, weak=pb.weak.affine(directions=400), n_threads=2
     ),
     "short stagewise": fit(
-        "fit_stagewise", 200_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
+        "fit_gradient_boosting", 200_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
     ),
-    "short sort": call(pb.sort_columns, 300_000, 150),
+    "short sort": call(pb.data.sort_columns, 300_000, 150),
     "short forest": answer(small_forest, 1_000_000, 10, lambda m, X, y: pb.predict_proba(m, X)),
     "short certificate": answer(flip, 300_000, 20, lambda m, X, y: pb.certificate(m, X, y)),
     "short walks": answer(

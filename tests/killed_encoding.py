@@ -40,7 +40,7 @@ def batches(wait=0.0):
 def encode(folder, edges, wait):
     """Bin the table, keeping what is done after every batch."""
     encoded_batches.SECONDS = 0.0
-    pb.bin_files(lambda: batches(wait), folder, edges=edges, n_threads=1)
+    pb.data.bin_files(lambda: batches(wait), folder, edges=edges, n_threads=1)
 
 
 def killed(folder, edges, after):
@@ -59,8 +59,8 @@ def killed(folder, edges, after):
 def is_refused(folder):
     """Return whether a folder is refused, as half written or as no columns."""
     try:
-        pb.open_columns(folder, check=True)
-    except (pb.FolderError, FileNotFoundError):
+        pb.data.open_columns(folder, check=True)
+    except (pb.data.FolderError, FileNotFoundError):
         return True
     return False
 

@@ -30,8 +30,8 @@ BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "fit_adaboost": lambda steps: {"rounds": steps},
     "fit_boosted_tree": lambda steps: {"nodes": steps},
     "fit_cart": lambda steps: {"max_leaves": steps + 1},
-    "fit_stagewise": lambda steps: {"steps": steps // 4, "loss": "logistic"},
-    "fit_forest": lambda steps: {"members": steps // 20, "max_leaves": 21, "rng": 0},
+    "fit_gradient_boosting": lambda steps: {"steps": steps // 4, "loss": "logistic"},
+    "fit_random_forest": lambda steps: {"members": steps // 20, "max_leaves": 21, "rng": 0},
     "fit_matryoshka": lambda steps: {"growth": "greedy", "nodes": steps},
 }
 #: A cluster looks so long after each loss whether the worker is back, and gives it up if not, also
@@ -89,7 +89,7 @@ class Fits:
         X, y, weight = problem(n, d)
         options = BUILDERS[builder](steps)
         self._fit, self._options = getattr(pb, builder), options
-        fitted = self._fit(pb.bin_columns(X), y, sample_weight=weight, **options)
+        fitted = self._fit(pb.data.bin_columns(X), y, sample_weight=weight, **options)
         self.want, self._cluster = contents(fitted), cluster
         self._given = [da.from_array(a, chunks=(n // 5, d)[: a.ndim]) for a in (X, y, weight)]
         self._read = pboost.dask.rows

@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 from pboost.models.files import digest, load
 from pboost.models.graph import COLUMNS, DecisionGraph
 from pboost.models.stored import TrainingRecord

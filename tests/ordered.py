@@ -64,8 +64,8 @@ FITS: dict[str, tuple[Any, str]] = {
         "two",
     ),
     "affine": (partial(pb.fit_adaboost, rounds=2, weak=pb.weak.affine(seed=0)), "two"),
-    "real": (partial(pb.fit_adaboost_real, rounds=4), "two"),
-    "real columns": (partial(pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature()), "two"),
+    "real": (partial(pb.fit_real_adaboost, rounds=4), "two"),
+    "real columns": (partial(pb.fit_real_adaboost, rounds=4, weak=pb.weak.feature()), "two"),
     "boosted tree": (TREE, "two"),
     "soft tree": (partial(pb.fit_boosted_tree, nodes=4, **SOFT), "two"),
     "matryoshka": (partial(pb.fit_matryoshka, shape=(2, 2)), "two"),
@@ -75,11 +75,11 @@ FITS: dict[str, tuple[Any, str]] = {
     "cart": (CART, "three"),
     "regression": (partial(CART, task="regression"), "numbers"),
     "pruned": (partial(pb.fit_pruned_cart, folds=2, rng=0), "two"),
-    "forest": (partial(pb.fit_forest, members=3, rng=0), "three"),
-    "forest of numbers": (partial(pb.fit_forest, members=3, task="regression", rng=0), "numbers"),
-    "sum": (partial(pb.fit_stagewise, loss="logistic", steps=3), "two"),
-    "softmax": (partial(pb.fit_stagewise, loss="softmax", steps=2), "three"),
-    "sum of numbers": (partial(pb.fit_stagewise, loss="squared", steps=3), "numbers"),
+    "forest": (partial(pb.fit_random_forest, members=3, rng=0), "three"),
+    "forest of numbers": (partial(pb.fit_random_forest, members=3, task="regression", rng=0), "numbers"),
+    "sum": (partial(pb.fit_gradient_boosting, loss="logistic", steps=3), "two"),
+    "softmax": (partial(pb.fit_gradient_boosting, loss="softmax", steps=2), "three"),
+    "sum of numbers": (partial(pb.fit_gradient_boosting, loss="squared", steps=3), "numbers"),
     "probitboost": (partial(pb.fit_probitboost, steps=4), "two"),
     "probit tree": (partial(pb.fit_probit_tree, max_depth=1, min_leaf=9, steps=3), "three"),
     "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, steps=3, min_leaf=9, rng=0), "two"),
@@ -93,10 +93,8 @@ FITS: dict[str, tuple[Any, str]] = {
     "bagging of graphs": (partial(pb.fit_bagging, TREE, members=2, rng=0), "two"),
     "rest": (partial(pb.fit_one_vs_rest, TREE), "three"),
     "samme": (partial(pb.fit_samme, base=CART, rounds=3), "three"),
-    "within": (partial(pb.fit_within, comparisons=4.0, folds=2, rng=0), "two"),
+    "within": (partial(pb.fit_within_budget, comparisons=4.0, folds=2, rng=0), "two"),
 }
-#: Builders that return no model.
-NO_MODELS = {"fit_one_hot"}
 
 
 def scored(model: Any, X: Any) -> list[Any]:
@@ -113,7 +111,7 @@ def exit_comparisons(model: Any, X: Any, y: Any) -> Any:
 
 
 def model_cost(model: Any, X: Any) -> float:
-    return float(pb.evaluation_cost(model, X).mean())
+    return float(pb.prediction_cost(model, X).mean())
 
 
 def saved(model: Any, X: Any = None, y: Any = None) -> Any:
@@ -154,7 +152,7 @@ def wrapped(name: str) -> dict[str, Any]:
 
 
 def continued(m: Any, X: Any, y: Any, **more: Any) -> Any:
-    unit = {pb.Forest: "members", pb.StagewiseModel: "steps"}.get(type(m), "nodes")
+    unit = {pb.models.RandomForest: "members", pb.models.GradientBoostingModel: "steps"}.get(type(m), "nodes")
     return pb.continue_fit(m, X, y, **{unit: 1}, **more)
 
 
@@ -178,21 +176,21 @@ def c_file(m: Any, X: Any) -> list[Any]:
     """Return what is known of a C file, and its text without comments."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.c"
-        file = pb.export_c(m, path, "int16", X=X)
+        file = pb.export.to_c(m, path, "int16", X=X)
         code = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
     return [file, *code.encode()]
 
 
 def decided(m: Any, X: Any) -> list[Any]:
     """Return what a session decides of a row of which nothing is known at first."""
-    row, session = row_of(X), pb.decisions(m, [{}], budget=2.0)
+    row, session = row_of(X), pb.acquisition.acquisition_session(m, [{}], budget=2.0)
     while questions := session.ask():
         session.tell(questions[0], row[questions[0].asked])
     return [replace(found, ledger=()) for found in session]  # which has the values
 
 
-def label_sets(m: Any, X: Any, y: Any) -> list[Any]:
-    sets = pb.label_sets(m, X, y, alpha=0.3)
+def prediction_sets(m: Any, X: Any, y: Any) -> list[Any]:
+    sets = pb.prediction_sets(m, X, y, alpha=0.3)
     return [sets, sets.contains(X), sets.predict(X)]
 
 
@@ -202,68 +200,74 @@ def told_of_sum(trees: Any, X: Any) -> list[Any]:
 
 #: Every function of the package that is given a model and rows.
 FUNCTIONS: dict[str, Any] = {
-    "apply": lambda m, X, y: pb.apply(m, X),
+    "apply": lambda m, X, y: pb.inspection.apply(m, X),
     "calibrate": lambda m, X, y: scored(pb.calibrate(m, X, y, method="isotonic"), X),
     "certificate": lambda m, X, y: pb.certificate(m, X, y),
-    "coefficients": lambda m, X, y: pb.coefficients(m, X),
+    "coefficients": lambda m, X, y: pb.inspection.coefficients(m, X),
     "continue_fit": lambda m, X, y: scored(continued(m, X, y), X),
-    "decide": lambda m, X, y: replace(pb.decide(m, row_of(X)), ledger=()),
+    "predict_with_acquisition": lambda m, X, y: replace(pb.acquisition.predict_with_acquisition(m, row_of(X)), ledger=()),
     "decision_function": lambda m, X, y: pb.decision_function(m, X),
-    "decision_path": lambda m, X, y: pb.decision_path(m, X),
-    "decisions": lambda m, X, y: decided(m, X),
+    "decision_path": lambda m, X, y: pb.inspection.decision_path(m, X),
+    "acquisition_session": lambda m, X, y: decided(m, X),
     "distill": lambda m, X, y: scored(
         pb.distill(m, X, comparisons=6.0, synthetic=40, neighbours=3, rng=0), X
     ),
     "early_exit": lambda m, X, y: scored(pb.early_exit(m, X, worst=2.0), X),
-    "evaluation_cost": lambda m, X, y: [
-        pb.evaluation_cost(m, X),
-        attempt(lambda: pb.evaluation_cost(m, X, "features")),
-        attempt(lambda: pb.evaluation_cost(m, X, exit="proven")),
+    "prediction_cost": lambda m, X, y: [
+        pb.prediction_cost(m, X),
+        attempt(lambda: pb.prediction_cost(m, X, "features")),
+        attempt(lambda: pb.prediction_cost(m, X, exit="proven")),
     ],
     "explain": lambda m, X, y: pb.explain(m, X.iloc[[2]]),
-    "export_c": lambda m, X, y: c_file(m, X),
+    "to_c": lambda m, X, y: c_file(m, X),
     "feature_importances": lambda m, X, y: pb.feature_importances(m, X=X),
-    "guarantee": lambda m, X, y: pb.guarantee(m, X, y),
-    "label_sets": label_sets,
-    "margin_bound": lambda m, X, y: pb.margin_bound(m, X, y, 0.3),
-    "margin_curve": lambda m, X, y: pb.margin_curve(m, X, y, [0.0, 0.4]),
-    "margin_error": lambda m, X, y: pb.margin_error(m, X, y, 0.3),
-    "margins": lambda m, X, y: pb.margins(m, X, y),
-    "normalised_margins": lambda m, X, y: pb.normalised_margins(m, X, y),
-    "permutation_importance": lambda m, X, y: pb.permutation_importance(m, X, y, repeats=1, rng=0),
-    "plot_coefficients": lambda m, X, y: drawn(pb.plot_coefficients(m, X)),
-    "plot_graph": lambda m, X, y: drawn(pb.plot_graph(m, X, y)),
-    "plot_regions": lambda m, X, y: drawn(
-        pb.plot_regions(m, X, features=("other", "more"), resolution=9)
+    "error_bound": lambda m, X, y: pb.error_bound(m, X, y),
+    "prediction_sets": prediction_sets,
+    "margin_bound": lambda m, X, y: pb.inspection.margin_bound(m, X, y, 0.3),
+    "margin_curve": lambda m, X, y: pb.inspection.margin_curve(m, X, y, [0.0, 0.4]),
+    "margin_error": lambda m, X, y: pb.inspection.margin_error(m, X, y, 0.3),
+    "margins": lambda m, X, y: pb.inspection.margins(m, X, y),
+    "normalized_margins": lambda m, X, y: pb.inspection.normalized_margins(m, X, y),
+    "permutation_importance": lambda m, X, y: pb.inspection.permutation_importance(m, X, y, repeats=1, rng=0),
+    "plot.coefficients": lambda m, X, y: drawn(pb.plot.coefficients(m, X)),
+    "plot.graph": lambda m, X, y: drawn(pb.plot.graph(m, X, y)),
+    "plot.regions": lambda m, X, y: drawn(
+        pb.plot.regions(m, X, features=("other", "more"), resolution=9)
     ),
-    "plot_steps": lambda m, X, y: drawn(pb.plot_steps(m, X, y)),
-    "plot_tree": lambda m, X, y: drawn(pb.plot_tree(m, X)),
+    "plot.training_curve": lambda m, X, y: drawn(pb.plot.training_curve(m, X, y)),
+    "plot.tree": lambda m, X, y: drawn(pb.plot.tree(m, X)),
     "predict": lambda m, X, y: pb.predict(m, X),
     "predict_proba": lambda m, X, y: [
         pb.predict_proba(m, X),
         attempt(lambda: pb.predict_proba(m, X, route="expected")),
     ],
-    "prune_path": lambda m, X, y: pb.prune_path(m, X, y),
-    "reach": lambda m, X, y: pb.reach(m, X, y),
+    "cost_complexity_pruning_path": lambda m, X, y: pb.models.cost_complexity_pruning_path(m, X, y),
+    "reach": lambda m, X, y: pb.inspection.reach(m, X, y),
     "risk_threshold": lambda m, X, y: pb.risk_threshold(m, X, y, limit=0.5),
     "staged_decision_function": lambda m, X, y: pb.staged_decision_function(m, X),
     "staged_predict": lambda m, X, y: pb.staged_predict(m, X),
     "staged_predict_proba": lambda m, X, y: pb.staged_predict_proba(m, X),
-    "to_json": lambda m, X, y: told_of_sum(pb.from_json(pb.to_json(m, X)), X),
-    "to_shap": lambda m, X, y: pb.to_shap(m, X),
-    "to_shapiq": lambda m, X, y: [vars(tree) for tree in pb.to_shapiq(m, X)],
-    "trees_of": lambda m, X, y: told_of_sum(pb.trees_of(m, X), X),
+    "to_json": lambda m, X, y: told_of_sum(pb.export.from_json(pb.export.to_json(m, X)), X),
+    "to_shap": lambda m, X, y: pb.export.to_shap(m, X),
+    "to_shapiq": lambda m, X, y: [vars(tree) for tree in pb.export.to_shapiq(m, X)],
+    "as_tree_ensemble": lambda m, X, y: told_of_sum(pb.models.as_tree_ensemble(m, X), X),
 }
-PLOTS = {name for name in FUNCTIONS if name.startswith("plot_")}
+PLOTS = {name for name in FUNCTIONS if name.startswith("plot.")}
 #: Names of a parameter that is a model, and of those that are rows.
 OF_MODEL, OF_ROWS = {"model", "tree", "teacher"}, {"X", "X_cal", "x", "row", "rows"}
+
+
+def public() -> dict[str, Any]:
+    """Return the public names and what they are; plots are called ``plot.tree``."""
+    spaces = (pb, pb.acquisition, pb.data, pb.export, pb.inspection, pb.models)
+    every = {name: getattr(space, name) for space in spaces for name in space.__all__}
+    return every | {f"plot.{name}": getattr(pb.plot, name) for name in pb.plot.__all__}
 
 
 def named(takes: set[str]) -> set[str]:
     """Return the public functions that have a parameter among these names, and rows."""
     found = set()
-    for name in pb.__all__:
-        value = getattr(pb, name)
+    for name, value in public().items():
         if inspect.isfunction(value):
             parameters = set(inspect.signature(value).parameters)
             if parameters & takes and parameters & OF_ROWS:

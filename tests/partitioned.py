@@ -12,7 +12,7 @@ def tables(**options):
     """Return tables by name: (columns, y, weights)."""
 
     def binned(values, **more):
-        return pb.bin_columns(values, **more, **options)
+        return pb.data.bin_columns(values, **more, **options)
 
     rng = np.random.default_rng(3)
     n = 300

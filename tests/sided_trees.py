@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pboost.models.forest import Forest, join_trees
+from pboost.models.forest import RandomForest, join_trees
 from pboost.models.trees import Tree
 
 LEAF = -1
@@ -69,7 +69,7 @@ def random_forest(rng, n_trees, d, **options):
     options.setdefault("depth", 5)
     most = options.pop("depth")
     trees = [random_tree(rng, d, depth=1 + i % most, **options) for i in range(n_trees)]
-    return join_trees(trees, {"builder": "fit_forest"}, None)
+    return join_trees(trees, {"builder": "fit_random_forest"}, None)
 
 
 def random_rows(rng, n, d, categories=(), holes=0.2, dtype=np.float64, order="C"):
@@ -106,6 +106,6 @@ def leaf_of(tree, row):
 
 def leaves_of(forest, X):
     """Return the nodes (n, n_trees) at which rows end."""
-    trees = list(forest) if isinstance(forest, Forest) else [forest]
+    trees = list(forest) if isinstance(forest, RandomForest) else [forest]
     found = [[leaf_of(tree, row) for tree in trees] for row in X]
     return np.array(found, dtype=np.int32).reshape(len(X), len(trees))

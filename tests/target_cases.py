@@ -26,6 +26,6 @@ TARGETS = {
 
 def task_of(found):
     """Return the task of a model, or of a cross-validation."""
-    if isinstance(found, pb.CrossValidation):
+    if isinstance(found, pb.inspection.CrossValidation):
         return found.task
     return REGRESSION if found.labels is None else CLASSES

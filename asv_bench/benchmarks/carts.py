@@ -62,7 +62,7 @@ class TreeOfAForest:
 
     def setup(self, data, search):
         X, self.y = data
-        self.columns = pb.sort_columns(X) if search == "exact" else pb.bin_columns(X)
+        self.columns = pb.data.sort_columns(X) if search == "exact" else pb.data.bin_columns(X)
         self.weight = np.random.default_rng(6).multinomial(N_ROWS, np.full(N_ROWS, 1 / N_ROWS))
 
     def time_fit_cart(self, data, search):
@@ -84,10 +84,10 @@ class Pruning:
     def setup(self, data):
         self.X, self.y = data
         self.tree = pb.fit_cart(self.X, self.y)
-        self.path = pb.prune_path(self.tree)
+        self.path = pb.models.cost_complexity_pruning_path(self.tree)
 
-    def time_prune_path(self, data):
-        pb.prune_path(self.tree)
+    def time_cost_complexity_pruning_path(self, data):
+        pb.models.cost_complexity_pruning_path(self.tree)
 
     def time_prune(self, data):
         pb.prune(self.tree, self.path.lam[len(self.path.lam) // 2])

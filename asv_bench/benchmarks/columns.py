@@ -20,10 +20,10 @@ class Columns:
         self.X, _ = data[n_rows, n_features]
 
     def time_sort_columns(self, data, n_rows, n_features, n_threads):
-        pb.sort_columns(self.X, n_threads=n_threads)
+        pb.data.sort_columns(self.X, n_threads=n_threads)
 
     def time_bin_columns(self, data, n_rows, n_features, n_threads):
-        pb.bin_columns(self.X, n_threads=n_threads)
+        pb.data.bin_columns(self.X, n_threads=n_threads)
 
 
 class ColumnsPerCell:
@@ -35,9 +35,9 @@ class ColumnsPerCell:
         self.X, _ = data[n_rows, n_features]
 
     def track_sort_columns(self, data, n_rows, n_features):
-        return median_cpu(pb.sort_columns, self.X, n_threads=1) / self.X.size * 1e9
+        return median_cpu(pb.data.sort_columns, self.X, n_threads=1) / self.X.size * 1e9
 
     def track_bin_columns(self, data, n_rows, n_features):
-        return median_cpu(pb.bin_columns, self.X, n_threads=1) / self.X.size * 1e9
+        return median_cpu(pb.data.bin_columns, self.X, n_threads=1) / self.X.size * 1e9
 
     track_sort_columns.unit = track_bin_columns.unit = "ns per row and feature (CPU, one thread)"

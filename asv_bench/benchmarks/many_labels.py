@@ -71,6 +71,6 @@ class ManyLabelsOfLevels:
     def time_fit_matryoshka(self, data, n_labels):
         pb.fit_matryoshka(self.X, self.y, **CHAIN, categorical=self.columns, n_threads=1)
 
-    def time_fit_stagewise(self, data, n_labels):
+    def time_fit_gradient_boosting(self, data, n_labels):
         options = {"loss": "softmax", "trees": "one", "steps": 10, "max_leaves": 8}
-        pb.fit_stagewise(self.X, self.y, **options, categorical=self.columns, n_threads=1)
+        pb.fit_gradient_boosting(self.X, self.y, **options, categorical=self.columns, n_threads=1)

@@ -19,10 +19,10 @@ class ColumnsMemory:
         self.X, _ = data[n_rows, N_FEATURES]
 
     def peakmem_sort_columns(self, data, n_rows):
-        pb.sort_columns(self.X, n_threads=1)
+        pb.data.sort_columns(self.X, n_threads=1)
 
     def peakmem_bin_columns(self, data, n_rows):
-        pb.bin_columns(self.X, n_threads=1)
+        pb.data.bin_columns(self.X, n_threads=1)
 
 
 class FitMemory:

@@ -17,7 +17,7 @@ def fitted(kind, X, y):
             return pb.fit_adaboost(X, y, rounds=100, weak=weak)
         return pb.fit_boosted_tree(X, y, nodes=None, weak=weak)
     if kind == TREES:
-        return pb.fit_stagewise(X, y, loss="logistic", steps=100, max_depth=6)
+        return pb.fit_gradient_boosting(X, y, loss="logistic", steps=100, max_depth=6)
     if kind == "100 stumps":
         return pb.fit_adaboost(X, y, rounds=100)
     return pb.fit_boosted_tree(X, y, nodes=None, max_depth=6 if "depth" in kind else None)
@@ -38,8 +38,8 @@ class Predictions:
     def time_decision_function(self, data, model, n_rows):
         pb.decision_function(self.model, self.rows)
 
-    def time_evaluation_cost(self, data, model, n_rows):
-        pb.evaluation_cost(self.model, self.rows)
+    def time_prediction_cost(self, data, model, n_rows):
+        pb.prediction_cost(self.model, self.rows)
 
 
 class PredictionRate:

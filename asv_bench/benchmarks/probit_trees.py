@@ -16,7 +16,7 @@ PAPER = {
     "vote": "majority",
     "one_vs_all": "leaf",
 }
-OPTIONS = {"as in the paper": PAPER, "as its code": pb.sbpmt_published()}
+OPTIONS = {"as in the paper": PAPER, "as its code": pb.models.published_sbpmt_options()}
 
 
 class SubaggedProbitTrees:

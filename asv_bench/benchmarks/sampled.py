@@ -18,7 +18,7 @@ class Draws:
 
     def setup(self, data, n_rows):
         X, self.y = data[n_rows, 2]
-        self.columns = pb.sort_columns(X)
+        self.columns = pb.data.sort_columns(X)
 
     def seconds(self, draws):
         observation = pb.observation.sampled(draws, of=pb.observation.flip(0.2))

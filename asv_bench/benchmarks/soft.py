@@ -22,7 +22,7 @@ class Soft:
 
     def setup(self, data, n_rows, n_threads):
         X, self.y = data[n_rows, N_FEATURES]
-        self.X = pb.bin_columns(X)
+        self.X = pb.data.bin_columns(X)
 
     def time_fit_boosted_tree(self, data, n_rows, n_threads):
         pb.fit_boosted_tree(self.X, self.y, nodes=NODES, n_threads=n_threads, **OPTIONS)

@@ -20,7 +20,7 @@ class SplitSearch:
 
     def setup(self, data, n_rows, n_features, search, n_threads):
         X, self.y = data[n_rows, n_features]
-        self.columns = pb.sort_columns(X)
+        self.columns = pb.data.sort_columns(X)
         self.options = {
             "rounds": ROUNDS,
             "weak": pb.weak.stump(search=search),
@@ -38,7 +38,7 @@ class SplitSearchPerCell:
 
     def setup(self, data, n_rows, n_features, search, criterion):
         X, self.y = data[n_rows, n_features]
-        self.columns = pb.sort_columns(X)
+        self.columns = pb.data.sort_columns(X)
         self.weak = pb.weak.stump(criterion, search)
 
     def track_fit_adaboost(self, data, n_rows, n_features, search, criterion):
@@ -62,7 +62,7 @@ class CostBesideRounds:
 
     def setup(self, data, shape, search):
         X, self.y = data[shape]
-        self.columns = (pb.sort_columns if search == "exact" else pb.bin_columns)(X)
+        self.columns = (pb.data.sort_columns if search == "exact" else pb.data.bin_columns)(X)
         self.more = 100 if shape[0] < 1_000_000 else 30
 
     def _cpu(self, rounds):

@@ -28,11 +28,11 @@ class Stagewise:
             "n_threads": 1,
         }
 
-    def time_fit_stagewise(self, data, n_rows, max_depth, leaf_step):
-        pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
+    def time_fit_gradient_boosting(self, data, n_rows, max_depth, leaf_step):
+        pb.fit_gradient_boosting(self.X, self.y, loss="logistic", **self.options)
 
-    def peakmem_fit_stagewise(self, data, n_rows, max_depth, leaf_step):
-        pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
+    def peakmem_fit_gradient_boosting(self, data, n_rows, max_depth, leaf_step):
+        pb.fit_gradient_boosting(self.X, self.y, loss="logistic", **self.options)
 
 
 class ShortCalls:
@@ -44,10 +44,10 @@ class ShortCalls:
 
     def setup(self, data, loss):
         self.X, self.y = data[10_000, N_FEATURES[0]]
-        self.model = pb.fit_stagewise(self.X, self.y, loss=loss, steps=1, n_threads=1)
+        self.model = pb.fit_gradient_boosting(self.X, self.y, loss=loss, steps=1, n_threads=1)
 
     def time_continue_fit(self, data, loss):
-        model, state = self.model, pb.FitState()
+        model, state = self.model, pb.models.FitState()
         for _ in range(STEPS - 1):
             model = pb.continue_fit(model, self.X, self.y, steps=1, state=state, n_threads=1)
 
@@ -62,8 +62,8 @@ class SecondThread:
     def setup(self, data, n_rows, n_threads):
         self.X, self.y = data[n_rows, N_FEATURES[0]]
 
-    def time_fit_stagewise(self, data, n_rows, n_threads):
-        pb.fit_stagewise(
+    def time_fit_gradient_boosting(self, data, n_rows, n_threads):
+        pb.fit_gradient_boosting(
             self.X, self.y, loss="logistic", steps=20, max_depth=6, n_threads=n_threads
         )
 
@@ -76,8 +76,8 @@ class Losses:
     def setup(self, data, loss):
         self.X, self.y = data[10_000, N_FEATURES[0]]
 
-    def time_fit_stagewise(self, data, loss):
-        pb.fit_stagewise(
+    def time_fit_gradient_boosting(self, data, loss):
+        pb.fit_gradient_boosting(
             self.X, self.y, loss=loss, task="classification", steps=STEPS, max_depth=6, n_threads=1
         )
 
@@ -95,8 +95,8 @@ class Softmax:
         edges = np.quantile(score, np.arange(1, n_classes) / n_classes)
         self.y = np.digitize(score, edges)
 
-    def time_fit_stagewise(self, data, n_classes, leaf_step, trees):
-        pb.fit_stagewise(
+    def time_fit_gradient_boosting(self, data, n_classes, leaf_step, trees):
+        pb.fit_gradient_boosting(
             self.X,
             self.y,
             loss="softmax",
@@ -107,8 +107,8 @@ class Softmax:
             n_threads=1,
         )
 
-    def peakmem_fit_stagewise(self, data, n_classes, leaf_step, trees):
-        self.time_fit_stagewise(data, n_classes, leaf_step, trees)
+    def peakmem_fit_gradient_boosting(self, data, n_classes, leaf_step, trees):
+        self.time_fit_gradient_boosting(data, n_classes, leaf_step, trees)
 
 
 class Sums:
@@ -128,8 +128,8 @@ class Sums:
             self.X[:, :4] = rng.integers(0, 30, (len(self.X), 4))
             self.categorical = [0, 1, 2, 3]
 
-    def time_fit_stagewise(self, data, sums, special):
-        pb.fit_stagewise(
+    def time_fit_gradient_boosting(self, data, sums, special):
+        pb.fit_gradient_boosting(
             self.X,
             self.y,
             loss="logistic",

@@ -42,8 +42,8 @@ class Fits:
     def time_fit_cart(self, data, n_rows, table):
         pb.fit_cart(self.X, self.y, **self.options)
 
-    def time_fit_forest(self, data, n_rows, table):
-        pb.fit_forest(self.X, self.y, members=10, rng=0, **self.options)
+    def time_fit_random_forest(self, data, n_rows, table):
+        pb.fit_random_forest(self.X, self.y, members=10, rng=0, **self.options)
 
 
 class Answers:
@@ -61,7 +61,7 @@ class Answers:
         if model == "stumps":
             self.model = pb.fit_adaboost(train, labels, rounds=100, **options)
         else:
-            self.model = pb.fit_stagewise(
+            self.model = pb.fit_gradient_boosting(
                 train, labels, loss="logistic", steps=100, max_depth=6, **options
             )
 

@@ -4,7 +4,7 @@
     python -m asv_bench.peers.budgets
     python -m asv_bench.peers.budgets --rows 100000 --threads 2
 
-Run it from the root of a checkout in which pboost is built. `fit_within` with its three folds, for
+Run it from the root of a checkout in which pboost is built. `fit_within_budget` with its three folds, for
 50 comparisons or as `--comparisons` says, on the problem of two classes of ``boosted.py``, 20
 columns; peers, which take part if they are installed, fit 100 trees of depth 6 with one thread.
 CPU time in one process, medians of rounds in which all take turns. Candidates are timed inside a
@@ -74,7 +74,7 @@ def ours(X: Any, y: Any, comparisons: float, threads: int) -> tuple[float, float
     clock, start = Clock(), time.perf_counter()
     with mock.patch.object(Fits, "of", lambda *given: clock.once(*given)):
         seconds, _ = cpu(
-            partial(pb.fit_within, X, y, comparisons=comparisons, rng=0, n_threads=threads)
+            partial(pb.fit_within_budget, X, y, comparisons=comparisons, rng=0, n_threads=threads)
         )
     return seconds, time.perf_counter() - start, clock
 
@@ -86,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--reps", type=int, default=3, help="rounds; default 3")
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--comparisons", type=float, default=50.0)
-    parser.add_argument("--threads", type=int, default=1, help="of fit_within")
+    parser.add_argument("--threads", type=int, default=1, help="of fit_within_budget")
     options = parser.parse_args(arguments)
     n, reps = (1000, 1) if options.quick else (options.rows, options.reps)
     X, y, *_ = boosted.problem(n, "two classes")
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
         with contextlib.suppress(ImportError):
             peer(name, X[few], y[few])  # what is imported and built once
             names.append(name)
-    pb.fit_within(X[few], y[few], comparisons=options.comparisons, rng=0)
+    pb.fit_within_budget(X[few], y[few], comparisons=options.comparisons, rng=0)
     peers, found = defaultdict(list), []
     for _ in range(reps):
         for name in names:
@@ -108,8 +108,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     spent, wall = (statistics.median(of[k] for of in found) for k in (0, 1))
     rows = [row(name, statistics.median(of)) for name, of in peers.items()]
-    rows.append(row("pboost, fit_within", spent))
-    rows.append(["pboost, fit_within, wall", number(wall), ""])
+    rows.append(row("pboost, fit_within_budget", spent))
+    rows.append(["pboost, fit_within_budget, wall", number(wall), ""])
     for name in found[0][2].seconds:
         one = statistics.median(max(of[2].seconds[name]) for of in found)
         rows.append(row(f"its candidate, {name}", one))

@@ -294,7 +294,7 @@ class Ours:
         rows = pboost.dask.rows(*self._data)
         if self._depth == 1:
             return pb.fit_adaboost(rows, rounds=rounds, callback=callback)
-        return pb.fit_stagewise(
+        return pb.fit_gradient_boosting(
             rows, steps=rounds, max_depth=self._depth, growth="free", callback=callback
         )
 

@@ -57,7 +57,7 @@ def times(sizes, reps):
         found = [], []
         for _ in range(reps):
             for seconds, part in zip(found, (size[0], sampled_edges.SAMPLE_ROWS), strict=True):
-                work = partial(cpu, partial(pb.bin_columns, X, n_threads=1))
+                work = partial(cpu, partial(pb.data.bin_columns, X, n_threads=1))
                 seconds.append(with_part(part, work)[0] / X.size * 1e9)
         ratio = statistics.median(b / a for a, b in zip(*found, strict=True))
         rows.append([str(size), *(number(statistics.median(of)) for of in found), f"{ratio:.2f}"])
@@ -86,7 +86,7 @@ def log_loss(model, X, y):
 def measures(X, y, X_test, y_test):
     """Return the log loss of a sum of trees, and the error of AdaBoost."""
     free = {"l2": 0.0, "min_weight": 0.0}  # nothing but bins decides
-    trees = pb.fit_stagewise(X, y, steps=50, max_depth=6, search="binned", n_threads=1, **free)
+    trees = pb.fit_gradient_boosting(X, y, steps=50, max_depth=6, search="binned", n_threads=1, **free)
     stumps = pb.fit_adaboost(X, y, rounds=200, weak=pb.weak.stump(search="binned"), n_threads=1)
     error = 100 * float(np.mean(pb.predict(stumps, X_test) != y_test))
     return log_loss(trees, X_test, y_test), error

@@ -74,13 +74,13 @@ def peak() -> float:
 def encode(paths: list[Path], codes: Path, threads: int, edges: str) -> dict[str, float]:
     """Bin the files."""
     start = time.perf_counter()
-    seconds, _ = cpu(lambda: pb.bin_files(paths, codes, target="y", edges=edges, n_threads=threads))
+    seconds, _ = cpu(lambda: pb.data.bin_files(paths, codes, target="y", edges=edges, n_threads=threads))
     return {"cpu": seconds, "wall": time.perf_counter() - start, "memory": peak()}
 
 
 def fit(codes: Path, rounds: int, threads: int) -> dict[str, float]:
     """Fit one stump, and one more than `rounds`, each twice: the first time maps the codes."""
-    columns, y, weight = pb.open_columns(codes)
+    columns, y, weight = pb.data.open_columns(codes)
     found: dict[str, float] = {}
     for when in ("first", ""):
         for n in (1, 1 + rounds):
@@ -102,10 +102,10 @@ def same(paths: list[Path], codes: Path, edges: str) -> dict[str, bool]:
 
     table = pa.concat_tables([pq.read_table(path) for path in paths])
     X, y = table.drop_columns("y"), table["y"].to_numpy()
-    columns, labels, weight = pb.open_columns(codes, check=True)
+    columns, labels, weight = pb.data.open_columns(codes, check=True)
     models = [
         pb.fit_adaboost(columns, labels, sample_weight=weight, rounds=ROUNDS_COMPARED),
-        pb.fit_adaboost(pb.bin_columns(X, edges=edges), y, rounds=ROUNDS_COMPARED),
+        pb.fit_adaboost(pb.data.bin_columns(X, edges=edges), y, rounds=ROUNDS_COMPARED),
     ]
     with tempfile.TemporaryDirectory() as folder:
         for k, model in enumerate(models):

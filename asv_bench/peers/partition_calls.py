@@ -41,14 +41,14 @@ BUILDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], int]] = {
         15,
     ),
     "CART, depth 6": (pb.fit_cart, {"max_depth": 6}, 1),
-    "random forest, a tree": (pb.fit_forest, {"members": 4, "max_depth": 8, "rng": 0}, 4),
+    "random forest, a tree": (pb.fit_random_forest, {"members": 4, "max_depth": 8, "rng": 0}, 4),
     "gradient boosting, depth 3, a tree": (
-        pb.fit_stagewise,
+        pb.fit_gradient_boosting,
         {"steps": 20, "max_depth": 3, "growth": "free"},
         20,
     ),
     "gradient boosting, depth 6, a tree": (
-        pb.fit_stagewise,
+        pb.fit_gradient_boosting,
         {"steps": 20, "max_depth": 6, "growth": "free"},
         20,
     ),
@@ -63,8 +63,8 @@ FITS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "soft tree": (pb.fit_boosted_tree, {"nodes": 7, "observation": pb.observation.flip(0.1)}),
     "matryoshka": (pb.fit_matryoshka, {"shape": (4, 2)}),
     "CART": (pb.fit_cart, {"max_depth": 6}),
-    "random forest": (pb.fit_forest, {"members": 3, "max_depth": 6, "rng": 0}),
-    "gradient boosting": (pb.fit_stagewise, {"steps": 5, "max_depth": 6, "growth": "free"}),
+    "random forest": (pb.fit_random_forest, {"members": 3, "max_depth": 6, "rng": 0}),
+    "gradient boosting": (pb.fit_gradient_boosting, {"steps": 5, "max_depth": 6, "growth": "free"}),
 }
 #: Builders that take `validation`.
 VALIDATED = ("AdaBoost", "boosted tree", "soft tree", "gradient boosting")
@@ -186,7 +186,7 @@ def main() -> None:
         return
     X = rng.normal(size=(n, N_FEATURES))
     y = (X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0).astype(int)
-    columns = pb.bin_columns(X)
+    columns = pb.data.bin_columns(X)
     parts = np.array_split(np.arange(n, dtype=np.int32), options.parts)
     rows = pb.partitions([columns.select(own) for own in parts], [y[own] for own in parts])
     print(f"{n} rows of {N_FEATURES} features in {options.parts} partitions; CPU ms, kB")

@@ -23,12 +23,12 @@ N_FEATURES = 20
 
 
 def stagewise(steps, **options):
-    return partial(pb.fit_stagewise, **{"loss": "logistic", "steps": steps, **options})
+    return partial(pb.fit_gradient_boosting, **{"loss": "logistic", "steps": steps, **options})
 
 
 def boosted(search):
     """Return the rounds alone, on columns that are sorted or binned already."""
-    columns = {"exact": pb.sort_columns, "binned": pb.bin_columns}[search]
+    columns = {"exact": pb.data.sort_columns, "binned": pb.data.bin_columns}[search]
     return lambda X: columns(X), partial(pb.fit_adaboost, rounds=100)
 
 
@@ -38,8 +38,8 @@ def as_it_is(X):
 
 #: Rows, rounds, and how X is prepared and fitted.
 JOBS = {
-    "fit_stagewise, depth 3": (100_000, 100, as_it_is, stagewise(100, max_depth=3)),
-    "fit_stagewise, depth 6": (100_000, 100, as_it_is, stagewise(100, max_depth=6)),
+    "fit_gradient_boosting, depth 3": (100_000, 100, as_it_is, stagewise(100, max_depth=3)),
+    "fit_gradient_boosting, depth 6": (100_000, 100, as_it_is, stagewise(100, max_depth=6)),
     "the same": (1_000_000, 50, as_it_is, stagewise(50, max_depth=6)),
     SEVEN: (100_000, 20, as_it_is, stagewise(20, max_depth=6, loss="softmax")),
     "fit_adaboost, exact rounds": (100_000, 100, *boosted("exact")),

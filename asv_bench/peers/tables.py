@@ -47,13 +47,13 @@ def builders(quick):
         "fit_boosted_tree, 31 nodes": (partial(pb.fit_boosted_tree, n_threads=1), scores),
         "fit_cart": (partial(pb.fit_cart, n_threads=1), pb.predict),
         "fit_cart, depth 6": (partial(pb.fit_cart, max_depth=6, n_threads=1), pb.predict),
-        f"fit_forest, {members} trees": (
-            partial(pb.fit_forest, members=members, rng=0, n_threads=1),
+        f"fit_random_forest, {members} trees": (
+            partial(pb.fit_random_forest, members=members, rng=0, n_threads=1),
             pb.predict_proba,
         ),
-        "fit_stagewise, 100 trees of depth 6": (
+        "fit_gradient_boosting, 100 trees of depth 6": (
             partial(
-                pb.fit_stagewise,
+                pb.fit_gradient_boosting,
                 loss="logistic",
                 steps=ROUNDS // (20 if quick else 1),
                 max_depth=6,
@@ -85,8 +85,8 @@ def builders_of_sums(quick):
             partial(pb.fit_boosted_tree, nodes=7, weak=weak.separator(), n_threads=1),
             scores,
         ),
-        "fit_adaboost_real, 50 columns": (
-            partial(pb.fit_adaboost_real, rounds=50, weak=weak.feature(), n_threads=1),
+        "fit_real_adaboost, 50 columns": (
+            partial(pb.fit_real_adaboost, rounds=50, weak=weak.feature(), n_threads=1),
             scores,
         ),
         "fit_probitboost, 50 steps": (partial(pb.fit_probitboost, steps=50), scores),

@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape
 PACKAGE = Path(__file__).resolve().parents[2] / "pboost"
 PICTURE, LIST = (Path(__file__).with_name(name) for name in ("house.svg", "files.rst"))
 #: Files at the top level that are no rooms: a number, and the door of the command line.
-LEFT_OUT = {"_version", "__main__"}
+LEFT_OUT = {"_lazy", "_version", "__main__"}
 #: In pixels: the picture's width, a letter's, a line's height, between boxes, between floors.
 WIDTH, LETTER, LINE, GAP, STAIRS = 760, 6.05, 13, 26, 34
 #: Width of the boxes of a floor, by how many there are.
@@ -44,7 +44,10 @@ def room(module: str) -> str:
 
 def rooms_imported(path: Path) -> set[str]:
     """Return the rooms that a file imports from, anywhere in it; `from pboost.room import …`."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if path.name == "__init__.py":  # the names that it passes on are loaded on first use
+        tree.body = [node for node in tree.body if not isinstance(node, ast.If)]
+    nodes = ast.walk(tree)
     froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
     inside = {node.module for node in froms if node.module.startswith("pboost.")}
     top = {alias.name for node in froms if node.module == "pboost" for alias in node.names}

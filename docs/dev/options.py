@@ -22,7 +22,7 @@ BUILDERS = {
     **{
         name.removeprefix("fit_"): getattr(pb, name)
         for name in pb.__all__
-        if name.startswith("fit_") and name != "fit_one_hot"
+        if name.startswith("fit_")
     },
     "continue_fit": pb.continue_fit,
     "cross_validate": pb.cross_validate,
@@ -98,7 +98,7 @@ def sklearn_rows() -> Iterator[str]:
 
 def boosters_rows() -> Iterator[str]:
     """Yield the lines of the table of what lightgbm and xgboost call options of sums of trees."""
-    options = inspect.signature(pb.fit_stagewise).parameters
+    options = inspect.signature(pb.fit_gradient_boosting).parameters
     known = {name for option in options if option in PEERS for name in PEERS[option].names()}
     cells = [["lightgbm", "xgboost", "here", "default, or who has it"]]
     for option, having in owners(BUILDERS).items():

@@ -28,7 +28,7 @@ def asked(k, whom):
 # One picture, whose *ledger* says who was asked, what they answered and what was paid:
 oracles = {whom: (lambda whom=whom: asked(0, whom)) for whom in errors}
 prior = {"bird": 0.3, "plane": 0.7}
-found = pb.ask_oracles(
+found = pb.acquisition.query_annotators(
     oracles,
     errors,
     labels=["bird", "plane"],
@@ -49,7 +49,7 @@ budgets = [1, 3, 6, 12, 24, 48]
 paid, wrong = [], []
 priors = np.tile([0.3, 0.7], (300, 1))
 for budget in budgets:
-    session = pb.oracle_decisions(
+    session = pb.acquisition.annotation_session(
         errors, priors, labels=["bird", "plane"], prices=prices, budget=budget, most_error=0.01
     )
     while questions := session.ask():

@@ -36,7 +36,7 @@ others = {
     "probit tree": tree,
     "one equation": pb.fit_probitboost(plants[train], y[train], steps=20),
     "pruned tree": pb.fit_pruned_cart(plants[train], y[train], rng=0),
-    "forest": pb.fit_forest(plants[train], y[train], members=100, rng=0),
+    "forest": pb.fit_random_forest(plants[train], y[train], members=100, rng=0),
 }
 for name, model in others.items():
     print(
@@ -46,5 +46,5 @@ for name, model in others.items():
 # %%
 # Slopes per standard deviation: a bar for the mean, a disc for each leaf.
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
-pb.plot_coefficients(tree, plants[train], ax=ax)
+pb.plot.coefficients(tree, plants[train], ax=ax)
 plt.show()

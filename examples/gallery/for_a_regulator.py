@@ -33,8 +33,8 @@ train, held_out = slice(0, 2000), slice(2000, n)
 
 # %%
 # Who earns more must not be refused for it. ``monotone`` promises that of the model, and
-# :func:`~pboost.is_monotone` checks the promise for a given model, whoever made it:
-model = pb.fit_stagewise(
+# :func:`~pboost.inspection.is_monotone` checks the promise for a given model, whoever made it:
+model = pb.fit_gradient_boosting(
     customers[train],
     y[train],
     loss="logistic",
@@ -42,7 +42,7 @@ model = pb.fit_stagewise(
     max_depth=2,
     monotone={"income": 1, "debts": -1, "years_employed": 1, "late_payments": -1},
 )
-print({column: pb.is_monotone(model, column) for column in customers.columns})
+print({column: pb.inspection.is_monotone(model, column) for column in customers.columns})
 
 # %%
 # Why was this customer refused? The contributions of the columns add up to the decision value:
@@ -53,7 +53,7 @@ print(pb.explain(model, refused.iloc[[0]]))
 # What is certain: from rows that the model has not seen, its error on new ones is at most
 # ``upper``, with a probability of 95 % over the draw of those rows. The bound of Clopper and
 # Pearson is exact.
-print(pb.guarantee(model, customers[held_out], y[held_out]))
+print(pb.error_bound(model, customers[held_out], y[held_out]))
 
 # %%
 # A boosted decision graph has, in addition, a certificate: a bound on its training error which the
@@ -70,7 +70,7 @@ print(pb.describe(received))
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-importance = pb.permutation_importance(model, customers[held_out], y[held_out], rng=0)
+importance = pb.inspection.permutation_importance(model, customers[held_out], y[held_out], rng=0)
 rise = 100 * importance.reshape(4, -1)
 ax.barh(customers.columns, rise.mean(axis=1), xerr=rise.std(axis=1))
 ax.set(xlabel="more errors when the column is shuffled (points of a hundred)")

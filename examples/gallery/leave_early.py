@@ -14,33 +14,33 @@ import pboost as pb
 
 X, y = pb.datasets.twonorm(8000, rng=0)
 X_train, y_train, X_cal, X_test, y_test = X[:2000], y[:2000], X[2000:4000], X[4000:], y[4000:]
-model = pb.fit_stagewise(X_train, y_train, loss="logistic", steps=150, max_depth=2)
+model = pb.fit_gradient_boosting(X_train, y_train, loss="logistic", steps=150, max_depth=2)
 
 # %%
 # Where rows leave is found on rows that the model was not fitted to. Labels are not needed for
 # that, a budget is: the mean number of comparisons.
 budgets = [5, 10, 20, 40, 80]
 early = [pb.early_exit(model, X_cal, comparisons=budget) for budget in budgets]
-cost = [pb.evaluation_cost(one, X_test).mean() for one in early]
+cost = [pb.prediction_cost(one, X_test).mean() for one in early]
 error = [100 * np.mean(pb.predict(one, X_test) != y_test) for one in early]
 for budget, c, e in zip(budgets, cost, error, strict=True):
     print(f"budget {budget:3d}: {c:6.1f} comparisons, {e:5.2f} % wrong")
-whole = pb.evaluation_cost(model, X_test).mean()
+whole = pb.prediction_cost(model, X_test).mean()
 wrong = 100 * np.mean(pb.predict(model, X_test) != y_test)
 print(f"whole model: {whole:5.1f} comparisons, {wrong:5.2f} % wrong")
 
 # %%
 # Without any loss, too: a row may leave when nothing that follows can change its label.
-proven = pb.evaluation_cost(model, X_test, exit="proven").mean()
+proven = pb.prediction_cost(model, X_test, exit="proven").mean()
 print(f"labels are settled after {proven:.1f} comparisons")
 
 # %%
 # Beside it the first trees of the same model, the only way to spend less without exits:
-fewer = [pb.prefix(model, n) for n in (2, 5, 10, 20, 40, 75)]
+fewer = [pb.models.truncate(model, n) for n in (2, 5, 10, 20, 40, 75)]
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot(cost, error, "o-", label="rows leave early")
 ax.plot(
-    [pb.evaluation_cost(one, X_test).mean() for one in fewer],
+    [pb.prediction_cost(one, X_test).mean() for one in fewer],
     [100 * np.mean(pb.predict(one, X_test) != y_test) for one in fewer],
     "s--",
     label="the first trees only",

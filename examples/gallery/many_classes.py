@@ -27,12 +27,12 @@ fits = {
     "a graph for each": lambda: pb.fit_one_vs_rest(
         pb.fit_matryoshka, X_train, y_train, shape=(8, 25), join="all"
     ),
-    "a forest": lambda: pb.fit_forest(X_train, y_train, members=100, rng=0),
+    "a forest": lambda: pb.fit_random_forest(X_train, y_train, members=100, rng=0),
 }
 models = {name: fit() for name, fit in fits.items()}
 for name, model in models.items():
     wrong = np.mean(pb.predict(model, X_test) != y_test)
-    cost = pb.evaluation_cost(model, X_test).mean()
+    cost = pb.prediction_cost(model, X_test).mean()
     print(f"{name:17s} {wrong:5.1%} wrong, {cost:5.0f} comparisons for a row")
 
 # %%

@@ -25,10 +25,10 @@ y = np.where(leaks, "leak", "tight")
 
 # %%
 # A *matryoshka*, a tree of trees whose paths join again, is small and asks few questions.
-# ``export_c`` writes the graph as it is, with tables of int16:
+# ``to_c`` writes the graph as it is, with tables of int16:
 model = pb.fit_matryoshka(X[:2000], y[:2000], shape=(8, 8), observation=pb.observation.adatree2())
 path = Path(tempfile.mkdtemp()) / "valve.c"
-made = pb.export_c(model, path, "int16", prefix="valve", ranges=[(0, 1023)] * 4, steps=1)
+made = pb.export.to_c(model, path, "int16", prefix="valve", ranges=[(0, 1023)] * 4, steps=1)
 text = path.read_text()
 print(text[: text.index("*/") + 2])
 
@@ -54,7 +54,7 @@ tried = [
     for shape in shapes
 ]
 error = [100 * np.mean(pb.predict(m, X[2000:]) != y[2000:]) for m in tried]
-cost = [pb.evaluation_cost(m, X[2000:]).mean() for m in tried]
+cost = [pb.prediction_cost(m, X[2000:]).mean() for m in tried]
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 ax.plot([m.n_nodes for m in tried], error, "o-", label="wrong on new rows (%)")
 ax.plot([m.n_nodes for m in tried], cost, "s--", label="comparisons for a row")

@@ -33,36 +33,36 @@ train, new = slice(0, 1000), slice(1000, n)
 # which they vote.
 graph = pb.fit_matryoshka(offers[train], y[train], shape=(3, 3))
 fig, ax = plt.subplots(figsize=(7, 10), layout="constrained")
-pb.plot_graph(graph, offers[new], ax=ax)
+pb.plot.graph(graph, offers[new], ax=ax)
 plt.show()
 
 # %%
 # Where does it change its mind? Two columns are drawn, the third is held where most rows are;
 # dots are new rows.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-pb.plot_regions(graph, offers[new], y[new], features=("area", "age"), ax=axes[0])
-pb.plot_regions(graph, offers[new], y[new], features=("area", "district"), ax=axes[1])
+pb.plot.regions(graph, offers[new], y[new], features=("area", "age"), ax=axes[0])
+pb.plot.regions(graph, offers[new], y[new], features=("area", "district"), ax=axes[1])
 plt.show()
 
 # %%
 # Which districts go together? A row for each node that asks for a set of them, a column for each
 # district, dark where it is in the set.
-trees = pb.fit_stagewise(offers[train], y[train], loss="logistic", steps=30, max_depth=2)
+trees = pb.fit_gradient_boosting(offers[train], y[train], loss="logistic", steps=30, max_depth=2)
 fig, ax = plt.subplots(figsize=(4, 3.5), layout="constrained")
-pb.plot_level_sets(trees, "district", most=8, ax=ax)
+pb.plot.category_splits(trees, "district", most=8, ax=ax)
 plt.show()
 
 # %%
 # Are more steps of use? The loss on the training rows always falls; the error on new rows says
 # when it is enough.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-pb.plot_steps(pb.fit_adaboost(offers[train], y[train], rounds=60), offers[new], y[new], ax=axes[0])
+pb.plot.training_curve(pb.fit_adaboost(offers[train], y[train], rounds=60), offers[new], y[new], ax=axes[0])
 pruned = pb.fit_pruned_cart(offers[train], y[train], rng=0)
-pb.plot_pruning(pruned, ax=axes[1])
+pb.plot.pruning(pruned, ax=axes[1])
 plt.show()
 
 # %%
 # The tree that was chosen, with the label of most training rows in each leaf and their share:
 fig, ax = plt.subplots(figsize=(9, 7), layout="constrained")
-pb.plot_tree(pruned, ax=ax)
+pb.plot.tree(pruned, ax=ax)
 plt.show()

@@ -23,7 +23,7 @@ train = rng.random(3000) < 0.5
 
 # %%
 for loss in ("squared", "absolute", pb.losses.Huber(0.5)):
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         X[train], y[train], loss=loss, task="regression", steps=100, max_depth=3
     )
     off = np.abs(pb.predict(model, X[~train]) - truth[~train]).mean()
@@ -33,7 +33,7 @@ for loss in ("squared", "absolute", pb.losses.Huber(0.5)):
 # Nine rows of ten should lie between the quantiles 0.05 and 0.95. Trees follow the outermost rows
 # of their leaves, so that leaves should be large:
 low, middle, high = (
-    pb.fit_stagewise(
+    pb.fit_gradient_boosting(
         X[train], y[train], loss=pb.losses.Quantile(q), steps=40, max_depth=3, min_leaf=60
     )
     for q in (0.05, 0.5, 0.95)

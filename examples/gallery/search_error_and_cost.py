@@ -11,12 +11,12 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from pboost.sklearn import StagewiseClassifier, best_within, cost_scorer, least_cost
+from pboost.sklearn import GradientBoostingClassifier, best_within, cost_scorer, least_cost
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)  # its rng
 search = GridSearchCV(
-    StagewiseClassifier(),
+    GradientBoostingClassifier(),
     {"steps": [3, 10, 30, 100], "max_depth": [1, 2, 4]},
     scoring={"score": "neg_log_loss", "cost": cost_scorer},
     refit=least_cost(),

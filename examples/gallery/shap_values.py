@@ -17,14 +17,14 @@ import pboost as pb
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 train, test = slice(0, 400), slice(400, None)
 y = np.where(y == 1, "benign", "malignant")
-model = pb.fit_stagewise(X[train], y[train], loss="logistic", steps=100, max_depth=3, rng=0)
+model = pb.fit_gradient_boosting(X[train], y[train], loss="logistic", steps=100, max_depth=3, rng=0)
 
 # %%
 # ``to_shap`` makes the dictionary that ``shap`` takes, and ``rows`` are as the trees read them:
 # numbers in the order of training, also of tables with words.
-trees = pb.trees_of(model, X[train])
+trees = pb.models.as_tree_ensemble(model, X[train])
 rows = trees.rows(X[test])
-explainer = shap.TreeExplainer(pb.to_shap(trees))
+explainer = shap.TreeExplainer(pb.export.to_shap(trees))
 values = explainer.shap_values(rows)
 total = values.sum(axis=1) + explainer.expected_value
 off = np.abs(total - pb.decision_function(model, X[test])).max()

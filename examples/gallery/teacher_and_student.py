@@ -22,7 +22,7 @@ X_train, y_train, X_test, y_test = X[:700], y[:700], X[700:], y[700:]
 # %%
 # The teacher is the mean of two models that have hundreds of trees each. One is scikit-learn's.
 forest = RandomForestClassifier(200, random_state=0).fit(X_train, y_train)
-boosted = pb.fit_stagewise(
+boosted = pb.fit_gradient_boosting(
     X_train, y_train, loss="logistic", steps=150, max_leaves=8, max_depth=None, bag=0.6, rng=0
 )
 
@@ -43,7 +43,7 @@ students = [
     pb.distill(teacher, X_train, labels=forest.classes_, comparisons=c, rng=0) for c in budgets
 ]
 alone = [
-    pb.fit_stagewise(
+    pb.fit_gradient_boosting(
         X_train,
         y_train,
         loss="logistic",
@@ -59,7 +59,7 @@ alone = [
 def cost_and_error(model):
     """Return the comparisons and the percentage of errors on new rows."""
     wrong = np.mean(pb.predict(model, X_test) != y_test)
-    return pb.evaluation_cost(model, X_test).mean(), 100 * wrong
+    return pb.prediction_cost(model, X_test).mean(), 100 * wrong
 
 
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")

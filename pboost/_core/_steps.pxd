@@ -64,7 +64,7 @@ cdef inline int read_sets(Levels* levels, sets, Py_ssize_t d) except -1:
     return 0
 
 
-cdef inline Trees trees_of(
+cdef inline Trees as_tree_ensemble(
     const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth, sets, Py_ssize_t d
 ) except *:
     """Trees in arrays that must outlive them, for rows with d columns.

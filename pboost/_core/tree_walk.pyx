@@ -11,7 +11,7 @@ greatest number of comparisons in each.
 A tile of rows with missing values is walked with steps that compare other columns: those of nodes
 that send such rows to the second child are a second copy of the column, see walk_simd.h. Until it is
 known that there are such rows nobody has made these steps: without `holes` a walk ends where the first
-such tile begins. `holes`: these steps, and which columns stand twice (k,). Where nodes test whether levels are in sets, `sets` are those of `trees_of`.
+such tile begins. `holes`: these steps, and which columns stand twice (k,). Where nodes test whether levels are in sets, `sets` are those of `as_tree_ensemble`.
 
 A graph without joins is laid out as such a tree. Shallow trees
 of many rows are added up on ranks in place of values, see rank_simd.h and `pboost.models.forest`. The
@@ -27,7 +27,7 @@ from pboost._core._lanes cimport (
 )
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._steps cimport (
-    Holes, Step, Trees, holes_of, load_values, read_levels, trees_of, walk_tile,
+    Holes, Step, Trees, holes_of, load_values, read_levels, as_tree_ensemble, walk_tile,
 )
 from pboost._core._tile cimport TILE, FillKernel, choose_fill, known_or
 from pboost._core.types cimport int16_t, int32_t, uint8_t
@@ -198,7 +198,7 @@ def walk_leaves(
     cannot be walked, since a value is infinite, or missing without `holes`.
     """
     cdef Rows rows = rows_of(X)
-    cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
+    cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
     cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
     cdef Py_ssize_t i = start, n, r, t
     cdef int32_t[TILE] at
@@ -234,7 +234,7 @@ def walk_sums(
     of the others are as they were.
     """
     cdef Rows rows = rows_of(X)
-    cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
+    cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
     cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
     cdef Py_ssize_t i = start, n, r, t, j, width = value.shape[1], stride = total.shape[1], column
     cdef const double* leaf
@@ -432,7 +432,7 @@ def leave_trees(
     Returns as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
-    cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
+    cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
     cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
     cdef Exits exits = exits_of(high, low, checked)
     cdef Sums sums
@@ -614,7 +614,7 @@ def walk_values(
     """
     cdef Rows rows = rows_of(X)
     cdef Rows wide = rows if added is None else rows_of(added)
-    cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
+    cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
     cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
     cdef Py_ssize_t i = start, n, r, t, d = wide.d, k = equation.shape[1], of_leaf
     cdef int32_t[TILE] at

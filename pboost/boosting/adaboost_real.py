@@ -32,7 +32,7 @@ from pboost.weak.stump_search import Stump
 
 
 class RealOptions(RowOptions, FitOptions, total=False):
-    """The options of `fit_adaboost_real` that other builders have, too."""
+    """The options of `fit_real_adaboost` that other builders have, too."""
 
 
 _DEFAULT_WEAK = Stump()
@@ -40,7 +40,7 @@ _EXACT = Exact()
 
 
 @builder
-def fit_adaboost_real(
+def fit_real_adaboost(
     X: object,
     y: ArrayLike | None = None,
     *,
@@ -87,15 +87,15 @@ def fit_adaboost_real(
         model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far
-        and a `pboost.generic.RoundRecord`; returning True stops.
+        and a `pboost.growth.generic_greedy.RoundRecord`; returning True stops.
     **options
         Those of `RealOptions`.
 
     Returns
     -------
-    DecisionGraph, LinearModel or HypothesisSum
+    DecisionGraph, LinearModel or FunctionEnsemble
         For stumps, columns and functions of your own. The functions of a model take all three;
-        a HypothesisSum cannot be saved.
+        a FunctionEnsemble cannot be saved.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def fit_adaboost_real(
     >>> import pboost as pb
     >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 0.0], [3.0, 2.0]])
     >>> y = ["low", "high", "low", "high"]
-    >>> model = pb.fit_adaboost_real(X, y, rounds=50, weak=pb.weak.feature())
+    >>> model = pb.fit_real_adaboost(X, y, rounds=50, weak=pb.weak.feature())
     >>> pb.predict(model, X).tolist()
     ['low', 'high', 'low', 'high']
     >>> (model.coefficient > 0).tolist()  # of the first label in sorted order: "high" is class -1
@@ -138,7 +138,7 @@ def fit_adaboost_real(
     rule = vote_rule("domain", smoothing, learning_rate)
     generator, n_threads = as_generator(options["rng"]), options["n_threads"]
     settings = {
-        "builder": "fit_adaboost_real",
+        "builder": "fit_real_adaboost",
         "rounds": rounds,
         "confidence": confidence,
         "smoothing": rule.smoothing,
@@ -152,7 +152,7 @@ def fit_adaboost_real(
             "y_proba: expected y with weak.hypothesis(train), whose train(X, y, weight, rng) is "
             "given one label of each row"
         )
-    X, y, sample_weight = rows_here("fit_adaboost_real", X, y, options)
+    X, y, sample_weight = rows_here("fit_real_adaboost", X, y, options)
     problem = weak.read(X, y, sample_weight, "")
     with bar_of(options)(rounds, "rounds") as told:
         if isinstance(weak, Feature | Hypothesis):

@@ -52,7 +52,7 @@ class GraphOptions(PriceOptions, GrowthOptions, total=False):
     Parameters
     ----------
     prices, groups, comparison_price : optional
-        What columns cost, each paid once by a row, see `fit_stagewise`: a stump is then chosen by
+        What columns cost, each paid once by a row, see `fit_gradient_boosting`: a stump is then chosen by
         how much it lowers the criterion, by `comparison_price` plus what the rows that arrive have
         still to pay. Of two labels, with `weak.stump`.
     sample_weight : array_like of shape (n,), optional

@@ -8,7 +8,7 @@ import numpy as np
 
 from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import Watched
-from pboost.models.base import prefix
+from pboost.models.base import truncate
 from pboost.models.graph import DecisionGraph
 
 
@@ -107,5 +107,5 @@ class Watch:
         best = self.best
         if best < model.n_nodes:
             reason += f"; the first {best} of {model.n_nodes} nodes are kept"
-        model = prefix(model, best)
+        model = truncate(model, best)
         return replace(model, record=replace(model.record, stop_reason=reason, validation=errors))

@@ -14,7 +14,7 @@ from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices
 from pboost.data.row_digest import digest
 from pboost.inspection.guarantees import hashes_of_unseen
 from pboost.models.base import Model, Walks, check_model, prices_for
-from pboost.models.early_exit import (
+from pboost.models.early_exit_model import (
     EarlyExitModel,
     Trajectory,
     priced_trajectory,
@@ -61,22 +61,22 @@ def early_exit(
 
     Parameters
     ----------
-    model : DecisionGraph, StagewiseModel, Forest or another model with joints
+    model : DecisionGraph, GradientBoostingModel, RandomForest or another model with joints
         A fitted classifier. Of an `EarlyExitModel` the whole model is calibrated anew.
     X_cal : array_like of shape (n, d), data frame, or Trajectory
         Rows as they will come, best such that the model was not fitted to: on its own training rows
         a model is surer than on others. No labels are needed. Or the trajectories of such rows,
-        `pboost.models.early_exit.trajectory`, for example out of folds; with `price` those of
-        `pboost.models.early_exit.priced_trajectory`, whose costs are what rows have paid.
+        `pboost.models.early_exit_model.trajectory`, for example out of folds; with `price` those of
+        `pboost.models.early_exit_model.priced_trajectory`, whose costs are what rows have paid.
     comparisons : float, optional
         The budget: mean number of comparisons per row.
     worst : float, optional
         The number of comparisons that no row exceeds: all rows leave, at the latest, at the last
-        joint to which no path is longer. Of DecisionGraph, StagewiseModel and Forest.
+        joint to which no path is longer. Of DecisionGraph, GradientBoostingModel and RandomForest.
     price : float, optional
         In place of `comparisons`: the budget as the mean price that a row pays.
     prices, groups : optional
-        With `price`: what columns cost, and which are paid together, see `fit_stagewise`. Default:
+        With `price`: what columns cost, and which are paid together, see `fit_gradient_boosting`. Default:
         the prices that the model was fitted with.
     length : float, optional
         With `comparisons` or `price`: all rows leave, at the latest, after those joints to which
@@ -105,7 +105,7 @@ def early_exit(
 
     See Also
     --------
-    evaluation_cost : ``exit="proven"`` counts up to where no vote left can change the label.
+    prediction_cost : ``exit="proven"`` counts up to where no vote left can change the label.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def early_exit(
     >>> y = X[:, 0] + 0.5 * rng.normal(size=600) > 0
     >>> model = pb.fit_adaboost(X[:300], y[:300], rounds=50)
     >>> small = pb.early_exit(model, X[300:], comparisons=10)
-    >>> bool(pb.evaluation_cost(small, X[300:]).mean() <= 10)
+    >>> bool(pb.prediction_cost(small, X[300:]).mean() <= 10)
     True
     >>> bool(np.mean(pb.predict(small, X) == pb.predict(model, X)) > 0.9)
     True
@@ -127,7 +127,7 @@ def early_exit(
     if model.labels is None:
         raise NotImplementedError(
             "model: rows leave early where their label is settled, and a regression has none; a "
-            "cheaper regression is prefix(model, k), or a forest model[:k]"
+            "cheaper regression is truncate(model, k), or a forest model[:k]"
         )
     if model.n_joints < 2:
         raise ValueError(

@@ -18,20 +18,20 @@ from pboost.budget.distill import distill, held_back
 from pboost.data.prices import Prices
 from pboost.data.read.convert import Features
 from pboost.export.c_file import c_size
-from pboost.models.early_exit import Trajectory, priced_trajectory, trajectory
-from pboost.models.forest import Forest, join_trees
+from pboost.models.early_exit_model import Trajectory, priced_trajectory, trajectory
+from pboost.models.forest import RandomForest, join_trees
 from pboost.models.graph import DecisionGraph
 from pboost.models.tree_record import LEAF
-from pboost.models.tree_sum import StagewiseModel
-from pboost.trees.forest import fit_forest
-from pboost.trees.stagewise import fit_stagewise
+from pboost.models.tree_sum import GradientBoostingModel
+from pboost.trees.forest import fit_random_forest
+from pboost.trees.stagewise import fit_gradient_boosting
 from pboost.values import FloatArray, IntArray
 
 #: Log odds by which a forest counts that is certain; those of its shares are cut off there.
 CERTAIN = 4.0
 
 
-def with_forest(chain: StagewiseModel, forest: Forest, share: float) -> StagewiseModel:
+def with_forest(chain: GradientBoostingModel, forest: RandomForest, share: float) -> GradientBoostingModel:
     """Return ``1 - share`` times a sum of trees plus `share` times a forest, tree by tree.
 
     Of labels a forest adds in proportion to the shares of its leaves. Losses in training are not
@@ -54,7 +54,7 @@ def with_forest(chain: StagewiseModel, forest: Forest, share: float) -> Stagewis
     )
 
 
-def _scores(forest: Forest, chain: StagewiseModel) -> FloatArray:
+def _scores(forest: RandomForest, chain: GradientBoostingModel) -> FloatArray:
     """Return what the leaves of a forest say in units of the decision values of a sum."""
     value = forest.value
     if chain.labels is not None:
@@ -66,14 +66,14 @@ def _scores(forest: Forest, chain: StagewiseModel) -> FloatArray:
     return np.where(is_leaf if value.ndim == 1 else is_leaf[:, None], value, 0.0)
 
 
-def _scaled(trees: Forest, value: FloatArray) -> Forest:
+def _scaled(trees: RandomForest, value: FloatArray) -> RandomForest:
     """Return trees as regression trees with these values."""
     return replace(trees, value=value, labels=None, oob=None)
 
 
 # The families: few, each grown as long as a budget asks for
 
-Fitted: TypeAlias = DecisionGraph | StagewiseModel
+Fitted: TypeAlias = DecisionGraph | GradientBoostingModel
 #: Trees of the long sum, those of it that are mixed with a forest at most, and those of the forest.
 LONG, MOST_MIXED, FOREST = 200, 150, 30
 #: Trees of the short sum, and of chains, at most.
@@ -137,10 +137,10 @@ class Fits:
         """What builders call the task."""
         return "regression" if self.task == "regression" else "classification"
 
-    def sum_of_trees(self, number: int, **options: Any) -> StagewiseModel:
+    def sum_of_trees(self, number: int, **options: Any) -> GradientBoostingModel:
         """Return a sum of trees, one a round; where prices are known, one for each label."""
         has_one = self.task == "many" and "prices" not in options
-        return fit_stagewise(
+        return fit_gradient_boosting(
             self.X,
             self.y,
             task=self.task_of_builders,
@@ -157,14 +157,14 @@ class Fits:
         return min(math.ceil(REACH * budget / per_round) + 1, most)
 
 
-def _mixture(fits: Fits, family: str) -> StagewiseModel:
+def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
     """Return a sum of trees and a forest, which err in other places, in one sum.
 
     Trees of the forest are grown to the end on all rows, in few columns at each node.
     """
     chain = fits.of("long sum of trees")
-    assert isinstance(chain, StagewiseModel)
-    forest = fit_forest(
+    assert isinstance(chain, GradientBoostingModel)
+    forest = fit_random_forest(
         fits.X,
         fits.y,
         task=fits.task_of_builders,
@@ -173,10 +173,10 @@ def _mixture(fits: Fits, family: str) -> StagewiseModel:
         rng=fits.rng(1),
         **fits.options,
     )
-    return with_forest(chain.prefix(min(len(chain), MOST_MIXED)), forest, SHARE)
+    return with_forest(chain.truncate(min(len(chain), MOST_MIXED)), forest, SHARE)
 
 
-def _long(fits: Fits, family: str) -> StagewiseModel:
+def _long(fits: Fits, family: str) -> GradientBoostingModel:
     """Return many small steps, each by other rows and columns."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
@@ -186,13 +186,13 @@ def _long(fits: Fits, family: str) -> StagewiseModel:
 
 def _short(
     fits: Fits, family: str, *, number: int, leaves: int, rate: float, per_round: float
-) -> StagewiseModel:
+) -> GradientBoostingModel:
     """Return large steps; `number` is that of its random numbers."""
     steps = fits.rounds(family, per_round, SHORT)
     return fits.sum_of_trees(number, max_leaves=leaves, learning_rate=rate, steps=steps)
 
 
-def _large(fits: Fits, family: str) -> StagewiseModel:
+def _large(fits: Fits, family: str) -> GradientBoostingModel:
     """Return trees as large as many rows bear."""
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
@@ -200,7 +200,7 @@ def _large(fits: Fits, family: str) -> StagewiseModel:
     return fits.sum_of_trees(7, max_leaves=leaves, learning_rate=0.3, min_weight=held, steps=steps)
 
 
-def _saving(fits: Fits, family: str, *, first: float) -> StagewiseModel:
+def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
     """Return trees that grow by gain per comparison, the first up to so many of a row.
 
     The others are twice as large where there are many rows.
@@ -233,7 +233,7 @@ def _tree(fits: Fits, family: str) -> DecisionGraph:
     return fit_boosted_tree(fits.X, fits.y, nodes=SIZES[-1], growth="look-ahead", **fits.options)
 
 
-def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> StagewiseModel:
+def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
     """Return a shorter sum of trees that imitates a longer one."""
     comparisons = REACH * min(fits.budget, FAMILIES[family].most)
     X = fits.X
@@ -251,7 +251,7 @@ def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> Stagewi
 
 def _priced(
     fits: Fits, family: str, *, leaves: int = 8, price: float | None = None
-) -> StagewiseModel:
+) -> GradientBoostingModel:
     """Return large steps whose splits know what is still to be paid.
 
     `price` is that of a comparison, by the mean price of a column: the larger, the less prices
@@ -266,7 +266,7 @@ def _priced(
     )
 
 
-def _small(fits: Fits, family: str, *, leaves: int) -> StagewiseModel:
+def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
     """Return trees of so many leaves, as many as there is room for."""
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
@@ -376,7 +376,7 @@ def first(model: Fitted, joints: int) -> Fitted:
     """Return a model up to a joint, or a part of a tree."""
     sizes = sizes_of(model)
     if sizes is not None:
-        return model.prefix(int(sizes[min(joints, len(sizes)) - 1]))
+        return model.truncate(int(sizes[min(joints, len(sizes)) - 1]))
     return model.first(min(joints, model.n_joints))
 
 
@@ -385,7 +385,7 @@ def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Traject
     sizes = sizes_of(model)
     if sizes is None:
         return trajectory(model, X) if prices is None else priced_trajectory(model, X, prices)
-    paths = [trajectory(model.prefix(int(size)), X) for size in sizes]
+    paths = [trajectory(model.truncate(int(size)), X) for size in sizes]
     paths = [first_part(paths[0], 0), *(Trajectory(*(at[-1:] for at in path)) for path in paths)]
     return Trajectory(*(np.concatenate(parts) for parts in zip(*paths, strict=True)))
 
@@ -395,7 +395,7 @@ def longest(model: Fitted) -> FloatArray:
     sizes = sizes_of(model)
     if sizes is None:
         return model.longest_costs()
-    return np.array([0.0, *(model.prefix(int(size)).longest_costs()[-1] for size in sizes)])
+    return np.array([0.0, *(model.truncate(int(size)).longest_costs()[-1] for size in sizes)])
 
 
 # Bytes on a small device

@@ -15,9 +15,9 @@ from pboost.data.read.check_xy import as_classes, as_targets, as_weights
 from pboost.data.targets import REGRESSION, SoftLabels, labels_of_rows, task_of
 from pboost.inspection.cross_validation import log_loss
 from pboost.models.base import Model
-from pboost.models.early_exit import Trajectory, where_left
+from pboost.models.early_exit_model import Trajectory, where_left
 from pboost.models.graph import DecisionGraph
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.values import Array, FloatArray
 
 Rows = NDArray[np.intp]
@@ -163,12 +163,12 @@ class Tried:
     path: Trajectory
     longest: FloatArray
     truth: Array
-    models: Sequence[tuple[DecisionGraph | StagewiseModel, NDArray[np.intp]]]
+    models: Sequence[tuple[DecisionGraph | GradientBoostingModel, NDArray[np.intp]]]
     has_exits: bool
     unit: str = "comparisons"
 
     @property
-    def fullest(self) -> DecisionGraph | StagewiseModel:
+    def fullest(self) -> DecisionGraph | GradientBoostingModel:
         """A model of a fold that knows as many labels as any."""
         return max((model for model, _ in self.models), key=lambda model: model.n_votes)
 

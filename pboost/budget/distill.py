@@ -14,9 +14,9 @@ from pboost.data.read.check_xy import TASKS, as_features
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
 from pboost.data.row_digest import digest_of_rows, merged
-from pboost.models.base import Model, evaluation_cost, predict, predict_proba
-from pboost.models.tree_sum import StagewiseModel
-from pboost.trees.stagewise import fit_stagewise
+from pboost.models.base import Model, prediction_cost, predict, predict_proba
+from pboost.models.tree_sum import GradientBoostingModel
+from pboost.trees.stagewise import fit_gradient_boosting
 from pboost.values import (
     Array,
     FloatArray,
@@ -162,7 +162,7 @@ def distill(
     categorical: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
-) -> StagewiseModel:
+) -> GradientBoostingModel:
     """Fit a short sum of trees that imitates a larger model.
 
     The teacher says of many synthetic rows, and of the rows given, how probable each label is; a
@@ -195,11 +195,11 @@ def distill(
     neighbours : int
         How many rows are next to a row.
     learning_rate : float, optional
-        See `fit_stagewise`; default 0.5 below 90 `comparisons`, else 0.25.
+        See `fit_gradient_boosting`; default 0.5 below 90 `comparisons`, else 0.25.
     first_tree, other_trees : float
         Mean number of comparisons in the first tree and in each of the others, at most, at least 1.
     categorical : sequence of str or int, optional
-        See `fit_stagewise`.
+        See `fit_gradient_boosting`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness of the synthetic rows.
     n_threads : int or None
@@ -207,7 +207,7 @@ def distill(
 
     Returns
     -------
-    StagewiseModel
+    GradientBoostingModel
         Of the logistic loss, of softmax with one tree a round, or of the squared loss.
 
     Raises
@@ -237,9 +237,9 @@ def distill(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
-    >>> teacher = pb.fit_stagewise(X, y, steps=150, bag=0.6, rng=0)
+    >>> teacher = pb.fit_gradient_boosting(X, y, steps=150, bag=0.6, rng=0)
     >>> small = pb.distill(teacher, X, comparisons=20, synthetic=2000, rng=0)
-    >>> bool(pb.evaluation_cost(small, X).mean() <= 20.5)
+    >>> bool(pb.prediction_cost(small, X).mean() <= 20.5)
     True
     >>> bool(np.mean(pb.predict(small, X) == pb.predict(teacher, X)) > 0.9)
     True
@@ -266,7 +266,7 @@ def distill(
     rows = replace(features, values=np.concatenate([made, features.values]))
     options = _told(teacher, rows, labels, check_choice("task", task or TASKS[0], TASKS))
     held = held_back(options.get("task"))
-    student = fit_stagewise(
+    student = fit_gradient_boosting(
         rows,
         **options,
         learning_rate=rate,
@@ -279,7 +279,7 @@ def distill(
         leaf_step="newton",
         n_threads=n_threads,
     )
-    student = student.prefix(_length(student, features, most))
+    student = student.truncate(_length(student, features, most))
     said = dict(zip(("synthetic", "kind", "share", "neighbours"), drawn, strict=True))
     # Synthetic rows are nobody's; what the teacher was fitted to, it has told.
     known = teacher.digests() if isinstance(teacher, Model) and features.table is None else []
@@ -293,10 +293,10 @@ def held_back(task: str | None) -> float:
     return 0.5 if task == TASKS[1] else 1.0
 
 
-def _length(model: StagewiseModel, X: Features, most: float) -> int:
+def _length(model: GradientBoostingModel, X: Features, most: float) -> int:
     """Return how many trees take so many comparisons of rows at most, at least one."""
     rows = X.take(slice(None, None, max(1, X.n_rows // COUNTED)))
-    cost = np.cumsum([evaluation_cost(tree, rows).mean() for tree in model.trees])
+    cost = np.cumsum([prediction_cost(tree, rows).mean() for tree in model.trees])
     return max(1, int(np.count_nonzero(cost <= most)))
 
 

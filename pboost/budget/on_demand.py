@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.budget.questions import BUDGET, Asked, AskError, Name, Question, Session, called
+from pboost.budget.questions import BUDGET, AcquiredValue, AcquisitionError, Name, Query, Session, called
 from pboost.data.prices import (
     PRICE_OPTIONS,
     GroupOption,
@@ -35,8 +35,8 @@ Found: TypeAlias = tuple[object, float | FloatArray, FloatArray | None, FloatArr
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """What a model says of a row of which it has asked what it needs, see `decide`.
+class AcquisitionResult:
+    """What a model says of a row of which it has asked what it needs, see `predict_with_acquisition`.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Decision:
         The probabilities of the labels that go with it; None where the model has none.
     bounds : ndarray of float64, shape (2,), or (2, J)
         The least and the largest score that the row can have, whatever is not known.
-    ledger : tuple of Asked
+    ledger : tuple of AcquiredValue
         What was asked, in order.
     price : float
         What was paid for it.
@@ -63,7 +63,7 @@ class Decision:
     score: float | FloatArray
     probability: FloatArray | None
     bounds: FloatArray
-    ledger: tuple[Asked, ...]
+    ledger: tuple[AcquiredValue, ...]
     price: float
     is_settled: bool
     reason: str
@@ -183,9 +183,9 @@ class RowInquiry:
         # What stands for others: any value that the model takes.
         self.values = np.full((1, d), np.nan if case.model.takes_missing else 0.0)
         self.paid = np.zeros(len(case.prices.price), dtype=np.bool_)
-        self.ledger: list[Asked] = []
+        self.ledger: list[AcquiredValue] = []
         self.spent = 0.0
-        self.decision: Decision | None = None
+        self.decision: AcquisitionResult | None = None
 
     def take(self, values: Mapping[int, object]) -> None:
         """Take values of columns."""
@@ -207,7 +207,7 @@ class RowInquiry:
             reason = BUDGET
         ledger = tuple(self.ledger)
         found = case.whole(X) if not known.wants else case.by_now(known)
-        self.decision = Decision(*found, ledger, self.spent, reason != BUDGET, reason)
+        self.decision = AcquisitionResult(*found, ledger, self.spent, reason != BUDGET, reason)
         return ()
 
     def price_of(self, columns: Iterable[int]) -> float:
@@ -225,16 +225,16 @@ class RowInquiry:
         return Features(self.values, self.case.model.feature_names, self.case.model.row_table)
 
     def tell(self, asked: Name, answer: object) -> None:
-        """Take the answer to a question; AskError where it is none."""
+        """Take the answer to a question; AcquisitionError where it is none."""
         columns = self.case.columns_of(asked)
         try:
             self.take(self._values(asked, columns, answer))
         except (TypeError, ValueError, OverflowError) as error:
-            raise AskError(f"{asked!r}: {error}", asked, tuple(self.ledger)) from error
+            raise AcquisitionError(f"{asked!r}: {error}", asked, tuple(self.ledger)) from error
         price = self.price_of(columns)
         self.paid |= self._items(columns)
         self.spent += price
-        self.ledger.append(Asked(asked, answer, price))
+        self.ledger.append(AcquiredValue(asked, answer, price))
 
     def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, object]:
         """Return the values that an answer gives to columns."""
@@ -278,7 +278,7 @@ def _prices_of(
 # One row, and many
 
 
-def decide(
+def predict_with_acquisition(
     model: Model,
     row: object,
     *,
@@ -286,7 +286,7 @@ def decide(
     prices: PriceOption = None,
     groups: GroupOption = None,
     exit: str = "proven",
-) -> Decision:
+) -> AcquisitionResult:
     """Decide about one row, asking only for the values that its path through the model reads.
 
     Parameters
@@ -302,7 +302,7 @@ def decide(
         The most that is paid. Where the next question would cost more the decision is made by what
         is known.
     prices : sequence of float, or mapping, optional
-        What the columns cost that are asked for, and groups, see `fit_stagewise`. Values that are
+        What the columns cost that are asked for, and groups, see `fit_gradient_boosting`. Values that are
         given are free. Default: the prices that the model was fitted with, else 1 each.
     groups : mapping of names to columns, or sequence of sequences of columns, optional
         Columns that are paid together, once.
@@ -312,12 +312,12 @@ def decide(
 
     Returns
     -------
-    Decision
+    AcquisitionResult
         Label, score, bounds of the score, and the ledger of what was asked.
 
     Raises
     ------
-    AskError
+    AcquisitionError
         If a function raises, or returns what is no value of its column. What was asked before is
         in its ``ledger``.
     NotImplementedError
@@ -328,7 +328,7 @@ def decide(
 
     See Also
     --------
-    decisions : Many rows at a time.
+    acquisition_session : Many rows at a time.
 
     Notes
     -----
@@ -348,10 +348,10 @@ def decide(
     >>> def scan():
     ...     print("scanning")
     ...     return 1
-    >>> pb.decide(model, [25, scan]).label
+    >>> pb.acquisition.predict_with_acquisition(model, [25, scan]).label
     scanning
     'y'
-    >>> found = pb.decide(model, {0: 25, 1: lambda: 0})
+    >>> found = pb.acquisition.predict_with_acquisition(model, {0: 25, 1: lambda: 0})
     >>> found.label, [(entry.asked, entry.price) for entry in found.ledger]
     ('n', [(1, 1.0)])
     """
@@ -396,10 +396,10 @@ def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Call
     return given, ask
 
 
-class Decisions(Session[RowInquiry, Decision]):
+class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
     """Rows that are decided side by side, so that their questions can be answered in batches.
 
-    Made by `decisions`. ``session.ask()`` returns questions, ``session.tell(question, answer)``
+    Made by `acquisition_session`. ``session.ask()`` returns questions, ``session.tell(question, answer)``
     takes answers, in any order; ``session[i]`` is the decision of row i, None as long as it is
     open; ``len(session)`` is the number of rows.
 
@@ -425,7 +425,7 @@ class Decisions(Session[RowInquiry, Decision]):
         if functions:
             raise TypeError(
                 f"row: expected values, got a function for {next(iter(functions))!r}; questions "
-                "are answered by tell, functions are called by decide"
+                "are answered by tell, functions are called by predict_with_acquisition"
             )
         inquiry = RowInquiry(self._case)
         inquiry.take(given)
@@ -437,10 +437,10 @@ class Decisions(Session[RowInquiry, Decision]):
         for column in inquiry.wants():
             group = case.group_of(column)
             asked = case.name_of(column) if group is None else group
-            self._put(Question(row, asked, inquiry.price_of(case.columns_of(asked))))
+            self._put(Query(row, asked, inquiry.price_of(case.columns_of(asked))))
 
 
-def decisions(
+def acquisition_session(
     model: Model,
     rows: Iterable[Any] = (),
     *,
@@ -448,7 +448,7 @@ def decisions(
     prices: PriceOption = None,
     groups: GroupOption = None,
     exit: str = "proven",
-) -> Decisions:
+) -> AcquisitionSession:
     """Decide about many rows, whose questions the caller answers, in batches if it likes.
 
     Parameters
@@ -459,39 +459,39 @@ def decisions(
         Of each row the values of columns that are known, by name or position; ``{}`` where nothing
         is. Others are asked for. ``session.add`` adds further rows.
     budget : float, optional
-        The most that is paid for each row, see `decide`.
+        The most that is paid for each row, see `predict_with_acquisition`.
     prices : sequence of float, or mapping, optional
-        See `decide`.
+        See `predict_with_acquisition`.
     groups : mapping of names to columns, or sequence of sequences of columns, optional
-        See `decide`. Columns of groups that have names are asked for together, and answered by a
+        See `predict_with_acquisition`. Columns of groups that have names are asked for together, and answered by a
         mapping; of other groups one by one, and paid once.
     exit : {"proven", "none"}
-        See `decide`.
+        See `predict_with_acquisition`.
 
     Returns
     -------
-    Decisions
+    AcquisitionSession
         The session, with methods ``ask`` and ``tell``.
 
     Raises
     ------
     NotImplementedError, ValueError, TypeError
-        As `decide` does.
+        As `predict_with_acquisition` does.
 
     Examples
     --------
     >>> import pboost as pb
     >>> X, y = [[20, 0], [30, 0], [40, 1], [50, 0], [60, 1], [70, 1]], list("nnynyy")
-    >>> session = pb.decisions(pb.fit_cart(X, y), [{0: 25}, {0: 65}])
+    >>> session = pb.acquisition.acquisition_session(pb.fit_cart(X, y), [{0: 25}, {0: 65}])
     >>> while questions := session.ask():
     ...     print(questions[0])
     ...     for question, scanned in zip(questions, [0, 1]):
     ...         session.tell(question, scanned)
-    Question(row=0, asked=1, price=1.0)
+    Query(row=0, asked=1, price=1.0)
     >>> [found.label for found in session]
     ['n', 'y']
     """
-    session = Decisions(Case(model, budget, prices, groups, exit))
+    session = AcquisitionSession(Case(model, budget, prices, groups, exit))
     for row in rows:
         session.add(row)
     return session

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.budget.questions import BUDGET, Asked, AskError, Question, Session, called, plain
+from pboost.budget.questions import BUDGET, AcquiredValue, AcquisitionError, Query, Session, called, plain
 from pboost.data.targets import IMPURITIES, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, freeze, shown
 
@@ -21,8 +21,8 @@ Prior: TypeAlias = Sequence[float] | Mapping[Any, float] | ArrayLike | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnswerCounts:
-    """How often an oracle gave each answer about rows of each label, see `count_answers`.
+class AnnotatorModel:
+    """How often an oracle gave each answer about rows of each label, see `fit_annotators`.
 
     Attributes
     ----------
@@ -69,14 +69,14 @@ class AnswerCounts:
         return found
 
 
-def count_answers(
+def fit_annotators(
     answers: Iterable[Any],
     y: Iterable[Any],
     *,
     labels: Sequence[object] | None = None,
-    before: AnswerCounts | None = None,
+    before: AnnotatorModel | None = None,
     strength: float | None = None,
-) -> AnswerCounts:
+) -> AnnotatorModel:
     """Count what an oracle answered about rows whose labels are known.
 
     Parameters
@@ -87,7 +87,7 @@ def count_answers(
         The labels of the rows. A row about which it was asked several times is there several times.
     labels : sequence of length J, optional
         All labels. Default: those of `before`, else those in `y`, sorted.
-    before : AnswerCounts, optional
+    before : AnnotatorModel, optional
         Counts to which these are added.
     strength : float > 0, optional
         How many answers the table counts for at most, beside those about the row in question. With
@@ -96,8 +96,8 @@ def count_answers(
 
     Returns
     -------
-    AnswerCounts
-        To be passed to `ask_oracles`.
+    AnnotatorModel
+        To be passed to `query_annotators`.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def count_answers(
     Examples
     --------
     >>> import pboost as pb
-    >>> found = pb.count_answers(list("nnyynyy"), list("nnnyyyy"))
+    >>> found = pb.acquisition.fit_annotators(list("nnyynyy"), list("nnnyyyy"))
     >>> found.labels, found.counts.tolist()
     (('n', 'y'), [[2.0, 1.0], [1.0, 3.0]])
     >>> found.probability[0].tolist()
@@ -118,8 +118,8 @@ def count_answers(
         raise ValueError(
             f"answers: expected one for each label, got {len(given)} and {len(known)} labels"
         )
-    if before is not None and not isinstance(before, AnswerCounts):
-        raise TypeError(f"before: expected AnswerCounts or None, got {shown(before)}")
+    if before is not None and not isinstance(before, AnnotatorModel):
+        raise TypeError(f"before: expected AnnotatorModel or None, got {shown(before)}")
     if labels is None:
         labels = sorted(set(known)) if before is None else before.labels
     labels = [plain(label) for label in labels]
@@ -135,11 +135,11 @@ def count_answers(
         counts[labels.index(label), columns.index(answer)] += 1.0
     if strength is None:
         strength = math.inf if before is None else before.strength
-    return AnswerCounts(tuple(labels), tuple(columns), counts, strength)
+    return AnnotatorModel(tuple(labels), tuple(columns), counts, strength)
 
 
 #: How an oracle errs: a known rate of errors, or what it answered.
-Errors: TypeAlias = float | AnswerCounts
+Errors: TypeAlias = float | AnnotatorModel
 
 
 class AnswerLaw(NamedTuple):
@@ -175,7 +175,7 @@ class AnswerLaw(NamedTuple):
 def law_of(name: str, errors: object, labels: tuple[object, ...]) -> AnswerLaw:
     """Return the law of an oracle, of counts or of a known rate of errors."""
     J = len(labels)
-    if isinstance(errors, AnswerCounts):
+    if isinstance(errors, AnnotatorModel):
         if errors.labels != labels:
             raise ValueError(
                 f"errors[{name!r}]: expected counts of the labels {labels}, got {errors.labels}"
@@ -201,8 +201,8 @@ SURE, OFTEN, VAIN = (
 
 
 @dataclass(frozen=True, slots=True)
-class OracleDecision:
-    """What the answers of oracles say of a row, see `ask_oracles`.
+class AnnotationResult:
+    """What the answers of oracles say of a row, see `query_annotators`.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class OracleDecision:
         All labels.
     probability : ndarray of float64, shape (J,)
         Their probabilities, given the answers.
-    ledger : tuple of Asked
+    ledger : tuple of AcquiredValue
         What was asked, in order.
     price : float
         What was paid for it.
@@ -223,7 +223,7 @@ class OracleDecision:
     label: object
     labels: tuple[object, ...]
     probability: FloatArray
-    ledger: tuple[Asked, ...]
+    ledger: tuple[AcquiredValue, ...]
     price: float
     reason: str
 
@@ -239,7 +239,7 @@ class OracleDecision:
 
 
 class OracleOptions(NamedTuple):
-    """The options of `ask_oracles`, as they were passed."""
+    """The options of `query_annotators`, as they were passed."""
 
     labels: Sequence[object] | None = None
     prior: Prior = None
@@ -308,9 +308,9 @@ class OracleInquiry:
         with np.errstate(divide="ignore"):
             self._log = np.log(start)
         self.told = {name: np.zeros(len(law.answers)) for name, law in case.laws.items()}
-        self.ledger: list[Asked] = []
+        self.ledger: list[AcquiredValue] = []
         self.spent = 0.0
-        self.decision: OracleDecision | None = None
+        self.decision: AnnotationResult | None = None
 
     @property
     def probability(self) -> FloatArray:
@@ -332,36 +332,36 @@ class OracleInquiry:
             # What cannot be paid might have helped.
             reason = OFTEN if not open_ else BUDGET if len(paid) < len(open_) else VAIN
         label = case.labels[int(now.argmax())]
-        self.decision = OracleDecision(
+        self.decision = AnnotationResult(
             label, case.labels, now, tuple(self.ledger), self.spent, reason
         )
         return None
 
     def tell(self, name: str, answer: object) -> None:
-        """Take an answer; AskError where it is none."""
+        """Take an answer; AcquisitionError where it is none."""
         law, ledger = self.case.laws[name], tuple(self.ledger)
         answer = plain(answer)
         if not isinstance(answer, Hashable) or answer not in law.answers:
             said = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
-            raise AskError(said, name, ledger)
+            raise AcquisitionError(said, name, ledger)
         k, told = law.answers.index(answer), self.told[name]
         with np.errstate(divide="ignore"):
             after = self._log + np.log(law.next(told)[:, k])
         if after.max() == -math.inf:
             said = f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
-            raise AskError(said, name, ledger)
+            raise AcquisitionError(said, name, ledger)
         # Far from overflow, however many answers there are.
         self._log = after - after.max()
         told[k] += 1.0
         price = self.case.prices[name]
         self.spent += price
-        self.ledger.append(Asked(name, answer, price))
+        self.ledger.append(AcquiredValue(name, answer, price))
 
 
-class OracleDecisions(Session[OracleInquiry, OracleDecision]):
+class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
     """Rows about which oracles are asked side by side, so that they can answer in batches.
 
-    Made by `oracle_decisions`. ``session.ask()`` returns questions, ``session.tell(question,
+    Made by `annotation_session`. ``session.ask()`` returns questions, ``session.tell(question,
     answer)`` takes answers, in any order; ``session[i]`` is the decision of row i, None as long as
     it is open; ``len(session)`` is the number of rows.
 
@@ -389,10 +389,10 @@ class OracleDecisions(Session[OracleInquiry, OracleDecision]):
         """Find whom to ask next about a row."""
         name = self._rows[row].wants()
         if name is not None:
-            self._put(Question(row, name, self._case.prices[name]))
+            self._put(Query(row, name, self._case.prices[name]))
 
 
-def ask_oracles(
+def query_annotators(
     oracles: Mapping[str, Callable[[], object]],
     errors: Mapping[str, Errors],
     *,
@@ -403,7 +403,7 @@ def ask_oracles(
     most_error: float | None = None,
     repeats: int | Mapping[str, int] | None = None,
     criterion: str = "entropy",
-) -> OracleDecision:
+) -> AnnotationResult:
     """Find the label of a row by asking oracles that err, whose answers have a price.
 
     The next question is the one of largest expected decrease of the criterion per price; an oracle
@@ -414,10 +414,10 @@ def ask_oracles(
     oracles : mapping of names to callables
         People who label, or tests: functions without arguments that return an answer about the row.
         They are called each time they are asked.
-    errors : mapping of names to float or AnswerCounts
+    errors : mapping of names to float or AnnotatorModel
         How each of them errs. A number from 0 to 1: the known probability of a wrong answer, each
         wrong label as likely as the others. Or what it answered about rows whose labels are known,
-        see `count_answers`.
+        see `fit_annotators`.
     labels : sequence of length J, optional
         The labels. Default: those of the counts.
     prior : sequence of float, shape (J,), or mapping of labels to float, optional
@@ -438,12 +438,12 @@ def ask_oracles(
 
     Returns
     -------
-    OracleDecision
+    AnnotationResult
         Label, probabilities, and the ledger of what was asked.
 
     Raises
     ------
-    AskError
+    AcquisitionError
         If a function raises, or returns what is no answer of its. What was asked before is in its
         ``ledger``.
     ValueError, TypeError
@@ -451,8 +451,8 @@ def ask_oracles(
 
     See Also
     --------
-    oracle_decisions : Many rows at a time.
-    decide : Values of columns that are asked for, once each, and do not err.
+    annotation_session : Many rows at a time.
+    predict_with_acquisition : Values of columns that are asked for, once each, and do not err.
 
     Notes
     -----
@@ -483,7 +483,7 @@ def ask_oracles(
     >>> import pboost as pb
     >>> said = iter(["ill", "well", "ill"])
     >>> oracles = {"nurse": lambda: next(said), "doctor": lambda: "ill"}
-    >>> found = pb.ask_oracles(
+    >>> found = pb.acquisition.query_annotators(
     ...     oracles, {"nurse": 0.3, "doctor": 0.05}, labels=["ill", "well"],
     ...     prices={"nurse": 1, "doctor": 6}, budget=8,
     ... )
@@ -503,7 +503,7 @@ def ask_oracles(
     return inquiry.decision
 
 
-def oracle_decisions(
+def annotation_session(
     errors: Mapping[str, Errors],
     priors: Iterable[Any] = (),
     *,
@@ -514,46 +514,46 @@ def oracle_decisions(
     most_error: float | None = None,
     repeats: int | Mapping[str, int] | None = None,
     criterion: str = "entropy",
-) -> OracleDecisions:
+) -> AnnotationSession:
     """Find the labels of many rows by oracles that err, whom the caller asks, in batches.
 
     Parameters
     ----------
-    errors : mapping of names to float or AnswerCounts
-        The oracles, and how each of them errs, see `ask_oracles`.
+    errors : mapping of names to float or AnnotatorModel
+        The oracles, and how each of them errs, see `query_annotators`.
     priors : iterable of length n, optional
         Of each row the probabilities of its labels before any answer, such as the rows of
         `predict_proba`, or None for `prior`. ``session.add`` adds further rows.
     labels : sequence of length J, optional
-        See `ask_oracles`.
+        See `query_annotators`.
     prior : sequence of float, shape (J,), or mapping of labels to float, optional
         Probabilities of the labels of rows that have none of their own. Default: all the same.
     prices : float, or mapping of names to float, optional
-        See `ask_oracles`.
+        See `query_annotators`.
     budget : float, optional
         The most that is paid for each row.
     most_error : float, optional
-        See `ask_oracles`.
+        See `query_annotators`.
     repeats : int, or mapping of names to int, optional
         How often each oracle is asked about each row at most.
     criterion : {"entropy", "gini", "error", "kearns-mansour"}
-        See `ask_oracles`.
+        See `query_annotators`.
 
     Returns
     -------
-    OracleDecisions
+    AnnotationSession
         The session, with methods ``ask`` and ``tell``. A row has one open question at a time, as
         its answer says what to ask next.
 
     Raises
     ------
     ValueError, TypeError
-        As `ask_oracles` does.
+        As `query_annotators` does.
 
     Examples
     --------
     >>> import pboost as pb
-    >>> session = pb.oracle_decisions(
+    >>> session = pb.acquisition.annotation_session(
     ...     {"crowd": 0.3}, [[0.5, 0.5], [0.95, 0.05]], labels=["cat", "dog"],
     ...     budget=5, most_error=0.1,
     ... )
@@ -561,14 +561,14 @@ def oracle_decisions(
     ...     print(questions)
     ...     for question in questions:
     ...         session.tell(question, "dog")
-    [Question(row=0, asked='crowd', price=1.0)]
-    [Question(row=0, asked='crowd', price=1.0)]
-    [Question(row=0, asked='crowd', price=1.0)]
+    [Query(row=0, asked='crowd', price=1.0)]
+    [Query(row=0, asked='crowd', price=1.0)]
+    [Query(row=0, asked='crowd', price=1.0)]
     >>> [(found.label, found.calls) for found in session]
     [('dog', 3), ('cat', 0)]
     """
     options = OracleOptions(labels, prior, prices, budget, most_error, repeats, criterion)
-    session = OracleDecisions(OracleCase(None, errors, options))
+    session = AnnotationSession(OracleCase(None, errors, options))
     for one in priors:
         session.add(one)
     return session
@@ -589,7 +589,7 @@ def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[s
 def _labels(labels: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the labels, those of the counts where none are given."""
     if labels is None:
-        counted = [one.labels for one in errors.values() if isinstance(one, AnswerCounts)]
+        counted = [one.labels for one in errors.values() if isinstance(one, AnnotatorModel)]
         if not counted:
             raise ValueError("labels: expected two or more, as no oracle has counts of any")
         return tuple(counted[0])

@@ -15,7 +15,7 @@ BUDGET = "the budget ends here"
 Name: TypeAlias = str | int
 
 
-class Asked(NamedTuple):
+class AcquiredValue(NamedTuple):
     """An entry of a ledger.
 
     Attributes
@@ -36,18 +36,18 @@ class Asked(NamedTuple):
     calls: int = 1
 
 
-class AskError(RuntimeError):
+class AcquisitionError(RuntimeError):
     """A question that was not answered, or not by a value of its column.
 
     Attributes
     ----------
     asked : str or int
-        What was asked, see `Asked`.
-    ledger : tuple of Asked
+        What was asked, see `AcquiredValue`.
+    ledger : tuple of AcquiredValue
         What was asked and answered before.
     """
 
-    def __init__(self, message: str, asked: Name, ledger: tuple[Asked, ...]) -> None:
+    def __init__(self, message: str, asked: Name, ledger: tuple[AcquiredValue, ...]) -> None:
         super().__init__(message)
         self.asked, self.ledger = asked, ledger
 
@@ -55,8 +55,8 @@ class AskError(RuntimeError):
         return type(self), (str(self), self.asked, self.ledger)
 
 
-class Question(NamedTuple):
-    """What a session of rows asks, see `Decisions` and `OracleDecisions`.
+class Query(NamedTuple):
+    """What a session of rows asks, see `AcquisitionSession` and `AnnotationSession`.
 
     Attributes
     ----------
@@ -79,13 +79,13 @@ def plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def called(function: Callable[[], object], asked: Name, ledger: Iterable[Asked]) -> object:
-    """Return what a function answers; AskError if it raises."""
+def called(function: Callable[[], object], asked: Name, ledger: Iterable[AcquiredValue]) -> object:
+    """Return what a function answers; AcquisitionError if it raises."""
     try:
         return function()
     except Exception as error:
         message = f"{asked!r}: its function raised {error!r}"
-        raise AskError(message, asked, tuple(ledger)) from error
+        raise AcquisitionError(message, asked, tuple(ledger)) from error
 
 
 R = TypeVar("R")
@@ -100,7 +100,7 @@ class Session(Generic[R, D]):
 
     def __init__(self) -> None:
         self._rows: list[Any] = []
-        self._new: list[Question] = []
+        self._new: list[Query] = []
         self._waiting: list[set[Name]] = []
 
     def __len__(self) -> int:
@@ -118,7 +118,7 @@ class Session(Generic[R, D]):
         """Whether all rows are decided."""
         return all(row.decision is not None for row in self._rows)
 
-    def ask(self) -> list[Question]:
+    def ask(self) -> list[Query]:
         """Return the questions that have come up since it was called last."""
         found, self._new = self._new, []
         return found
@@ -130,18 +130,18 @@ class Session(Generic[R, D]):
         self._go_on(len(self) - 1)
         return len(self) - 1
 
-    def _put(self, question: Question) -> None:
+    def _put(self, question: Query) -> None:
         """Hand out a question, unless it is open."""
         if question.asked not in self._waiting[question.row]:
             self._waiting[question.row].add(question.asked)
             self._new.append(question)
 
-    def tell(self, question: Question, answer: object) -> None:
+    def tell(self, question: Query, answer: object) -> None:
         """Take the answer to a question; of a group of columns a mapping of their values.
 
         Raises
         ------
-        AskError
+        AcquisitionError
             If it is no answer to the question, which stays open, and can be answered again.
         ValueError
             If the question is not open.

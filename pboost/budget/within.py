@@ -45,7 +45,7 @@ from pboost.data.read.table import Categorical
 from pboost.data.row_source import OneTable, RowSource, rows_here
 from pboost.inspection.cross_validation import deal_rows
 from pboost.models.base import Model
-from pboost.models.early_exit import EarlyExitModel, Trajectory, where_left
+from pboost.models.early_exit_model import EarlyExitModel, Trajectory, where_left
 from pboost.values import (
     Array,
     FloatArray,
@@ -191,7 +191,7 @@ PARTS = np.array([0.125, 0.25, 0.5])
 
 
 @builder
-def fit_within(
+def fit_within_budget(
     X: TableLike | RowSource | OneTable,
     y: ArrayLike | None = None,
     *,
@@ -222,7 +222,7 @@ def fit_within(
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        Features, see `fit_stagewise`.
+        Features, see `fit_gradient_boosting`.
     y : array_like of shape (n,)
         Labels, of two or more values; of a regression finite numbers.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
@@ -241,10 +241,10 @@ def fit_within(
     price : float or sequence of float, optional
         In place of `comparisons`: the mean price that a row pays, for columns of `prices`.
     bytes : int or sequence of int, optional
-        In place of `comparisons`: what the model takes on a small device as `export_c` writes it
+        In place of `comparisons`: what the model takes on a small device as `to_c` writes it
         with ``dtype="int16"``, code and tables, see `CFile.n_bytes`.
     prices, groups : optional
-        With `price`: what columns cost, and which are paid together, see `fit_stagewise`.
+        With `price`: what columns cost, and which are paid together, see `fit_gradient_boosting`.
     task : {"classification", "regression"}, optional
         What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
         and numbers that are not all whole are a regression. With more different whole numbers it
@@ -263,11 +263,11 @@ def fit_within(
     -------
     EarlyExitModel, or another model
         An early exit where the model has joints and predicts labels; else, and within bytes, a
-        `DecisionGraph` or a `StagewiseModel`. ``settings`` say which family was "chosen",
+        `DecisionGraph` or a `GradientBoostingModel`. ``settings`` say which family was "chosen",
         and by what cross-validated error among which ("tried"). The field ``curve`` of an
         `EarlyExitModel` (of others ``settings["curve"]``) has, for this budget and for usual ones
         below it, budget, mean comparisons, error and its standard error of what would be chosen:
-        see `plot_budget_curve`. A list of models where `comparisons` is a sequence.
+        see `plot.budget_curve`. A list of models where `comparisons` is a sequence.
 
     Raises
     ------
@@ -327,8 +327,8 @@ def fit_within(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
-    >>> model = pb.fit_within(X[:400], y[:400], comparisons=10, rng=0)
-    >>> bool(pb.evaluation_cost(model, X[400:]).mean() <= 10.5)
+    >>> model = pb.fit_within_budget(X[:400], y[:400], comparisons=10, rng=0)
+    >>> bool(pb.prediction_cost(model, X[400:]).mean() <= 10.5)
     True
     >>> bool(np.mean(pb.predict(model, X[400:]) == y[400:]) > 0.8)
     True
@@ -336,7 +336,7 @@ def fit_within(
     budgets, is_list = _budgets(comparisons, worst, price, bytes)
     if isinstance(X, RowSource | OneTable):
         own = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
-        X, y, sample_weight = rows_here("fit_within", X, y, own)
+        X, y, sample_weight = rows_here("fit_within_budget", X, y, own)
     features = as_features(values_of(X), categorical)
     data, rows = read_data(y, y_proba, labels, sample_weight, features.n_rows, task)
     features = features if rows is None else features.take(rows)
@@ -491,7 +491,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
             curve.append((float(part), option.cost, option.error, option.standard_error))
     found = kept(promise)
     settings = {
-        "builder": "fit_within",
+        "builder": "fit_within_budget",
         unit: _plain(promise.comparisons),
         "worst": _plain(promise.worst),
         "folds": folds,

@@ -112,7 +112,7 @@ def run_predict(options: Namespace) -> None:
 def run_show(options: Namespace) -> None:
     """``pboost show``: the model as text, or its slopes."""
     model = load_model(options.model)
-    text = str(pb.coefficients(model)) if options.coefficients else pb.describe(model)
+    text = str(pb.inspection.coefficients(model)) if options.coefficients else pb.describe(model)
     lines = [text.rstrip("\n"), *described(model.table, model.feature_names)]
     write_text("\n".join(lines) + "\n")
 
@@ -250,8 +250,8 @@ def _adjusted(
     if is_pruned:
         return pb.fit_pruned_cart, settings
     if is_published:
-        settings = pb.sbpmt_published() | settings
-    if model == "stagewise" and is_split:
+        settings = pb.models.published_sbpmt_options() | settings
+    if model == "gradient-boosting" and is_split:
         settings.setdefault("loss", "logistic")
     if model == "samme":
         own: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}
@@ -266,7 +266,7 @@ def run_demo(options: Namespace) -> None:
     figure = None if options.plot is None else _empty_figure(options.plot)
     X, y = datasets.load_breast_cancer(return_X_y=True, as_frame=False)
     fits = _compared()
-    results: list[tuple[str, str, pb.CrossValidation]] = []
+    results: list[tuple[str, str, pb.inspection.CrossValidation]] = []
     folds = options.folds
     with with_bar(None, progress(), len(fits) * folds, "fits") as told:
         for family, size, fit in fits:
@@ -284,7 +284,7 @@ def run_demo(options: Namespace) -> None:
         _draw(figure, results, options.plot)
 
 
-def _compared() -> list[tuple[str, str, partial[pb.DecisionGraph]]]:
+def _compared() -> list[tuple[str, str, partial[pb.models.DecisionGraph]]]:
     """Family, size and builder of the models compared."""
     fits = [("AdaBoost", f"{n} rounds", partial(pb.fit_adaboost, rounds=n)) for n in ROUNDS]
     for n in NODES:
@@ -299,7 +299,7 @@ def _compared() -> list[tuple[str, str, partial[pb.DecisionGraph]]]:
     return fits
 
 
-def _comparison(results: list[tuple[str, str, pb.CrossValidation]]) -> str:
+def _comparison(results: list[tuple[str, str, pb.inspection.CrossValidation]]) -> str:
     """One line per model, columns aligned."""
     rows = [("model", "test error ± sd", "comparisons per row", "certificate ", "fit time")]
     rows += [
@@ -334,7 +334,7 @@ def _suffix(path: str) -> str:
     return path.rpartition(".")[2].lower()
 
 
-def _draw(figure: Any, results: list[tuple[str, str, pb.CrossValidation]], path: str) -> None:
+def _draw(figure: Any, results: list[tuple[str, str, pb.inspection.CrossValidation]], path: str) -> None:
     """Test error against cost, one line per family of models."""
     axes = figure.subplots()
     for family, marker in MARKERS.items():

@@ -197,34 +197,34 @@ def reader(option: str, types: str) -> tuple[Reader, str]:
 #: What ``--model`` can be.
 MODELS: dict[str, Callable[..., Any]] = {
     "adaboost": pb.fit_adaboost,
-    "tree": pb.fit_boosted_tree,
+    "boosted-tree": pb.fit_boosted_tree,
     "matryoshka": pb.fit_matryoshka,
-    "adaboost-real": pb.fit_adaboost_real,
-    "topdown": pb.fit_topdown_tree,
+    "real-adaboost": pb.fit_real_adaboost,
+    "topdown-tree": pb.fit_topdown_tree,
     "cart": pb.fit_cart,
-    "forest": pb.fit_forest,
+    "random-forest": pb.fit_random_forest,
     "samme": pb.fit_samme,
-    "stagewise": pb.fit_stagewise,
+    "gradient-boosting": pb.fit_gradient_boosting,
     "sbpmt": pb.fit_sbpmt,
     "probit-tree": pb.fit_probit_tree,
-    "probit": pb.fit_probitboost,
-    "within": pb.fit_within,
+    "probitboost": pb.fit_probitboost,
+    "budget": pb.fit_within_budget,
 }
 #: Models that take labels of more than two values.
 SEVERAL_CLASSES = tuple(
-    name for name in MODELS if name not in ("matryoshka", "adaboost-real", "probit")
+    name for name in MODELS if name not in ("matryoshka", "real-adaboost", "probitboost")
 )
 #: Models that predict numbers, too.
 OF_NUMBERS = tuple(
     name for name, fit in MODELS.items() if "task" in inspect.signature(fit).parameters
 )
 #: Models that tell labels apart in each member or leaf: one per label is nothing better.
-OF_MEMBERS = ("cart", "forest", "samme", "sbpmt", "probit-tree", "within")
+OF_MEMBERS = ("cart", "random-forest", "samme", "sbpmt", "probit-tree", "budget")
 #: Budgets, of which the model within one needs any, and what of it cannot be typed: prices have
 #: names, and folds are those of another command.
 BUDGETS, NOT_TYPED = ("comparisons", "worst", "bytes"), ("price", "folds")
 #: Weak learners that answer with numbers, and the model that takes them.
-HYPOTHESES, OF_HYPOTHESES = ("feature",), "adaboost-real"
+HYPOTHESES, OF_HYPOTHESES = ("feature",), "real-adaboost"
 #: Options that most models have: of the others it is said that they do not go with them.
 GENERAL = (
     "weak",
@@ -328,7 +328,7 @@ def _all_declared() -> dict[tuple[str, str], dict[str, Option]]:
     of_cart = {name: option for name, option in declared(pb.fit_cart).items() if name != "task"}
     found["model", "samme"] = of_cart | found["model", "samme"]
     for name in NOT_TYPED:
-        del found["model", "within"][name]
+        del found["model", "budget"][name]
     found["observation", "sampled"]["flip_rate"] = Option("of", "float")
     for kind, fit in MODELS.items():
         options, parameters = found["model", kind], inspect.signature(fit).parameters
@@ -383,8 +383,8 @@ def check_model_options(options: Namespace) -> None:
         raise UsageError("--patience needs --validation")
     if options.model == "matryoshka":
         _check_matryoshka(given)
-    if options.model == "within" and given.keys().isdisjoint(BUDGETS):
-        raise UsageError(f"--model within needs {', '.join(map(flag, BUDGETS[:-1]))} or --bytes")
+    if options.model == "budget" and given.keys().isdisjoint(BUDGETS):
+        raise UsageError(f"--model budget needs {', '.join(map(flag, BUDGETS[:-1]))} or --bytes")
 
 
 def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:

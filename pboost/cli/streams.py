@@ -83,7 +83,7 @@ def load_model(path: str) -> Model:
             file.write(source.read())
         try:
             return pb.load(copy)
-        except pb.ModelFileError as error:
+        except pb.models.ModelFileError as error:
             raise CommandError(str(error).replace(copy, INPUT)) from error
 
 

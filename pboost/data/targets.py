@@ -42,7 +42,7 @@ from pboost.values import (
     shown,
 )
 from pboost.values.options import (
-    ManyClassesError,
+    MulticlassError,
     NoLabelsError,
     Option,
     arguments_of,
@@ -134,7 +134,7 @@ class SoftLabels:
         if len(self.labels) > 2:
             expected = f"two columns, one per label, {why}".rstrip(" ,")
             message = f"y_proba: expected {expected}, got {len(self.labels)}"
-            raise ManyClassesError(message, ONE_OF_EACH)
+            raise MulticlassError(message, ONE_OF_EACH)
         self.check_present()
 
     def check_present(self) -> None:
@@ -363,7 +363,7 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.balanced_weights(["no", "no", "no", "yes"]).round(3).tolist()
+    >>> pb.data.balanced_weights(["no", "no", "no", "yes"]).round(3).tolist()
     [0.667, 0.667, 0.667, 2.0]
     """
     labels = label_array(y)

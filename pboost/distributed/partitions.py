@@ -309,11 +309,11 @@ def partitions(
         Bins per column, 2 to 256, of about equal weight; equal values share a bin. Not of
         partitions that are binned already, as are the next two.
     edges : {"sample", "exact"}
-        Rows that make the edges of bins, as in `pboost.bin_columns`: of more than 200,000 some, or
+        Rows that make the edges of bins, as in `pboost.data.bin_columns`: of more than 200,000 some, or
         all.
     weighted_edges : bool
         Whether the edges, and which levels of more than 255 share a number, follow from the
-        weights, as those of ``pboost.bin_columns(X, sample_weight=...)`` do.
+        weights, as those of ``pboost.data.bin_columns(X, sample_weight=...)`` do.
     values : bool
         Whether partitions keep a copy of the values: a share of the rows as `validation` needs
         them.
@@ -321,7 +321,7 @@ def partitions(
     Returns
     -------
     PartitionedRows
-        A row source. A model of it is that of ``pboost.bin_columns(X, ...)`` of all rows in one
+        A row source. A model of it is that of ``pboost.data.bin_columns(X, ...)`` of all rows in one
         table, partition after partition, bit for bit. ``gather()`` returns this table.
 
     Raises
@@ -347,7 +347,7 @@ def partitions(
     >>> rows
     <8 rows in 2 partitions, 1 features>
     >>> model = pb.fit_adaboost(rows, rounds=5)
-    >>> whole = pb.fit_adaboost(pb.bin_columns(X), y, rounds=5)
+    >>> whole = pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=5)
     >>> model.vote[0].tolist() == whole.vote[0].tolist()
     True
     """

@@ -42,11 +42,11 @@ from pboost.models.evaluate.new_rows import (
     columns_to_fit,
     ordered_sigma,
 )
-from pboost.models.forest import Forest
+from pboost.models.forest import RandomForest
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import CERTAIN, OUT, largest_score
 from pboost.models.text import input_names
-from pboost.models.tree_sum import CUT, StagewiseModel
+from pboost.models.tree_sum import CUT, GradientBoostingModel
 from pboost.observation.answers import KINDS as OBSERVATIONS
 from pboost.observation.answers import Flip, Observation, Tables, check_pair
 from pboost.observation.gaussian_search import Gaussian
@@ -79,7 +79,7 @@ from pboost.weak.base import Weak
 from pboost.weak.label_search import LabelSearch, refusal
 from pboost.weak.stump_search import ColumnLearner
 
-M = TypeVar("M", DecisionGraph, Forest, StagewiseModel)
+M = TypeVar("M", DecisionGraph, RandomForest, GradientBoostingModel)
 #: With which options each kind of model goes on; others are for all.
 KINDS: Mapping[type, tuple[str, ...]] = {
     DecisionGraph: (
@@ -92,8 +92,8 @@ KINDS: Mapping[type, tuple[str, ...]] = {
         "learning_rate",
         "state",
     ),
-    Forest: ("members",),
-    StagewiseModel: ("steps", "validation", "state"),
+    RandomForest: ("members",),
+    GradientBoostingModel: ("steps", "validation", "state"),
 }
 #: Of twice this the exponential is still a number.
 MOST_VOTE = 350.0
@@ -133,7 +133,7 @@ def continue_fit(
 
     Parameters
     ----------
-    model : DecisionGraph, Forest or StagewiseModel
+    model : DecisionGraph, RandomForest or GradientBoostingModel
         A fitted model; it is not changed. Any graph will do.
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features: those of the fit, or other rows with the same columns; of a forest those of the
@@ -183,7 +183,7 @@ def continue_fit(
 
     Returns
     -------
-    DecisionGraph, Forest or StagewiseModel
+    DecisionGraph, RandomForest or GradientBoostingModel
         What was there as it was, and what is new. The record is that of the whole on the data given
         here: on other data than those of the fit, certificate, cost and losses are those of the
         other data throughout.
@@ -235,7 +235,7 @@ def continue_fit(
     >>> at_once = pb.fit_adaboost(X, y, rounds=10)
     >>> bool((longer.vote == at_once.vote).all())
     True
-    >>> forest = pb.fit_forest(X, y, members=20, rng=0)
+    >>> forest = pb.fit_random_forest(X, y, members=20, rng=0)
     >>> len(pb.continue_fit(forest, X, y, members=30))
     50
     """
@@ -264,7 +264,7 @@ def continue_fit(
     given = Given(*rows, rng, n_threads, partial(with_bar, callback, progress))
     if isinstance(model, DecisionGraph):
         return _continue_graph(model, given, own)
-    if isinstance(model, Forest):
+    if isinstance(model, RandomForest):
         return _continue_forest(model, given, own)
     return _continue_sum(model, given, own)
 
@@ -275,7 +275,7 @@ def options_of(model: Any, given: Mapping[str, object]) -> dict[str, Any]:
     kind = type(model)
     if kind not in KINDS:
         error = model.is_no_graph("continue_fit")
-        raise TypeError(f"{error}; a Forest and a StagewiseModel go on, too")
+        raise TypeError(f"{error}; a RandomForest and a GradientBoostingModel go on, too")
     names = KINDS[kind]
     for name, value in given.items():
         if name not in names and value is not None:
@@ -297,7 +297,7 @@ class Given(NamedTuple):
     n_threads: int | None
     bar: Bar
 
-    def fit_data(self, model: Forest | StagewiseModel, rng: np.random.Generator) -> FitData:
+    def fit_data(self, model: RandomForest | GradientBoostingModel, rng: np.random.Generator) -> FitData:
         """Return the data of a longer fit of trees."""
         X = columns_to_fit(model, self.X)
         return FitData(X, self.y, self.sample_weight, self.n_threads, rng)
@@ -449,9 +449,9 @@ def _opened_again(
         own = (1, replace(limits, nodes=more.size))
         if more.joins:
             own = more.size, replace(limits, nodes=1)
-        trees_of = data, LabelSearch(data, learner, workers), rule, *own, observation
+        as_tree_ensemble = data, LabelSearch(data, learner, workers), rule, *own, observation
         is_here = not isinstance(given.X, RowSource)
-        trees = label_trees(*trees_of) if is_here else label_trees(*trees_of, given.X.growth)
+        trees = label_trees(*as_tree_ensemble) if is_here else label_trees(*as_tree_ensemble, given.X.growth)
         trees.replay(model, joins=more.joins)
         return trees, workers
     if kind is BoostedArrays:
@@ -653,10 +653,10 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
     return weak.arrange(problem, given.n_threads)
 
 
-def _continue_forest(model: Forest, given: Given, own: Mapping[str, object]) -> Forest:
+def _continue_forest(model: RandomForest, given: Given, own: Mapping[str, object]) -> RandomForest:
     """Return the forest with more trees."""
     members = check_integer("members", own["members"], least=1)
-    options = _stored_options(model, "fit_forest", ForestTreeOptions)
+    options = _stored_options(model, "fit_random_forest", ForestTreeOptions)
     if model.oob is None:
         raise ValueError(
             "model: expected a whole forest, got trees of one, as forest[:k] has; it is not known "
@@ -667,10 +667,10 @@ def _continue_forest(model: Forest, given: Given, own: Mapping[str, object]) -> 
     return grow_forest(data, len(model) + members, options, given.bar, tuple(model))
 
 
-def _continue_sum(model: StagewiseModel, given: Given, own: Mapping[str, object]) -> StagewiseModel:
+def _continue_sum(model: GradientBoostingModel, given: Given, own: Mapping[str, object]) -> GradientBoostingModel:
     """Return the sum with more trees."""
     steps, settings = check_integer("steps", own["steps"], least=1), model.settings
-    options = _stored_options(model, "fit_stagewise", SumOptions)
+    options = _stored_options(model, "fit_gradient_boosting", SumOptions)
     held_out = _held_out(settings, own["validation"])
     generator = _generator(model, given.rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
@@ -758,7 +758,7 @@ class FitState:
 
     Attributes
     ----------
-    model : DecisionGraph, StagewiseModel or None
+    model : DecisionGraph, GradientBoostingModel or None
         The model that it continues; None if it is empty.
 
     Examples
@@ -767,12 +767,12 @@ class FitState:
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> y = X[:, 0] * X[:, 1]
-    >>> model = pb.fit_stagewise(X, y, steps=1)
-    >>> state = pb.FitState()
+    >>> model = pb.fit_gradient_boosting(X, y, steps=1)
+    >>> state = pb.models.FitState()
     >>> for _ in range(99):
     ...     model = pb.continue_fit(model, X, y, steps=1, state=state)
     >>> model
-    <fit_stagewise: 100 trees, 4 features, squared loss>
+    <fit_gradient_boosting: 100 trees, 4 features, squared loss>
     """
 
     __slots__ = ("_fit", "_model", "_rows")

@@ -33,7 +33,7 @@ from pboost.data.targets import (
 from pboost.data.training import column_search, rows_to_predict
 from pboost.ensembles.shared_rows import holds_out, read_once, shared_columns
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.trees.cart import fit_cart
 from pboost.values import (
     NO_VOTE,
@@ -92,7 +92,7 @@ def fit_one_vs_rest(
     OneVsRest
         `decision_function` gives the decision values (n, J) of the models, and `predict_proba`
         their probabilities divided by their sum. The label predicted is the first of those of
-        largest probability. `evaluation_cost` is the sum over the models.
+        largest probability. `prediction_cost` is the sum over the models.
 
     Raises
     ------
@@ -304,7 +304,7 @@ def _of_rows(y: Any, found: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
 
 def _check_probabilities(model: object) -> None:
     """Raise ValueError if the classes could not be compared."""
-    if isinstance(model, StagewiseModel):
+    if isinstance(model, GradientBoostingModel):
         try:
             model.probabilities(np.zeros(1))
         except NotImplementedError as error:

@@ -101,7 +101,7 @@ def fit_oblique_tree(
 
     >>> import pboost as pb
     >>> X, y = pb.datasets.monks(2)
-    >>> columns, _ = pb.one_hot(X, range(6))
+    >>> columns, _ = pb.data.one_hot(X, range(6))
     >>> model = pb.fit_oblique_tree(columns, y)
     >>> model.n_nodes, bool((pb.predict(model, columns) == y).all())
     (3, True)

@@ -44,7 +44,7 @@ from pboost.models.evaluate.exits import sizes
 from pboost.models.evaluate.new_rows import finite_columns
 from pboost.models.files import check_path, replace_file
 from pboost.models.text import counted
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees_of import link_of
 from pboost.values import Array, FloatArray, TableLike, check_choice, check_flag
 
@@ -166,7 +166,7 @@ def _public_functions(made: Making, code: Code, explain: bool) -> list[str]:
             body = [f"{total} h[{n}];", f"{p}_{go}(x, h);", f"return {label};"]
         found.append(function(f"int {p}_predict{row})", *body))
     elif made.fixed is None:
-        if isinstance(model, StagewiseModel) and link_of(model) == "exp":
+        if isinstance(model, GradientBoostingModel) and link_of(model) == "exp":
             score = f"{code.library('exp')}({score})"
         found.append(function(f"{total} {p}_predict{row})", f"return {score};"))
     if explain:
@@ -411,7 +411,7 @@ VOTES = ("float64", "float32")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CFile:
-    """What a C file holds, as `export_c` returns it.
+    """What a C file holds, as `to_c` returns it.
 
     Attributes
     ----------
@@ -468,7 +468,7 @@ class CFile:
         return Grid(self.offset, self.step)
 
 
-def export_c(
+def to_c(
     model: Model,
     path: str | os.PathLike[str],
     dtype: str = "float64",
@@ -486,13 +486,13 @@ def export_c(
     a row in ``<prefix>_labels``, or the number; ``<prefix>_score(x)``, of several decision values
     ``<prefix>_scores(x, scores)``, what `decision_function` returns, or the shares of labels of
     trees and forests of more than two. A graph stays the graph that it is: where exits join there
-    is one node. Rows leave an `EarlyExitModel`, such as one of `fit_within`, where they do here.
+    is one node. Rows leave an `EarlyExitModel`, such as one of `fit_within_budget`, where they do here.
     Compiled with ``-D<PREFIX>_SELF_TEST`` the file is a program that evaluates 20 rows
     and compares the scores, unless the model has more than 65,536 columns.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, EarlyExitModel, ProbitTree or others
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, EarlyExitModel, ProbitTree or others
         A model of comparisons, sums and products. See Raises for what is left out.
     path : str or path-like
         The file. One that is there is replaced as a whole, as by `save`.
@@ -562,7 +562,7 @@ def export_c(
     >>> model = pb.fit_adaboost(X, ["no", "no", "yes", "yes"], rounds=3)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "model.c")
-    ...     made = pb.export_c(model, file, "int16", X=X)
+    ...     made = pb.export.to_c(model, file, "int16", X=X)
     ...     text = file.read_text()
     >>> "int model_predict(const int16_t *x);" in text
     True

@@ -16,20 +16,20 @@ from pboost.data.node_inputs.sums import Projections, Separators
 from pboost.data.read.table import column_label, first_unlike
 from pboost.models.base import Averaged, Model
 from pboost.models.calibrated import CalibratedModel
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote, is_foreign
 from pboost.models.graph import DecisionGraph
-from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel, ProbitModel
+from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel, ProbitModel
 from pboost.models.nodes import joints_of
 from pboost.models.probit_trees import NO_ROW, ProbitTree, means_of
 from pboost.models.subagged import SubaggedProbitTrees
-from pboost.models.tree_record import LEAF, TreeSum
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.tree_record import LEAF, TreeEnsemble
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Trees
-from pboost.models.trees_of import tests_of, trees_of
+from pboost.models.trees_of import tests_of, as_tree_ensemble
 from pboost.values import Array, FloatArray, IntArray
 
-#: The links of `TreeSum` of which there is a function; shares are probabilities.
+#: The links of `TreeEnsemble` of which there is a function; shares are probabilities.
 LINKS = ("half log odds", "log odds", "probit", "softmax", "shares")
 #: Those that are the decision values themselves.
 PLAIN = ("identity", "shares")
@@ -39,7 +39,7 @@ PLAIN = ("identity", "shares")
 class Tests:
     """The tests of nodes: whether a number of a row is above a threshold, or in a set.
 
-    Arrays have the names of a `TreeSum`.
+    Arrays have the names of a `TreeEnsemble`.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class Members:
     members : tuple
         The parts of the models.
     link : tuple of str
-        What is added up of each: its probabilities by this link, see `TreeSum`; "vote", 1 for the
+        What is added up of each: its probabilities by this link, see `TreeEnsemble`; "vote", 1 for the
         label it predicts; "identity", its decision values.
     weight : ndarray of float64, shape (members,)
         What this is multiplied by.
@@ -299,7 +299,7 @@ def is_exact(part: Part) -> bool:
 
 #: With more labels sums of shares are not in the order of the labels.
 MOST_SHARES = 7
-#: The arrays of a `TreeSum` that are tests of nodes.
+#: The arrays of a `TreeEnsemble` that are tests of nodes.
 TESTS = ("feature", "threshold", "missing", "level_set")
 
 
@@ -315,9 +315,9 @@ def _lower(model: object) -> tuple[Part, str]:
 
 
 @_lower.register
-def _(model: HypothesisSum) -> tuple[Part, str]:
+def _(model: FunctionEnsemble) -> tuple[Part, str]:
     raise NotImplementedError(
-        "model: a HypothesisSum holds Python functions, which no format but a pickle has"
+        "model: a FunctionEnsemble holds Python functions, which no format but a pickle has"
     )
 
 
@@ -326,7 +326,7 @@ def _tests(
     inputs: Projections | Separators | None = None,
     levels: Indicators | None = None,
 ) -> Tests:
-    """Return the tests of nodes, given the arrays of a `TreeSum`."""
+    """Return the tests of nodes, given the arrays of a `TreeEnsemble`."""
     if found["missing"] is None:
         missing = np.zeros(len(found["feature"]), dtype=np.bool_)
     else:
@@ -361,7 +361,7 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
     return Walk(tests, graph.next, root, vote, bias), "half log odds" if k == 1 else "softmax"
 
 
-def walks_of(trees: TreeSum, **end: Any) -> Walk:
+def walks_of(trees: TreeEnsemble, **end: Any) -> Walk:
     """Return the walks through trees: inner nodes and leaves numbered apart."""
     is_leaf = trees.feature == LEAF
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
@@ -381,15 +381,15 @@ def walks_of(trees: TreeSum, **end: Any) -> Walk:
 @_lower.register
 def _(model: Trees) -> tuple[Part, str]:
     """Return the mean over trees of shares or numbers; of two labels the lead of the second."""
-    trees = trees_of(model)
+    trees = as_tree_ensemble(model)
     n = trees.n_trees if trees.aggregation == "mean" else 1
     is_lead = trees.labels is not None and len(trees.labels) == 2
     return walks_of(trees, divisor=n, lead=is_lead), trees.link
 
 
 @_lower.register
-def _(model: StagewiseModel) -> tuple[Part, str]:
-    trees = trees_of(model)
+def _(model: GradientBoostingModel) -> tuple[Part, str]:
+    trees = as_tree_ensemble(model)
     if _predicts_otherwise(model) and trees.link != "exp":
         raise NotImplementedError(
             f"model: what the {model.loss} loss predicts by decision values is not known in C"
@@ -398,7 +398,7 @@ def _(model: StagewiseModel) -> tuple[Part, str]:
 
 
 def _predicts_otherwise(model: object) -> bool:
-    if not isinstance(model, StagewiseModel) or model.labels is not None:
+    if not isinstance(model, GradientBoostingModel) or model.labels is not None:
         return False
     return not model.loss.predicts_scores
 
@@ -477,7 +477,7 @@ def _(model: ProbitModel) -> tuple[Part, str]:
 
 @_lower.register
 def _(model: ProbitTree) -> tuple[Part, str]:
-    means, walk = means_of(model), walks_of(trees_of(model.partition))
+    means, walk = means_of(model), walks_of(as_tree_ensemble(model.partition))
     fill = np.zeros((1, model.n_added)) if means is None else means
     absent = (model.taken == NO_ROW) & (model.n_functions > 1)
     return Affine(

@@ -11,7 +11,7 @@ from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.read.table import MOST_LEVELS, Table
 from pboost.models.base import Model
 from pboost.models.stored import ModelFileError
-from pboost.models.tree_record import TreeSum
+from pboost.models.tree_record import TreeEnsemble
 from pboost.models.trees_of import as_trees
 from pboost.values import Array, TableLike, shown
 from pboost.values.json_texts import parse
@@ -40,7 +40,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def to_json(
-    model: Model | TreeSum,
+    model: Model | TreeEnsemble,
     X: TableLike | None = None,
     *,
     max_nodes: int = 100_000,
@@ -53,10 +53,10 @@ def to_json(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
-        A fitted model, see `trees_of`, or its trees.
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+        A fitted model, see `as_tree_ensemble`, or its trees.
     X : array_like of shape (n, d), or data frame, optional
-        Rows by which nodes are weighted, see `trees_of`.
+        Rows by which nodes are weighted, see `as_tree_ensemble`.
     max_nodes : int
         The most nodes that the trees of a graph may have.
     indent : int, optional
@@ -69,14 +69,14 @@ def to_json(
     Raises
     ------
     TypeError, ValueError
-        As in `trees_of`.
+        As in `as_tree_ensemble`.
 
     Examples
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
     >>> model = pb.fit_adaboost(X, y, rounds=5)
-    >>> pb.from_json(pb.to_json(model))
+    >>> pb.export.from_json(pb.export.to_json(model))
     <trees of fit_adaboost: 5 trees, 15 nodes>
     """
     trees = as_trees(model, X, max_nodes)
@@ -100,7 +100,7 @@ def to_json(
     return json.dumps(named, indent=indent, allow_nan=False, ensure_ascii=False)
 
 
-def from_json(text: str | bytes) -> TreeSum:
+def from_json(text: str | bytes) -> TreeEnsemble:
     """Return the trees that `to_json` has written.
 
     Parameters
@@ -110,7 +110,7 @@ def from_json(text: str | bytes) -> TreeSum:
 
     Returns
     -------
-    TreeSum
+    TreeEnsemble
         Equal to those that were written, each array to the last bit.
 
     Raises
@@ -123,8 +123,8 @@ def from_json(text: str | bytes) -> TreeSum:
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> trees = pb.trees_of(pb.fit_cart(X, y, max_depth=2))
-    >>> bool((pb.from_json(pb.to_json(trees)).value == trees.value).all())
+    >>> trees = pb.models.as_tree_ensemble(pb.fit_cart(X, y, max_depth=2))
+    >>> bool((pb.export.from_json(pb.export.to_json(trees)).value == trees.value).all())
     True
     """
     if not isinstance(text, str | bytes):
@@ -147,7 +147,7 @@ def from_json(text: str | bytes) -> TreeSum:
         raise ModelFileError(f"text: expected trees as to_json writes them: {error}") from None
 
 
-def _read(said: dict[str, Any], most: int) -> TreeSum:
+def _read(said: dict[str, Any], most: int) -> TreeEnsemble:
     """Return the trees that are said, which check themselves; strings take so many bytes."""
     trees = said["trees"]
     parts = {name: [tree[name] for tree in trees] for name in (*COLUMNS, "target")}
@@ -155,7 +155,7 @@ def _read(said: dict[str, Any], most: int) -> TreeSum:
         name: _joined(name, parts[name], *kind) for name, kind in COLUMNS.items()
     }
     names, labels, target = said["feature_names"], said["labels"], _one("target", parts["target"])
-    return TreeSum(
+    return TreeEnsemble(
         root=np.cumsum([0, *map(len, parts["feature"])]),
         **{OURS.get(name, name): column for name, column in columns.items()},
         target=None if target is None else _numbers("target", target, int),

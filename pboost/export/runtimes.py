@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pboost.data.node_inputs.sums import Projections
 from pboost.export.c_form import walks_of
 from pboost.models.base import Model
-from pboost.models.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.tree_record import LEAF, NO_SET, TreeEnsemble
 from pboost.models.trees_of import as_trees, projections_of, trees_of_sums
 from pboost.values import Array, IntArray, install_hint
 
@@ -45,18 +45,18 @@ SIGMOID = {"half log odds": 2.0, "log odds": 1.0}
 
 
 def to_onnx(
-    model: Model | TreeSum, *, max_nodes: int = 100_000, max_members: int | None = None
+    model: Model | TreeEnsemble, *, max_nodes: int = 100_000, max_members: int | None = None
 ) -> Any:
     """Return a model as an ``onnx.ModelProto``, all numbers float64.
 
-    Its input is ``X`` (n, d), rows as the trees read them, ``trees_of(model).rows(X)``; NaN is
-    missing. Its outputs are ``values`` (n, J), those of a `TreeSum`; of classifiers ``label`` (n,);
+    Its input is ``X`` (n, d), rows as the trees read them, ``as_tree_ensemble(model).rows(X)``; NaN is
+    missing. Its outputs are ``values`` (n, J), those of a `TreeEnsemble`; of classifiers ``label`` (n,);
     and ``probabilities`` (n, n_labels) unless the link is "probit" or "none".
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
-        A fitted model, see `trees_of`, or its trees; also a graph whose nodes compare sums of
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+        A fitted model, see `as_tree_ensemble`, or its trees; also a graph whose nodes compare sums of
         columns of numbers, see Notes.
     max_nodes : int
         The most nodes that the trees of a graph may have.
@@ -75,7 +75,7 @@ def to_onnx(
     ImportError
         If onnx is not installed: the extra ``onnx``.
     TypeError, ValueError
-        As in `trees_of`; and if there are more than `max_members`, with the number.
+        As in `as_tree_ensemble`; and if there are more than `max_members`, with the number.
 
     Notes
     -----
@@ -87,7 +87,7 @@ def to_onnx(
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.to_onnx(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
+    >>> found = pb.export.to_onnx(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
     >>> [output.name for output in found.graph.output]  # doctest: +SKIP
     ['values', 'label', 'probabilities']
     """
@@ -149,7 +149,7 @@ def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[li
     return [*steps, ("MatMul", [read, "factors of columns"], "sums", {})], "sums"
 
 
-def _columns(trees: TreeSum) -> dict[str, Any]:
+def _columns(trees: TreeEnsemble) -> dict[str, Any]:
     """Return the attributes of the operator, by their names; K values of leaves are K ensembles."""
     walk, K = walks_of(trees), trees.n_added
     tests, n_nodes, n_leaves = walk.tests, len(walk.tests), len(walk.added)
@@ -208,7 +208,7 @@ def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:
     return next(unused for unused in range(len(same) + 1) if unused not in same)
 
 
-def _label(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:
+def _label(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
     """Return the steps from values to labels."""
     assert trees.labels is not None
     labels = trees.labels
@@ -225,7 +225,7 @@ def _label(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:
     ]
 
 
-def _probabilities(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:
+def _probabilities(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
     """Return the steps from values to probabilities, none where there is no operator for them."""
     if trees.link == "shares":
         return [("Identity", ["values"], "probabilities", {})]
@@ -264,37 +264,37 @@ OF_ONE = {
 }
 
 
-def to_treelite(model: Model | TreeSum, *, max_nodes: int = 100_000) -> Any:
+def to_treelite(model: Model | TreeEnsemble, *, max_nodes: int = 100_000) -> Any:
     """Return a model as a ``treelite.Model``, all numbers float64.
 
-    ``treelite.gtil.predict(found, rows, pred_margin=True)`` gives the values of a `TreeSum`,
+    ``treelite.gtil.predict(found, rows, pred_margin=True)`` gives the values of a `TreeEnsemble`,
     decision values or shares of the labels; without `pred_margin` probabilities where treelite has
     the function: half log odds, log odds, and, in float32, softmax.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
-        A fitted model, see `trees_of`, or its trees.
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+        A fitted model, see `as_tree_ensemble`, or its trees.
     max_nodes : int
         The most nodes that the trees of a graph may have.
 
     Returns
     -------
     treelite.Model
-        Rows are as the trees read them, ``trees_of(model).rows(X)``.
+        Rows are as the trees read them, ``as_tree_ensemble(model).rows(X)``.
 
     Raises
     ------
     ImportError
         If treelite 4 is not installed: the extra ``treelite``.
     TypeError, ValueError
-        As in `trees_of`.
+        As in `as_tree_ensemble`.
 
     Examples
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.to_treelite(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
+    >>> found = pb.export.to_treelite(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
     >>> found.num_tree  # doctest: +SKIP
     5
     """
@@ -317,7 +317,7 @@ def to_treelite(model: Model | TreeSum, *, max_nodes: int = 100_000) -> Any:
     return builder.commit()
 
 
-def _builder(trees: TreeSum, module: Any) -> Any:
+def _builder(trees: TreeEnsemble, module: Any) -> Any:
     """Return a builder that knows what is made of the values of the leaves."""
     j, n = trees.n_values, trees.n_trees
     of_one, factor = OF_ONE.get(trees.link, ("identity", 1.0))
@@ -344,7 +344,7 @@ def _builder(trees: TreeSum, module: Any) -> Any:
     )
 
 
-def _test(builder: Any, trees: TreeSum, node: int, children: list[int]) -> None:
+def _test(builder: Any, trees: TreeEnsemble, node: int, children: list[int]) -> None:
     """Add the test of a node."""
     number = int(trees.level_set[node])
     common = {

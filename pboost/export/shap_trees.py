@@ -12,7 +12,7 @@ from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.read.table import MOST_LEVELS
 from pboost.export.runtimes import needed
 from pboost.models.base import Model
-from pboost.models.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.tree_record import LEAF, NO_SET, TreeEnsemble
 from pboost.models.trees_of import as_trees
 from pboost.values import FloatArray, TableLike, check_integer
 
@@ -29,7 +29,7 @@ class Runs(NamedTuple):
         return self.side.count(0), self.side.count(1)
 
 
-def _runs_of_set(trees: TreeSum, number: int) -> Runs:
+def _runs_of_set(trees: TreeEnsemble, number: int) -> Runs:
     """Return the runs of the levels of a set; at least two, the last of which may have no level."""
     is_in = np.zeros(MOST_LEVELS + 1, dtype=np.int8)
     is_in[trees.levels(number)] = 1
@@ -40,7 +40,7 @@ def _runs_of_set(trees: TreeSum, number: int) -> Runs:
     return Runs((last + 0.5).tolist(), is_in[np.append(last, MOST_LEVELS)].tolist())
 
 
-def _runs(trees: TreeSum) -> dict[int, Runs]:
+def _runs(trees: TreeEnsemble) -> dict[int, Runs]:
     """Return the runs of all nodes that are no leaves, children first."""
     sets = [_runs_of_set(trees, number) for number in range(trees.n_sets)]
     found = {}
@@ -51,7 +51,7 @@ def _runs(trees: TreeSum) -> dict[int, Runs]:
     return found
 
 
-def _count(trees: TreeSum, runs: dict[int, Runs]) -> int:
+def _count(trees: TreeEnsemble, runs: dict[int, Runs]) -> int:
     """Return the number of nodes of the trees when sets are comparisons of level numbers."""
     size, below = [1] * trees.n_nodes, (trees.children + trees.start[:, None]).tolist()
     for node, of in runs.items():
@@ -60,7 +60,7 @@ def _count(trees: TreeSum, runs: dict[int, Runs]) -> int:
     return sum(size[root] for root in trees.root[:-1].tolist())
 
 
-def by_thresholds(trees: TreeSum, max_nodes: int) -> TreeSum:
+def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     """Return the same trees without sets; ValueError where they have more than so many nodes.
 
     A set is a chain of comparisons, in which what follows is repeated for each run of levels. The
@@ -134,21 +134,21 @@ LEAST = 2.0**-30
 
 
 def to_shap(
-    model: Model | TreeSum, X: TableLike | None = None, *, max_nodes: int = 100_000
+    model: Model | TreeEnsemble, X: TableLike | None = None, *, max_nodes: int = 100_000
 ) -> dict[str, Any]:
     """Return a model as the dictionary that ``shap.TreeExplainer`` takes.
 
-    The sums of SHAP values and the expected value are the values of a `TreeSum`: decision values,
+    The sums of SHAP values and the expected value are the values of a `TreeEnsemble`: decision values,
     of trees and forests shares of the labels. Rounding errors are those of TreeSHAP's recurrence,
     and grow with the number of different columns on a path. What explains rows needs them as the
-    trees read them, ``trees_of(model).rows(X)``.
+    trees read them, ``as_tree_ensemble(model).rows(X)``.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
-        A fitted model, see `trees_of`, or its trees.
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+        A fitted model, see `as_tree_ensemble`, or its trees.
     X : array_like of shape (n, d), or data frame, optional
-        Rows by which nodes are weighted, see `trees_of`: the expected value is the mean over them.
+        Rows by which nodes are weighted, see `as_tree_ensemble`: the expected value is the mean over them.
         Needed of graphs, which do not know weights; a soft one has then those of its answers.
     max_nodes : int
         The most nodes that the trees may have. Tests of sets of levels become comparisons of level
@@ -163,7 +163,7 @@ def to_shap(
     Raises
     ------
     TypeError, ValueError
-        As in `trees_of`; and if no weights are known.
+        As in `as_tree_ensemble`; and if no weights are known.
 
     References
     ----------
@@ -175,7 +175,7 @@ def to_shap(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> trees = pb.to_shap(pb.fit_adaboost(X, [0, 1, 0, 1], rounds=2), X)["trees"]
+    >>> trees = pb.export.to_shap(pb.fit_adaboost(X, [0, 1, 0, 1], rounds=2), X)["trees"]
     >>> len(trees), trees[0]["node_sample_weight"].tolist()
     (2, [4.0, 1.0, 3.0])
     """
@@ -209,7 +209,7 @@ def to_shap(
 
 
 def to_shapiq(
-    model: Model | TreeSum, X: TableLike | None = None, *, value: int = 0, max_nodes: int = 100_000
+    model: Model | TreeEnsemble, X: TableLike | None = None, *, value: int = 0, max_nodes: int = 100_000
 ) -> list[Any]:
     """Return a model as the list of trees that ``shapiq.TreeExplainer`` takes.
 
@@ -218,8 +218,8 @@ def to_shapiq(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
-        A fitted model, see `trees_of`, or its trees.
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+        A fitted model, see `as_tree_ensemble`, or its trees.
     X : array_like of shape (n, d), or data frame, optional
         Rows by which nodes are weighted, see `to_shap`.
     value : int
@@ -230,7 +230,7 @@ def to_shapiq(
     Returns
     -------
     list of shapiq.explainer.tree.TreeModel
-        Trees that compare columns; the rest, `TreeSum.bias` among it, is in the first of them.
+        Trees that compare columns; the rest, `TreeEnsemble.bias` among it, is in the first of them.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def to_shapiq(
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.to_shapiq(pb.fit_adaboost(X, y, rounds=5), X)  # doctest: +SKIP
+    >>> found = pb.export.to_shapiq(pb.fit_adaboost(X, y, rounds=5), X)  # doctest: +SKIP
     >>> shapiq.TreeExplainer(found, max_order=2).explain(X[0])  # doctest: +SKIP
     """
     trees = by_thresholds(as_trees(model, X, max_nodes), max_nodes)
@@ -264,7 +264,7 @@ def to_shapiq(
     return found
 
 
-def values_of_sum(trees: TreeSum) -> FloatArray:
+def values_of_sum(trees: TreeEnsemble) -> FloatArray:
     """Return what each node adds to each of J values, (n_nodes, J), where they are summed up."""
     value = trees.value
     if trees.target is not None:
@@ -273,7 +273,7 @@ def values_of_sum(trees: TreeSum) -> FloatArray:
     return value / trees.n_trees if trees.aggregation == "mean" else value
 
 
-def positive_weights(trees: TreeSum) -> FloatArray:
+def positive_weights(trees: TreeEnsemble) -> FloatArray:
     """Return weights of which none is 0, those of nodes the sums of those of their children."""
     assert trees.weight is not None
     start = trees.start

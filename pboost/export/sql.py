@@ -7,7 +7,7 @@ import numpy as np
 from pboost.export.shap_trees import values_of_sum
 from pboost.models.base import Model
 from pboost.models.text import MOST
-from pboost.models.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.tree_record import LEAF, NO_SET, TreeEnsemble
 from pboost.models.trees_of import as_trees
 from pboost.values import FloatArray, shown
 
@@ -15,7 +15,7 @@ from pboost.values import FloatArray, shown
 DIGITS = 17
 
 
-def to_sql(model: Model | TreeSum, table: str, *, max_nodes: int = 100_000) -> str:
+def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000) -> str:
     """Return the statement of SQL that evaluates a model on the rows of a table.
 
     Columns are read by the names of training, ``x0``, ``x1``, ... where they had none; NULL is
@@ -24,8 +24,8 @@ def to_sql(model: Model | TreeSum, table: str, *, max_nodes: int = 100_000) -> s
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
-        A fitted model, see `trees_of`, or its trees.
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+        A fitted model, see `as_tree_ensemble`, or its trees.
     table : str
         Name of the table; names are quoted.
     max_nodes : int
@@ -34,13 +34,13 @@ def to_sql(model: Model | TreeSum, table: str, *, max_nodes: int = 100_000) -> s
     Returns
     -------
     str
-        ``SELECT ... AS "value" FROM "table"``, the values of a `TreeSum`: decision values, or the
+        ``SELECT ... AS "value" FROM "table"``, the values of a `TreeEnsemble`: decision values, or the
         numbers of a regression. Several values have the names ``value_`` and the label.
 
     Raises
     ------
     TypeError, ValueError
-        As in `trees_of`; and if a name cannot be written, or stands for two columns.
+        As in `as_tree_ensemble`; and if a name cannot be written, or stands for two columns.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def to_sql(model: Model | TreeSum, table: str, *, max_nodes: int = 100_000) -> s
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> tree = pb.fit_cart(X, [5.0, 5.0, 7.0, 7.0], task="regression")
-    >>> print(pb.to_sql(tree, "measured"))
+    >>> print(pb.export.to_sql(tree, "measured"))
     SELECT CASE WHEN "x0" > 1.5 THEN 7.0 ELSE 5.0 END AS "value"
     FROM "measured"
     """
@@ -78,7 +78,7 @@ def _quoted(name: object, what: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _sum(trees: TreeSum, columns: dict[int, str], value: FloatArray, column: int) -> str:
+def _sum(trees: TreeEnsemble, columns: dict[int, str], value: FloatArray, column: int) -> str:
     """Return one of the values of rows: a sum whose brackets make it no deeper than need be."""
     bias = float(trees.bias[column])
     terms = [_number(bias)] if bias else []
@@ -91,7 +91,7 @@ def _sum(trees: TreeSum, columns: dict[int, str], value: FloatArray, column: int
     return terms[0]
 
 
-def _tree(trees: TreeSum, columns: dict[int, str], tree: int, value: FloatArray) -> str:
+def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatArray) -> str:
     """Return the value of one tree."""
     root, stop = trees.root[tree : tree + 2].tolist()
     said: dict[int, str] = {}
@@ -105,7 +105,7 @@ def _tree(trees: TreeSum, columns: dict[int, str], tree: int, value: FloatArray)
     return said[root]
 
 
-def _question(trees: TreeSum, columns: dict[int, str], node: int) -> tuple[str, int]:
+def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[str, int]:
     """Return what is true of rows that have a value and go to a child, and which: not the missing.
 
     What is NULL makes it unknown, which is as false as a level that is not known.
@@ -126,7 +126,7 @@ def _question(trees: TreeSum, columns: dict[int, str], node: int) -> tuple[str, 
     return f"{name} IN ({', '.join(values)})", asked
 
 
-def _levels(trees: TreeSum, column: int) -> list[list[str | bool | float]]:
+def _levels(trees: TreeEnsemble, column: int) -> list[list[str | bool | float]]:
     """Return the values of each level number of a column, the numbers where none are known."""
     table = trees.table
     levels = None if table is None else table.levels[column]

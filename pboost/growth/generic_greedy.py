@@ -67,7 +67,7 @@ class GreedyStep:
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """One round of `fit_adaboost_real`, as passed to ``callback(step, record)``.
+    """One round of `fit_real_adaboost`, as passed to ``callback(step, record)``.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class GenericGreedy:
 
     >>> import numpy as np
     >>> import pboost as pb
-    >>> state = pb.generic.GenericGreedy([0, 0, 0, 1, 0, 1, 1])
+    >>> state = pb.models.GenericGreedy([0, 0, 0, 1, 0, 1, 1])
     >>> _ = state.step(1.0)
     >>> _ = state.step(-5.0, rows=[0, 1, 2, 3])
     >>> _ = state.step(0.1, rows=[4, 5, 6])

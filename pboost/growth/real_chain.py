@@ -16,7 +16,7 @@ from pboost.data.read.convert import Features
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.generic_greedy import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import PERFECT, STOPPED, Callback, Growth
-from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
+from pboost.models.linear import CONSTANT, FunctionEnsemble, LinearModel
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN
 from pboost.models.stored import TrainingRecord
 from pboost.observation.answers import Observer
@@ -184,7 +184,7 @@ def _center_and_scale(chain: RealChain, values: Floats, kind: str) -> tuple[Floa
 
 def fit_hypotheses(
     chain: RealChain, weak: Hypothesis, generator: np.random.Generator, settings: dict[str, Any]
-) -> HypothesisSum:
+) -> FunctionEnsemble:
     """Boost the hypotheses that a user's function trains."""
     values, sign = _read_only(chain.values), _read_only(chain.state.sign)
     hypotheses: list[Callable[[Any], Any]] = []
@@ -204,7 +204,7 @@ def fit_hypotheses(
         return answers, weak.h_max, None
 
     stop_reason = chain.grow(find)
-    return HypothesisSum(
+    return FunctionEnsemble(
         hypotheses=tuple(hypotheses[: len(chain.mu)]),
         alpha=np.array(chain.alpha),
         **chain.fields(stop_reason, settings),

@@ -135,8 +135,8 @@ class MemberStep:
 
 
 @dataclass(frozen=True, slots=True)
-class StagewiseStep:
-    """One step, as passed to ``callback(step, record)`` of `fit_stagewise`.
+class GradientBoostingStep:
+    """One step, as passed to ``callback(step, record)`` of `fit_gradient_boosting`.
 
     Attributes
     ----------

@@ -38,11 +38,11 @@ from pboost.models.base import (
     Walks,
     check_model,
     decision_function,
-    evaluation_cost,
+    prediction_cost,
     predict,
     predict_proba,
 )
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.evaluate.new_rows import read_rows
 from pboost.models.stored import Stored, column
 from pboost.values import (
@@ -422,13 +422,13 @@ def _tested(
 
 def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str, float]:
     """Return what rows cost: as the model has it, until labels are settled, and in the end."""
-    cost = weighted_mean(evaluation_cost(model, rows), weight)
+    cost = weighted_mean(prediction_cost(model, rows), weight)
     whole, proven = cost, np.nan
     if isinstance(model, EarlyExitModel):
-        whole = weighted_mean(evaluation_cost(model, rows, exit="none"), weight)
+        whole = weighted_mean(prediction_cost(model, rows, exit="none"), weight)
     walked = model.whole
     if model.labels is not None and isinstance(walked, Walks) and walked.proven_nodes() is not None:
-        proven = weighted_mean(evaluation_cost(model, rows, exit="proven"), weight)
+        proven = weighted_mean(prediction_cost(model, rows, exit="proven"), weight)
     return {"cost": cost, "proven_cost": proven, "whole_cost": whole}
 
 

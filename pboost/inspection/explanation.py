@@ -15,7 +15,7 @@ from pboost.data.read.codes import copied
 from pboost.data.read.convert import Features, as_array, is_frame, is_series
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.evaluate.graph_walk import asks_functions, functions_of
 from pboost.models.evaluate.new_rows import (
     input_values,
@@ -24,14 +24,14 @@ from pboost.models.evaluate.new_rows import (
     reads_columns,
     table_for,
 )
-from pboost.models.forest import Forest
+from pboost.models.forest import RandomForest
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import BELOW
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.text import answer as answer_in_words
 from pboost.models.text import input_names, signed
 from pboost.models.tree_record import LEAF
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Tree, tree_only
 from pboost.values import FloatArray, IntArray, TableLike, freeze
 
@@ -110,7 +110,7 @@ class Explanation:
         The labels to which the numbers of a score of several belong.
     goes_with : mapping of int to str
         Of a Tree: with which values the row goes, by columns in which its own is missing; of a
-        Forest or a StagewiseModel with which it goes in most tests.
+        RandomForest or a GradientBoostingModel with which it goes in most tests.
     left : str
         Of an EarlyExitModel: where the row left it, and why; of a CalibratedModel: its
         probabilities.
@@ -239,11 +239,11 @@ def explain(model: Model, x: TableLike) -> Explanation:
     DecisionGraph
         The votes of the exits that the row takes, by the columns that the nodes read: of a node
         that reads several, shared as in `feature_importances`.
-    Tree, Forest
+    Tree, RandomForest
         For each comparison on the way to the leaf the change of what the node says: the share of
         the second label less that of the first; of more labels the share of each, and of a
         regression the mean target. Bias: the root. Of a forest the mean over the trees.
-    StagewiseModel
+    GradientBoostingModel
         The same, nodes being the means of their leaves by weight; over the trees, the sum.
     LinearModel, ProbitModel
         Coefficient times value; of a LinearModel, of the centred and scaled columns.
@@ -396,12 +396,12 @@ def _check_one(n_rows: int) -> None:
         raise ValueError(f"x: expected one row, got {n_rows}")
 
 
-def apply(tree: Tree | Forest | StagewiseModel | ProbitTree, X: TableLike) -> IntArray:
+def apply(tree: Tree | RandomForest | GradientBoostingModel | ProbitTree, X: TableLike) -> IntArray:
     """Return the leaf that each row reaches.
 
     Parameters
     ----------
-    tree : Tree, ProbitTree, Forest or StagewiseModel
+    tree : Tree, ProbitTree, RandomForest or GradientBoostingModel
         A fitted tree, or forest or sum of trees.
     X : array_like of shape (n, d), or data frame
         Rows with the columns of training; infinities are refused.
@@ -416,12 +416,12 @@ def apply(tree: Tree | Forest | StagewiseModel | ProbitTree, X: TableLike) -> In
     --------
     >>> import pboost as pb
     >>> tree = pb.fit_cart([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "c"])
-    >>> pb.apply(tree, [[0.5], [2.2], [9.0]]).tolist()
+    >>> pb.inspection.apply(tree, [[0.5], [2.2], [9.0]]).tolist()
     [0, 1, 2]
     """
-    if isinstance(tree, StagewiseModel):
+    if isinstance(tree, GradientBoostingModel):
         tree = tree.trees
-    if isinstance(tree, Forest):
+    if isinstance(tree, RandomForest):
         return tree.leaves_of(X)
     if isinstance(tree, ProbitTree):
         tree = tree.partition
@@ -447,7 +447,7 @@ def decision_path(tree: Tree, X: TableLike) -> list[IntArray]:
     --------
     >>> import pboost as pb
     >>> tree = pb.fit_cart([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "c"])
-    >>> [path.tolist() for path in pb.decision_path(tree, [[0.5], [9.0]])]
+    >>> [path.tolist() for path in pb.inspection.decision_path(tree, [[0.5], [9.0]])]
     [[0, 1], [0, 2, 4]]
     """
     ends = tree_only(tree).nodes_of(X)

@@ -29,8 +29,8 @@ from pboost.models.text import (
     question,
     signed,
 )
-from pboost.models.tree_record import LEAF, NO_SET, TreeSum
-from pboost.models.trees_of import trees_of
+from pboost.models.tree_record import LEAF, NO_SET, TreeEnsemble
+from pboost.models.trees_of import as_tree_ensemble
 from pboost.values import FloatArray, TableLike, check_integer
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def plot_graph(
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the model is no decision graph: `plot_tree` draws trees.
+        If the model is no decision graph: `plot.tree` draws trees.
     ValueError
         If X has other columns than the training data or no rows; see `reach` for others.
 
@@ -89,11 +89,11 @@ def plot_graph(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> model = pb.fit_matryoshka(X, X[:, 0] * X[:, 1] > 0, shape=(3, 2), collect="additive")
-    >>> ax = pb.plot_graph(model, X)
+    >>> ax = pb.plot.graph(model, X)
     >>> model.n_nodes, len([edge.get_gid() for edge in ax.patches])
     (5, 10)
     """
-    graph = as_graph(model, "plot_graph")
+    graph = as_graph(model, "plot.graph")
     if X is None and y is not None:
         raise ValueError("y: expected None without X, whose labels they are")
     passed = _passed_in_training(graph) if X is None else _passed_by(graph, X, y)
@@ -228,7 +228,7 @@ class OneTree(NamedTuple):
     those of its leaves, by their nodes, counted from the root.
     """
 
-    trees: TreeSum
+    trees: TreeEnsemble
     node: slice
     said: dict[int, str]
     colour: dict[int, str]
@@ -249,9 +249,9 @@ def plot_tree(
 
     Parameters
     ----------
-    model : Tree, Forest, StagewiseModel, ProbitTree, SubaggedProbitTrees, DecisionGraph or others
-        A fitted model that is a tree or made of trees, see `trees_of`; of a graph whose exits join,
-        a tree goes from a joint to the next: see `plot_graph` for the whole.
+    model : Tree, RandomForest, GradientBoostingModel, ProbitTree, SubaggedProbitTrees, DecisionGraph or others
+        A fitted model that is a tree or made of trees, see `as_tree_ensemble`; of a graph whose exits join,
+        a tree goes from a joint to the next: see `plot.graph` for the whole.
     X : array_like of shape (n, d), or data frame, optional
         Rows whose shares at nodes and leaves are shown. Default: those of the weighted training
         rows, where the model knows them.
@@ -269,7 +269,7 @@ def plot_tree(
     -------
     matplotlib.axes.Axes
         Leaves say the label of the largest share and this share, a number, what they add to the
-        decision value, or an equation f; ids in an SVG are those of `plot_graph`, its nodes the
+        decision value, or an equation f; ids in an SVG are those of `plot.graph`, its nodes the
         comparisons in preorder.
 
     Raises
@@ -285,7 +285,7 @@ def plot_tree(
     --------
     >>> import pboost as pb
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "b", "b", "b"]
-    >>> ax = pb.plot_tree(pb.fit_cart(X, y))
+    >>> ax = pb.plot.tree(pb.fit_cart(X, y))
     >>> [text.get_text() for text in ax.texts if text.get_gid() == "out-0-0"]
     ['yes\na: 1\n25 %']
     """
@@ -330,7 +330,7 @@ def _shares(weight: FloatArray | None, node: slice) -> FloatArray:
     return found
 
 
-def _question(trees: TreeSum, names: ColumnNames, node: int) -> str:
+def _question(trees: TreeEnsemble, names: ColumnNames, node: int) -> str:
     """Return what a node asks, exit 0 meaning yes, and where missing values go."""
     column, threshold = int(trees.feature[node]), float(trees.threshold[node])
     missing = 0 if trees.missing is None else int(trees.missing[node])
@@ -350,10 +350,10 @@ def _question(trees: TreeSum, names: ColumnNames, node: int) -> str:
 def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
     """Return a tree of a model; X are rows by which nodes are weighted."""
     try:
-        trees = trees_of(model, X)
+        trees = as_tree_ensemble(model, X)
     except TypeError as error:
         if isinstance(model, DecisionGraph):
-            raise TypeError(f"{error}; plot_graph draws it") from None
+            raise TypeError(f"{error}; plot.graph draws it") from None
         raise
     _check_number(tree, trees.n_trees)
     node = slice(*trees.root[tree : tree + 2].tolist())
@@ -369,11 +369,11 @@ def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> 
 
 
 def _of_values(
-    trees: TreeSum, labels: list[object], value: FloatArray, tree: int
+    trees: TreeEnsemble, labels: list[object], value: FloatArray, tree: int
 ) -> tuple[str, str]:
     """Return what a leaf says, and its colour."""
     if not labels:
-        is_part = trees.builder == "fit_stagewise"
+        is_part = trees.builder == "fit_gradient_boosting"
         return (signed(value) if is_part else f"{value[0]:.5g}"), PLAIN
     if trees.link == "shares" or len(value) > 1:
         best = int(np.argmax(value))
@@ -407,7 +407,7 @@ def _check_number(tree: int, n_trees: int) -> None:
 
 def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, title: str) -> OneTree:
     """Return a tree with its linear functions, of several labels one in a line for each."""
-    trees = trees_of(model.partition, X)
+    trees = as_tree_ensemble(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
     labels, said = model.labels.tolist(), {}
     for leaf, functions in zip(

@@ -14,8 +14,8 @@ from pboost.bounds import clopper_pearson_lower, clopper_pearson_upper, pac_baye
 from pboost.bounds._binomial import hypergeometric_tail, most_errors
 from pboost.data.read.check_xy import class_codes
 from pboost.data.row_digest import Digest, Seen, hashes, seen_among
-from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.base import Model, TwoClassModel, check_model, prediction_cost
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns, table_for
 from pboost.values import (
     Array,
@@ -122,8 +122,8 @@ def is_seen(seen: Seen) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guarantee:
-    """What `guarantee` found; ``print`` shows it.
+class ErrorBound:
+    """What `error_bound` found; ``print`` shows it.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class Guarantee:
         return self.errors / self.rows
 
     def describe(self) -> str:
-        """Return the certificate, the guarantee and the cost as readable text."""
+        """Return the certificate, the error bound and the cost as readable text."""
         sure = f"with {100 * (1 - self.delta):.4g} %"
         lines = ["training:"]
         if math.isnan(self.certificate):
@@ -206,14 +206,14 @@ class Guarantee:
     __str__ = describe
 
 
-def guarantee(
+def error_bound(
     model: Model, X_cal: TableLike, y_cal: ArrayLike, *, delta: float = 0.05
-) -> Guarantee:
+) -> ErrorBound:
     """Bound the error of a classifier on new rows, from rows that it was not fitted to.
 
     Parameters
     ----------
-    model : DecisionGraph, Forest, EarlyExitModel or another classifier
+    model : DecisionGraph, RandomForest, EarlyExitModel or another classifier
         A fitted model.
     X_cal : array_like of shape (n, d), or data frame
         Rows drawn as new ones will be, independently, and used for nothing before: neither to fit,
@@ -225,7 +225,7 @@ def guarantee(
 
     Returns
     -------
-    Guarantee
+    ErrorBound
         ``upper`` is the bound of Clopper and Pearson, exact for every n.
 
     Raises
@@ -244,7 +244,7 @@ def guarantee(
     See Also
     --------
     risk_threshold : the threshold that keeps errors of one kind below a limit.
-    label_sets : sets of labels that have the true one with a given probability.
+    prediction_sets : sets of labels that have the true one with a given probability.
 
     Notes
     -----
@@ -259,7 +259,7 @@ def guarantee(
     >>> X = rng.normal(size=(2000, 3))
     >>> y = X[:, 0] + 0.5 * rng.normal(size=2000) > 0
     >>> model = pb.fit_adaboost(X[:1000], y[:1000], rounds=20)
-    >>> found = pb.guarantee(model, X[1000:], y[1000:])
+    >>> found = pb.error_bound(model, X[1000:], y[1000:])
     >>> round(found.error, 3), round(found.upper, 3)
     (0.138, 0.157)
     """
@@ -273,13 +273,13 @@ def guarantee(
     has_rows = rows.counts > 0
     upper = np.asarray(clopper_pearson_upper(wrong, counts, delta=failing))
     inner = model.model if isinstance(model, EarlyExitModel) else model
-    cost = float(np.mean(evaluation_cost(model, rows.X)))
-    whole = cost if inner is model else float(np.mean(evaluation_cost(inner, rows.X)))
+    cost = float(np.mean(prediction_cost(model, rows.X)))
+    whole = cost if inner is model else float(np.mean(prediction_cost(inner, rows.X)))
     certificate, note = math.nan, ""
     if isinstance(inner, TwoClassModel):
         certificate, note = float(inner.record.certificate[-1]), inner.certificate_note
     out_of_bag = getattr(inner, "oob", None)
-    return Guarantee(
+    return ErrorBound(
         n,
         errors,
         failing,
@@ -371,10 +371,10 @@ def risk_threshold(
 
     Parameters
     ----------
-    model : DecisionGraph, Forest or another classifier of two labels with probabilities
+    model : DecisionGraph, RandomForest or another classifier of two labels with probabilities
         A fitted model.
     X_cal, y_cal : array_like
-        Rows that were used for nothing before, and their labels, see `guarantee`.
+        Rows that were used for nothing before, and their labels, see `error_bound`.
     risk : {"false negatives", "false positives"}
         "false negatives": the share of the rows of the second label that is given the first; "false
         positives": the share of those of the first that is given the second.
@@ -430,7 +430,7 @@ def risk_threshold(
     if len(labels) != 2:
         raise ValueError(
             f"model: expected one of two labels, got {len(labels)}: a threshold is that of the "
-            "probability of the second; sets of labels, see label_sets, are for any number"
+            "probability of the second; sets of labels, see prediction_sets, are for any number"
         )
     probability = model.predict_proba(rows.X)[:, 1]
     mine, others = probability[rows.code == own], probability[rows.code != own]
@@ -472,8 +472,8 @@ TIES = ("conservative", "random")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LabelSets:
-    """Predicts sets of labels, made by `label_sets`; ``print`` shows what was calibrated.
+class PredictionSets:
+    """Predicts sets of labels, made by `prediction_sets`; ``print`` shows what was calibrated.
 
     Attributes
     ----------
@@ -565,7 +565,7 @@ class LabelSets:
         return bool(self.alpha * (len(score) + 1) < 1)
 
 
-def label_sets(
+def prediction_sets(
     model: Model,
     X_cal: TableLike,
     y_cal: ArrayLike,
@@ -573,7 +573,7 @@ def label_sets(
     alpha: float = 0.1,
     by_class: bool = False,
     ties: str = "conservative",
-) -> LabelSets:
+) -> PredictionSets:
     """Calibrate sets of labels that have the true one with probability 1 - alpha on new rows.
 
     Split conformal prediction: a label is in the set of a row unless, of the calibration rows and
@@ -581,10 +581,10 @@ def label_sets(
 
     Parameters
     ----------
-    model : DecisionGraph, Forest or another classifier with probabilities
+    model : DecisionGraph, RandomForest or another classifier with probabilities
         A fitted model.
     X_cal, y_cal : array_like
-        Rows that were used for nothing before, and their labels, see `guarantee`.
+        Rows that were used for nothing before, and their labels, see `error_bound`.
     alpha : float
         Probability with which the true label may be missing, over the draw of the calibration rows
         and of the new one; in (0, 1).
@@ -598,13 +598,13 @@ def label_sets(
 
     Returns
     -------
-    LabelSets
+    PredictionSets
         Its ``predict(X)`` gives the sets of new rows, ``contains(X)`` the same as a matrix.
 
     Raises
     ------
     ValueError
-        If the rows are not as in `guarantee`, or alpha outside (0, 1).
+        If the rows are not as in `error_bound`, or alpha outside (0, 1).
 
     Warns
     -----
@@ -626,7 +626,7 @@ def label_sets(
     >>> X = rng.normal(size=(3000, 3))
     >>> y = np.where(X[:, 0] + 0.5 * rng.normal(size=3000) > 0, "yes", "no")
     >>> model = pb.fit_adaboost(X[:1000], y[:1000], rounds=20)
-    >>> sets = pb.label_sets(model, X[1000:2000], y[1000:2000])
+    >>> sets = pb.prediction_sets(model, X[1000:2000], y[1000:2000])
     >>> sets.predict([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     [('yes',), ('no', 'yes')]
     >>> found = sets.predict(X[2000:])
@@ -640,6 +640,6 @@ def label_sets(
     score = model.predict_proba(rows.X)[np.arange(rows.n_rows), rows.code]
     labels = np.asarray(model.labels)
     parts = [score[rows.code == k] for k in range(len(labels))] if by_class else [score]
-    return LabelSets(
+    return PredictionSets(
         model, failing, ties, by_class, tuple(freeze(np.sort(part)) for part in parts), labels
     )

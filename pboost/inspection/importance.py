@@ -21,7 +21,7 @@ from pboost.inspection.cross_validation import row_errors, truth_for
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Ensemble, is_foreign
 from pboost.models.evaluate.new_rows import finite_columns, match_rows, reads_columns
-from pboost.models.forest import Forest
+from pboost.models.forest import RandomForest
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, TableLike, as_generator, check_choice, check_integer
 
@@ -36,7 +36,7 @@ def feature_importances(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest or another model
+    model : DecisionGraph, Tree, RandomForest or another model
         A fitted model.
     kind : {None, "impurity"}
         None: what each kind of model has of its own, see Notes. "impurity": of trees and forests
@@ -70,10 +70,10 @@ def feature_importances(
         (`reach`). A node at which it does not fall counts nothing. Of a node that reads several
         columns each gets a share: of a projection, by ``|coefficient| * spread`` if X is given,
         else the same; of a separator, by the width of the range of its sum of stumps.
-    Tree, Forest
+    Tree, RandomForest
         For each split the decrease of weight times impurity, by the criterion of the fit; of a
         forest the mean of the shares in each tree.
-    StagewiseModel
+    GradientBoostingModel
         The mean of the shares in each tree, by how much the tree has lowered the training loss.
     ProbitTree, SubaggedProbitTrees
         The decrease of the weighted loss -ln Phi(Y f): from a constant at each node to constants
@@ -113,9 +113,9 @@ def feature_importances(
     check_model(model)
     if kind is not None:
         check_choice("kind", kind, KINDS)
-        if not isinstance(model, Tree | Forest):
+        if not isinstance(model, Tree | RandomForest):
             raise TypeError(
-                f"model: expected a Tree or a Forest for kind={kind!r}, got a "
+                f"model: expected a Tree or a RandomForest for kind={kind!r}, got a "
                 f"{type(model).__name__}; kind=None is what it has of its own"
             )
     if X is None:
@@ -139,7 +139,7 @@ def permutation_importance(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, Bagging or other model
+    model : DecisionGraph, Tree, RandomForest, Bagging or other model
         A fitted model.
     X : array_like of shape (n, d), or data frame
         Rows, better not those of training: there a model that has learnt noise needs the columns
@@ -174,7 +174,7 @@ def permutation_importance(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> tree = pb.fit_cart(X, X[:, 0] > 0)
-    >>> rise = pb.permutation_importance(tree, X, X[:, 0] > 0, rng=0)
+    >>> rise = pb.inspection.permutation_importance(tree, X, X[:, 0] > 0, rng=0)
     >>> bool(rise[0].mean() > 0.4), float(rise[1].mean())
     (True, 0.0)
     """

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from pboost.data.read.table import column_label, positions
 from pboost.models.base import Model, check_model
-from pboost.models.forest import Forest
+from pboost.models.forest import RandomForest
 from pboost.models.tree_record import LEAF
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, shown
 
@@ -22,7 +22,7 @@ def is_monotone(model: Model, column: str | int, direction: int | None = None) -
 
     Parameters
     ----------
-    model : StagewiseModel, or Tree or Forest of a regression
+    model : GradientBoostingModel, or Tree or RandomForest of a regression
         A fitted model.
     column : str or int
         Name or position of a column of numbers.
@@ -53,13 +53,13 @@ def is_monotone(model: Model, column: str | int, direction: int | None = None) -
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> y = X[:, 0] + np.sin(3 * X[:, 1])
-    >>> model = pb.fit_stagewise(X, y, monotone={0: 1})
-    >>> pb.is_monotone(model, 0, 1), pb.is_monotone(model, 1)
+    >>> model = pb.fit_gradient_boosting(X, y, monotone={0: 1})
+    >>> pb.inspection.is_monotone(model, 0, 1), pb.inspection.is_monotone(model, 1)
     (True, False)
     """
     check_model(model)
-    trees = model.trees if isinstance(model, StagewiseModel) else model
-    if not isinstance(trees, Tree | Forest) or trees.labels is not None or trees.value.ndim > 1:
+    trees = model.trees if isinstance(model, GradientBoostingModel) else model
+    if not isinstance(trees, Tree | RandomForest) or trees.labels is not None or trees.value.ndim > 1:
         raise NotImplementedError(
             "model: expected a sum of trees of one decision value each, or a tree or forest of a "
             f"regression, got {shown(model)}; others have no proof"

@@ -21,9 +21,9 @@ from pboost.models.probit_trees import ProbitTree
 from pboost.models.shares import falls
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import NO_SET
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Tree
-from pboost.models.trees_of import tests_of, trees_of
+from pboost.models.trees_of import tests_of, as_tree_ensemble
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer, install_hint, shown
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
-    """Draw the cross-validated error of what `fit_within` would choose, by budget.
+    """Draw the cross-validated error of what `fit_within_budget` would choose, by budget.
 
     Parameters
     ----------
     model : EarlyExitModel, or another model
-        From `fit_within`.
+        From `fit_within_budget`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None: in a new figure, which pyplot does not know of.
 
@@ -67,15 +67,15 @@ def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     TypeError
         If this is no model.
     ValueError
-        If the model was not made by `fit_within`.
+        If the model was not made by `fit_within_budget`.
 
     Examples
     --------
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> model = pb.fit_within(X, X[:, 0] * X[:, 1] > 0, comparisons=10, rng=0)
-    >>> ax = pb.plot_budget_curve(model)
+    >>> model = pb.fit_within_budget(X, X[:, 0] * X[:, 1] > 0, comparisons=10, rng=0)
+    >>> ax = pb.plot.budget_curve(model)
     >>> ax.get_xlabel()
     'comparisons per row'
     """
@@ -84,7 +84,7 @@ def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     if curve is None:
         curve = getattr(model, "settings", {}).get("curve")
     if curve is None:
-        raise ValueError("model: expected one made by fit_within, which has a curve of budgets")
+        raise ValueError("model: expected one made by fit_within_budget, which has a curve of budgets")
     _, comparisons, error, standard_error = np.asarray(curve, dtype=np.float64).T
     return _error_bars(model, comparisons, error, standard_error, "comparisons per row", ax)
 
@@ -112,7 +112,7 @@ def _error_name(model: Model) -> str:
 # Training: certificate and errors by step, pruning tables
 
 
-def plot_steps(
+def plot_training_curve(
     model: Model,
     X: TableLike | None = None,
     y: ArrayLike | None = None,
@@ -124,7 +124,7 @@ def plot_steps(
 
     Parameters
     ----------
-    model : DecisionGraph, StagewiseModel or LinearModel
+    model : DecisionGraph, GradientBoostingModel or LinearModel
         A fitted model with a record of its steps.
     X : array_like of shape (n, d), or data frame, optional
         Rows whose errors are drawn.
@@ -158,7 +158,7 @@ def plot_steps(
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] * X[:, 1] > 0
     >>> model = pb.fit_boosted_tree(X, y, nodes=7)
-    >>> ax = pb.plot_steps(model, X, y)
+    >>> ax = pb.plot.training_curve(model, X, y)
     >>> [line.get_label() for line in ax.lines]
     ['certificate', 'error']
     """
@@ -173,7 +173,7 @@ def plot_steps(
         if record.validation is not None:
             lines["validation error"] = record.validation
         unit = model.counted_in[0]
-    elif isinstance(model, StagewiseModel):
+    elif isinstance(model, GradientBoostingModel):
         lines = {"training loss": model.training_loss}
         if model.validation_loss is not None:
             lines["validation loss"] = model.validation_loss
@@ -181,7 +181,7 @@ def plot_steps(
     else:
         raise TypeError(
             f"model: expected one with a record of its steps, as a DecisionGraph or a "
-            f"StagewiseModel has, got {shown(model)}"
+            f"GradientBoostingModel has, got {shown(model)}"
         )
     errors = None if X is None else _errors(model, X, y, sample_weight)
     ax = axes_or_new(ax, 5, 4)
@@ -253,7 +253,7 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> tree = pb.fit_pruned_cart(X, X[:, 0] + X[:, 1] > 0, rule="1se", rng=0)
-    >>> pb.plot_pruning(tree).get_xlabel()
+    >>> pb.plot.pruning(tree).get_xlabel()
     'leaves'
     """
     check_model(model)
@@ -335,7 +335,7 @@ def plot_regions(
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = X[:, 0] * X[:, 2] > 0
     >>> model = pb.fit_boosted_tree(X, y, nodes=7)
-    >>> pb.plot_regions(model, X, y, features=(0, 2)).get_ylabel()
+    >>> pb.plot.regions(model, X, y, features=(0, 2)).get_ylabel()
     'x[2]'
     """
     check_model(model)
@@ -484,14 +484,14 @@ class SetTests(NamedTuple):
     gain: FloatArray
 
 
-def plot_level_sets(
+def plot_category_splits(
     model: Model, column: str | int | None = None, *, most: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Draw which levels of a category the nodes of a model send to which side, with matplotlib.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, ProbitTree or SubaggedProbitTrees
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, ProbitTree or SubaggedProbitTrees
         A fitted model whose nodes ask whether levels are in sets.
     column : str or int, optional
         Name or position of a column of categories. Default: the one whose nodes matter most.
@@ -523,7 +523,7 @@ def plot_level_sets(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.integers(0, 4, (200, 1)).astype(float)
     >>> tree = pb.fit_cart(X, np.isin(X[:, 0], [1, 3]), categorical=[0])
-    >>> [label.get_text() for label in pb.plot_level_sets(tree).get_xticklabels()]
+    >>> [label.get_text() for label in pb.plot.category_splits(tree).get_xticklabels()]
     ['0.0', '1.0', '2.0', '3.0']
     """
     check_model(model)
@@ -577,7 +577,7 @@ def _set_tests(model: Model) -> SetTests:
             model = model.partition
         elif isinstance(model, SubaggedProbitTrees):
             model = model.trees
-        trees = trees_of(model)
+        trees = as_tree_ensemble(model)
         feature, level_set, sets, root = trees.feature, trees.level_set, trees.sets, trees.root
         gain = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
     nodes = np.flatnonzero(level_set != NO_SET)

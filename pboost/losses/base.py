@@ -117,7 +117,7 @@ class Loss:
         The factor of `value` in the losses that models report: 2 for the squared loss, so that they
         are mean squared errors, else 1.
     link : str
-        How probabilities or predictions follow from decision values, see `TreeSum`; "none" if the
+        How probabilities or predictions follow from decision values, see `TreeEnsemble`; "none" if the
         function is not known to other formats.
     is_multiclass : bool
         Whether y is the number of a class, and f has a score for each class.

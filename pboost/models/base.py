@@ -57,8 +57,8 @@ PUBLIC = (
     "predict_proba",
     "decision_function",
     "staged_decision_function",
-    "evaluation_cost",
-    "prefix",
+    "prediction_cost",
+    "truncate",
     "describe",
     "labels",
     "n_features",
@@ -116,7 +116,7 @@ class Model(Fitted):
         "has no linear functions, as a ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel "
         "has"
     )
-    #: Why it is no sum of trees, and what can be used instead; see `trees_of`.
+    #: Why it is no sum of trees, and what can be used instead; see `as_tree_ensemble`.
     no_trees: ClassVar[str] = "which does not say what trees it is made of"
     #: It reads the columns of X as they are.
     inputs: Inputs | None = None
@@ -205,9 +205,9 @@ class Model(Fitted):
         """Return the decision values of each row, or shares where it has no others."""
         return self.decision_function(X)
 
-    def prefix(self, n_nodes: int) -> Any:
+    def truncate(self, n_nodes: int) -> Any:
         """Return the model with its first nodes only."""
-        raise self.is_no_graph("prefix")
+        raise self.is_no_graph("truncate")
 
     def is_no_graph(self, function: str = "") -> TypeError:
         """Return what to raise where a decision graph is expected, for a function of graphs."""
@@ -228,7 +228,7 @@ class Model(Fitted):
         """Mean number of comparisons of the rows it was fitted to, as far as it keeps them."""
         raise NotImplementedError(
             f"model: what training rows cost a {type(self).__name__} is not kept; see "
-            "evaluation_cost"
+            "prediction_cost"
         )
 
     @property
@@ -266,13 +266,13 @@ class Model(Fitted):
 
         Before the first node and after the last, where there are no joints.
         """
-        return at_ends(self.decision_function(X), self.evaluation_cost(X, "nodes"))
+        return at_ends(self.decision_function(X), self.prediction_cost(X, "nodes"))
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values at the stages of growth."""
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, in "nodes" or "features"."""
         raise NotImplementedError
 
@@ -491,7 +491,7 @@ class Averaged(Model):
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return what is said before the first node and after the last; of J > 2 labels shares."""
-        return at_ends(self.values_at_end(X), self.evaluation_cost(X, "nodes"))
+        return at_ends(self.values_at_end(X), self.prediction_cost(X, "nodes"))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the shares that go with leads of the second of two labels; others are shares."""
@@ -763,7 +763,7 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.arange(40.0).reshape(-1, 1)
-    >>> model = pb.fit_stagewise(X, X[:, 0] > 29, loss="logistic", steps=3, max_depth=1)
+    >>> model = pb.fit_gradient_boosting(X, X[:, 0] > 29, loss="logistic", steps=3, max_depth=1)
     >>> [round(float(share[39, 1]), 2) for share in pb.staged_predict_proba(model, X)]
     [0.28, 0.32, 0.35]
     """
@@ -771,12 +771,12 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
         yield model.probabilities(score)
 
 
-def prefix(model: Any, n_nodes: int) -> Any:
+def truncate(model: Any, n_nodes: int) -> Any:
     """Return the model with its first nodes only; of a stagewise model its first trees.
 
     Parameters
     ----------
-    model : DecisionGraph or StagewiseModel
+    model : DecisionGraph or GradientBoostingModel
         A fitted model.
     n_nodes : int
         Number of nodes to keep, 1 to ``model.n_nodes``. Exits that led to others lead out. Of a
@@ -784,7 +784,7 @@ def prefix(model: Any, n_nodes: int) -> Any:
 
     Returns
     -------
-    DecisionGraph or StagewiseModel
+    DecisionGraph or GradientBoostingModel
         The model as it was when so many nodes had been opened. Its record is that of these nodes,
         and ``record.stop_reason`` says that it was cut.
 
@@ -800,14 +800,14 @@ def prefix(model: Any, n_nodes: int) -> Any:
     >>> import pboost as pb
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> model = pb.fit_adaboost(X, [0, 1, 1, 0, 1, 0, 0, 1], rounds=20)
-    >>> pb.prefix(model, 5).n_nodes
+    >>> pb.models.truncate(model, 5).n_nodes
     5
     """
     check_model(model)
-    return model.prefix(n_nodes)
+    return model.truncate(n_nodes)
 
 
-def evaluation_cost(
+def prediction_cost(
     model: Model,
     X: TableLike,
     unit: str = "nodes",
@@ -834,7 +834,7 @@ def evaluation_cost(
         returns. Default: "none", and of an `EarlyExitModel` its own exits; of its whole model
         speak the two others.
     prices, groups : optional
-        With ``unit="price"``: what columns cost, see `fit_stagewise`. Default: the prices that the
+        With ``unit="price"``: what columns cost, see `fit_gradient_boosting`. Default: the prices that the
         model was fitted with.
 
     Returns
@@ -847,10 +847,10 @@ def evaluation_cost(
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 1], nodes=2)
-    >>> pb.evaluation_cost(model, X).tolist()
+    >>> pb.prediction_cost(model, X).tolist()
     [1.0, 1.0, 1.0, 1.0]
     >>> chain = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=9)
-    >>> pb.evaluation_cost(chain, X, exit="proven").tolist()
+    >>> pb.prediction_cost(chain, X, exit="proven").tolist()
     [7.0, 7.0, 8.0, 7.0]
     """
     check_choice("unit", unit, UNITS)
@@ -867,7 +867,7 @@ def evaluation_cost(
         return prices_for(model, prices, groups).of_columns(deque(model.reads(X), 1)[0])
     if prices is not None or groups is not None:
         raise ValueError(f'prices, groups: expected None with unit={unit!r}; unit="price" is paid')
-    return model.evaluation_cost(X, unit)
+    return model.prediction_cost(X, unit)
 
 
 def describe(model: Model) -> str:

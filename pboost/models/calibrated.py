@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.models import stored
 from pboost.models.base import Model, Route, score_by_route
-from pboost.models.early_exit import Around
+from pboost.models.early_exit_model import Around
 from pboost.models.evaluate.exits import Left
 from pboost.models.evaluate.known_values import CalibratedInquiry
 from pboost.models.shares import two_probabilities
@@ -37,7 +37,7 @@ class CalibratedModel(Around):
 
     Attributes
     ----------
-    model : DecisionGraph, Forest or another model
+    model : DecisionGraph, RandomForest or another model
         The model that was calibrated. There are K maps from its decision values to probabilities:
         one of two labels, of more one for each.
     slope, intercept : ndarray of float64, shape (K,), or None
@@ -141,9 +141,9 @@ class CalibratedModel(Around):
         """Yield what the maps, which are those of the whole model, say of its stages."""
         return map(self.calibrated, self.model.staged_decision_function(X))
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what each row costs in the model; the map compares no columns."""
-        return self.model.evaluation_cost(X, unit)
+        return self.model.prediction_cost(X, unit)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns the model reads of each row."""
@@ -158,7 +158,7 @@ class CalibratedModel(Around):
     def leave_proven(self, X: TableLike) -> Left:
         """Return what rows have at the end: labels are settled by the map, not by votes."""
         whole = self.whole
-        score, cost = whole.decision_function(X), whole.evaluation_cost(X, "nodes")
+        score, cost = whole.decision_function(X), whole.prediction_cost(X, "nodes")
         return Left(score, np.ones(len(cost), dtype=np.intp), cost)
 
     def inquiry(self, settles: bool) -> CalibratedInquiry:

@@ -23,7 +23,7 @@ from pboost.models.base import (
     Route,
     decision_function,
     describe,
-    evaluation_cost,
+    prediction_cost,
     predict,
     predict_proba,
     score_by_route,
@@ -150,12 +150,12 @@ class Composite(Model):
 
     no_functions = "is no linear function; see coefficients(model[i]) of its members"
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
         rows = MemberRows(self, X)
         cost = np.zeros(as_rows(rows.given).n_rows)
         for member in self.models:
-            cost += evaluation_cost(check_known(member), rows(member), unit)
+            cost += prediction_cost(check_known(member), rows(member), unit)
         return cost
 
     @property
@@ -183,7 +183,7 @@ class Composite(Model):
 
     def costs_by_then(self, X: TableLike) -> FloatArray:
         """Return what the first 0, 1, ... members cost, (T + 1, n)."""
-        return costs_by_then(np.array([evaluation_cost(check_known(m), X) for m in self.models]))
+        return costs_by_then(np.array([prediction_cost(check_known(m), X) for m in self.models]))
 
     def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the members."""
@@ -259,11 +259,11 @@ class Ensemble(Composite):
         """Return the label of largest probability, the first of several."""
         return self.labels[np.argmax(probabilities, axis=1)]
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, in "nodes"."""
         if unit != "nodes":
             raise NotImplementedError('unit: expected "nodes" for a model of several members')
-        return Composite.evaluation_cost(self, X, "nodes")
+        return Composite.prediction_cost(self, X, "nodes")
 
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""

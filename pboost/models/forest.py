@@ -52,8 +52,8 @@ MOST_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Forest(Trees):
-    """A random forest, made by `fit_forest`.
+class RandomForest(Trees):
+    """A random forest, made by `fit_random_forest`.
 
     ``forest[i]`` is tree i, as a `Tree`; ``len(forest)`` is the number of trees. A slice such as
     ``forest[:20]`` is the forest of these trees, without `oob`.
@@ -93,11 +93,11 @@ class Forest(Trees):
 
     no_graph = "whose trees, model[i], are models by themselves"
     instead: ClassVar = {
-        "prefix": "model[:k] has the first k trees",
+        "truncate": "model[:k] has the first k trees",
         "reach": "apply tells the leaf of each row in each tree",
-        "plot_graph": "plot_tree draws its trees",
+        "plot.graph": "plot.tree draws its trees",
     }
-    file_kind, file_stop = "forest", "all trees are there"
+    file_kind, file_stop = "random-forest", "all trees are there"
     of_classes, of_numbers = "a forest", "a forest of regression trees has"
 
     def check_whole(self) -> None:
@@ -132,7 +132,7 @@ class Forest(Trees):
         return rank_trees(self, self.depths, column, self.n_features + len(twice))
 
     def __repr__(self) -> str:
-        return f"<fit_forest: {len(self)} trees, {self.n_features} features>"
+        return f"<fit_random_forest: {len(self)} trees, {self.n_features} features>"
 
     def __len__(self) -> int:
         return len(self.root) - 1
@@ -140,8 +140,8 @@ class Forest(Trees):
     @overload
     def __getitem__(self, tree: int) -> Tree: ...
     @overload
-    def __getitem__(self, tree: slice) -> Forest: ...
-    def __getitem__(self, tree: int | slice) -> Tree | Forest:
+    def __getitem__(self, tree: slice) -> RandomForest: ...
+    def __getitem__(self, tree: int | slice) -> Tree | RandomForest:
         if isinstance(tree, slice):
             return self.only(np.arange(len(self))[tree])
         place = check_position("tree", tree, len(self))
@@ -160,7 +160,7 @@ class Forest(Trees):
     def __iter__(self) -> Iterator[Tree]:
         return (self[i] for i in range(len(self)))
 
-    def only(self, trees: NDArray[np.intp]) -> Forest:
+    def only(self, trees: NDArray[np.intp]) -> RandomForest:
         """Return the forest of these trees, without `oob`."""
         if not len(trees):
             raise ValueError(f"tree: expected one or more of {len(self)} trees, got none")
@@ -182,7 +182,7 @@ class Forest(Trees):
         """Return the comparisons (T + 1,) that a row makes at most in the first trees."""
         return np.cumsum([0, *self.depths], dtype=np.float64)
 
-    def first(self, n_joints: int) -> Forest:
+    def first(self, n_joints: int) -> RandomForest:
         """Return the forest of the first trees."""
         return self[:n_joints]
 
@@ -284,7 +284,7 @@ class Forest(Trees):
         """Return a summary of the forest."""
         leaves = (np.diff(self.root) + 1) // 2
         trees, size = counted(len(self), "tree"), f"{leaves.mean():.1f} leaves on average"
-        return "\n".join([headline(self, f"fit_forest: {trees}", size), *of_bags(self.oob)])
+        return "\n".join([headline(self, f"fit_random_forest: {trees}", size), *of_bags(self.oob)])
 
     def total(self, X: TableLike, turns: int = 1) -> FloatArray:
         """Return the sums (n, J) over the trees of the values of the leaf of each row.
@@ -322,14 +322,14 @@ def join_trees(
     settings: Settings,
     oob: OutOfBag | None,
     seen: Digest | None = None,
-) -> Forest:
+) -> RandomForest:
     """Return the forest of trees or forests that were fitted to the same columns and labels."""
     root = np.cumsum([0, *np.concatenate([np.diff(tree.root) for tree in trees])])
     if root[-1] > np.iinfo(np.int32).max:
         raise ValueError(f"members: expected fewer than 2**31 nodes in all trees, got {root[-1]}")
     first = trees[0]
     # The trees have been checked; together their values can be too large.
-    forest = Forest.grown(
+    forest = RandomForest.grown(
         root=root,
         **_joined_columns(trees),
         labels=first.labels,
@@ -393,9 +393,9 @@ class RankedTrees(NamedTuple):
 
 
 def rank_trees(
-    forest: Forest, depths: IntArray, feature: IntArray, n_columns: int
+    forest: RandomForest, depths: IntArray, feature: IntArray, n_columns: int
 ) -> RankedTrees | None:
-    """Return the trees of a `Forest` of these depths, None where a walk is faster.
+    """Return the trees of a `RandomForest` of these depths, None where a walk is faster.
 
     `feature` are the columns of a tile that nodes compare.
     """

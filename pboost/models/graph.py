@@ -224,7 +224,7 @@ class DecisionGraph(Graph):
         score, cost = map(np.stack, zip(*states, strict=True))
         return score, cost
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of nodes, of columns or of stumps that are read for each row."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
@@ -303,7 +303,7 @@ class DecisionGraph(Graph):
         Workers(1).run(work, len(values), cells=cells)
         return count
 
-    def prefix(self, n_nodes: int) -> DecisionGraph:
+    def truncate(self, n_nodes: int) -> DecisionGraph:
         """Return the model with its first nodes only."""
         n = check_integer("n_nodes", n_nodes, least=min(1, self.n_nodes), most=self.n_nodes)
         if n == self.n_nodes:

@@ -40,7 +40,7 @@ CONSTANT = -1
 HALF = 540
 #: Said of the columns where a model is made of functions.
 OF_FUNCTIONS = (
-    "model: which columns a HypothesisSum reads is not known, as it is made of functions of rows; "
+    "model: which columns a FunctionEnsemble reads is not known, as it is made of functions of rows; "
 )
 #: Beyond this size a value's square overflows.
 FAR = 1e150
@@ -51,14 +51,14 @@ class AdditiveModel(TwoClassModel):
 
     `labels`, `n_features`, `feature_names`, `bias`, `settings` and `record` are those of a
     `DecisionGraph`; so are the functions of a model, except those that speak of nodes and exits
-    (`reach`, `prefix`, `continue_fit`).
+    (`reach`, `truncate`, `continue_fit`).
     """
 
     __slots__ = ()
 
     no_graph: ClassVar[str] = "all of whose hypotheses are asked about every row"
     instead: ClassVar[Mapping[str, str]] = {
-        "prefix": "staged_decision_function has the values after each round",
+        "truncate": "staged_decision_function has the values after each round",
         "reach": "decision_function is their sum",
     }
 
@@ -80,7 +80,7 @@ class AdditiveModel(TwoClassModel):
         """Yield the decision values after each round."""
         return self._stages(self.terms(input_values(self, X)))
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the same for all."""
         return np.full(len(input_values(self, X)), self.cost(unit))
 
@@ -205,7 +205,7 @@ class LinearModel(AdditiveModel):
 
     _public: ClassVar = ("coefficient", "intercept", "weights")
     file_kind = "linear"
-    no_trees = "which is one linear function: see coefficients and export_c"
+    no_trees = "which is one linear function: see coefficients and to_c"
     adds_up = True
 
     def check_whole(self) -> None:
@@ -298,7 +298,7 @@ class LinearModel(AdditiveModel):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class HypothesisSum(AdditiveModel):
+class FunctionEnsemble(AdditiveModel):
     """A sum of the user's own weak hypotheses; it holds the functions and cannot be saved.
 
     Attributes
@@ -368,7 +368,7 @@ class HypothesisSum(AdditiveModel):
 
     def members(self) -> Parts:
         """Raise TypeError."""
-        raise TypeError("model: a HypothesisSum cannot be stored, as it holds functions")
+        raise TypeError("model: a FunctionEnsemble cannot be stored, as it holds functions")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -427,11 +427,11 @@ class ProbitModel(Model):
 
     no_graph: ClassVar[str] = "whose value is not half the log odds"
     instead: ClassVar[Mapping[str, str]] = {
-        "prefix": "staged_decision_function has the values after each step",
+        "truncate": "staged_decision_function has the values after each step",
         "reach": "every row gets the same linear function, see coefficients",
     }
     file_kind = "probit"
-    no_trees = "which is one linear function: see coefficients and export_c"
+    no_trees = "which is one linear function: see coefficients and to_c"
     adds_up = True
 
     def check_whole(self) -> None:
@@ -528,7 +528,7 @@ class ProbitModel(Model):
         """Number of columns with a slope, the same for all rows."""
         return float(max(1, int(np.count_nonzero(self.slopes))))
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""
         return np.full(len(input_values(self, X)), self.mean_cost)
 

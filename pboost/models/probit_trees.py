@@ -106,12 +106,12 @@ class ProbitTree(Model):
     _public: ClassVar = ("n_functions",)
     no_graph = "whose leaves are linear functions"
     instead: ClassVar = {
-        "prefix": "fit_probit_tree has depth and steps",
+        "truncate": "fit_probit_tree has depth and steps",
         "reach": "apply tells the leaf of each row",
-        "plot_graph": "plot_tree draws it",
+        "plot.graph": "plot.tree draws it",
     }
     file_kind = "probit-tree"
-    no_trees = "whose leaves are linear functions: see coefficients and export_c"
+    no_trees = "whose leaves are linear functions: see coefficients and to_c"
 
     def check_whole(self) -> None:
         """Check what is said of the functions, and that there is weight."""
@@ -222,7 +222,7 @@ class ProbitTree(Model):
         cost = np.maximum(tree.node_depth()[leaf] + slopes[tree.leaf[leaf]], 1.0)
         return float(cost @ tree.n_rows[leaf] / tree.n_rows[0])
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of comparisons and of slopes, or of different columns read."""
         tree = self.partition
         at = tree.nodes_of(X)

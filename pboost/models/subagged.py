@@ -21,7 +21,7 @@ from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chan
 from pboost.models.evaluate.exits import Exits, voting_exits
 from pboost.models.evaluate.known_values import MemberInquiry, mean_of
 from pboost.models.evaluate.new_rows import match_columns
-from pboost.models.forest import Forest
+from pboost.models.forest import RandomForest
 from pboost.models.linear import chosen, probabilities
 from pboost.models.probit_trees import (
     LEAST,
@@ -93,7 +93,7 @@ class SubaggedProbitTrees(Model):
 
     Attributes
     ----------
-    trees : Forest
+    trees : RandomForest
         The partitions of all trees, member after member and round after round. A round has one
         tree, or, with ``one_vs_all="tree"``, one for each class of more than two.
     coefficient : ndarray of float64, shape (n_leaves, K, 1 + d)
@@ -130,7 +130,7 @@ class SubaggedProbitTrees(Model):
         is not known.
     """
 
-    trees: Forest = stored.part(Forest, more=("labels",), some=SIDES)
+    trees: RandomForest = stored.part(RandomForest, more=("labels",), some=SIDES)
     coefficient: FloatArray = stored.column(
         np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_added,), ndim=3
     )
@@ -162,10 +162,10 @@ class SubaggedProbitTrees(Model):
     _public: ClassVar = ("n_rounds", "stop_reasons", "tree", "trees_per_round")
     no_graph = "whose members, model[i], are models by themselves"
     instead: ClassVar = {
-        "prefix": "model[:k] has the first k members",
-        "plot_graph": "plot_tree draws its trees",
+        "truncate": "model[:k] has the first k members",
+        "plot.graph": "plot.tree draws its trees",
     }
-    no_trees = "whose leaves are linear functions: see coefficients and export_c"
+    no_trees = "whose leaves are linear functions: see coefficients and to_c"
     file_kind, file_stop = "subagged-probit-trees", "all members are there"
     file_order = (*("root", *TREE_COLUMNS, "labels", "oob_members", "oob_prediction", "classes"),)
 
@@ -397,7 +397,7 @@ class SubaggedProbitTrees(Model):
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the values of the first 0, 1, ... members, and what they cost."""
         features = match_columns(self, X)
-        of_trees = [self.tree(t).evaluation_cost(features, "nodes") for t in range(len(self.trees))]
+        of_trees = [self.tree(t).prediction_cost(features, "nodes") for t in range(len(self.trees))]
         cost = np.add.reduceat(of_trees, self.start[:-1] * self.trees_per_round)
         said = self._said(X, lambda said: said, (len(self),))
         means = means_by_then(np.moveaxis(said, 1, 0))
@@ -419,11 +419,11 @@ class SubaggedProbitTrees(Model):
         """Mean number of comparisons and of slopes of each tree's rows, added up."""
         return float(sum(self.tree(t).mean_cost for t in range(len(self.trees))))
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""
         features = match_columns(self, X)
         trees = map(self.tree, range(len(self.trees)))
-        return reduce(np.add, (tree.evaluation_cost(features, unit) for tree in trees))
+        return reduce(np.add, (tree.prediction_cost(features, unit) for tree in trees))
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""

@@ -96,8 +96,8 @@ class TreeNodes:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TreeSum(TreeNodes, Stored):
-    """The trees of a model, made by `trees_of`: arrays that cannot change.
+class TreeEnsemble(TreeNodes, Stored):
+    """The trees of a model, made by `as_tree_ensemble`: arrays that cannot change.
 
     A row starts at the first node of each tree. At a node that has a threshold it goes to the
     first child where ``x[feature] <= threshold``, both float64, else to the second; at one that
@@ -147,7 +147,7 @@ class TreeSum(TreeNodes, Stored):
     builder : str
         The function that made the model.
     weight : ndarray of float64, shape (n_nodes,), or None
-        Weight of the rows that come to each node, see `trees_of`; None where it is not known.
+        Weight of the rows that come to each node, see `as_tree_ensemble`; None where it is not known.
     target : ndarray of int32, shape (n_trees,), or None
         To which of J values each tree adds, where K is 1 and J is not; else None.
     comparison : str

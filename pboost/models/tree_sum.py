@@ -17,7 +17,7 @@ from pboost.models.base import Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits, rest_of
 from pboost.models.evaluate.kernel_walk import leave_trees, of_trees
 from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
-from pboost.models.forest import Forest
+from pboost.models.forest import RandomForest
 from pboost.models.nodes import Bias
 from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
 from pboost.models.stored import Arrays, Header, Kind, Parts, Settings, check_sum
@@ -58,8 +58,8 @@ class NamedLoss(Kind):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class StagewiseModel(Model):
-    """A constant and a sum of regression trees, made by `fit_stagewise`.
+class GradientBoostingModel(Model):
+    """A constant and a sum of regression trees, made by `fit_gradient_boosting`.
 
     With the softmax loss there is such a sum for each of J labels, and a round of fitting makes J
     trees, or one whose leaves add to each sum; with other losses one. ``len(model)`` is the number
@@ -67,7 +67,7 @@ class StagewiseModel(Model):
 
     Attributes
     ----------
-    trees : Forest
+    trees : RandomForest
         The trees, as regression trees, tree k of round r at place ``r * J + k``; ``value`` is what
         each leaf adds to the decision value, 0 at other nodes, and ``weight`` is counted in the
         largest weight of a row in its step. Of one tree a round ``value`` is (n_nodes, J).
@@ -94,8 +94,8 @@ class StagewiseModel(Model):
         is not known.
     """
 
-    trees: Forest = stored.part(
-        Forest, more=(), some=SIDES, fields={"settings": {"builder": "fit_stagewise"}}
+    trees: RandomForest = stored.part(
+        RandomForest, more=(), some=SIDES, fields={"settings": {"builder": "fit_gradient_boosting"}}
     )
     bias: float | FloatArray = stored.kept_as(
         Bias(
@@ -124,9 +124,9 @@ class StagewiseModel(Model):
     no_graph = "whose trees have no votes"
     instead: ClassVar = {
         "reach": "apply(model, X) returns the leaf of each row in each tree",
-        "plot_graph": "plot_tree draws its trees",
+        "plot.graph": "plot.tree draws its trees",
     }
-    file_kind = "stagewise"
+    file_kind = "gradient-boosting"
     file_order = ("root", *TREE_COLUMNS, "training_loss", "validation_loss")
 
     def check_whole(self) -> None:
@@ -159,7 +159,7 @@ class StagewiseModel(Model):
                 raise ValueError(f"{name}: expected numbers, got NaN")
 
     def __repr__(self) -> str:
-        return f"<fit_stagewise: {self._size}, {self.n_features} features, {self.loss} loss>"
+        return f"<fit_gradient_boosting: {self._size}, {self.n_features} features, {self.loss} loss>"
 
     def __len__(self) -> int:
         return len(self.trees) // self.n_trees
@@ -216,9 +216,9 @@ class StagewiseModel(Model):
         depths = self.trees.depths.reshape(len(self), -1).sum(axis=1)
         return np.cumsum([0, *depths], dtype=np.float64)
 
-    def first(self, n_joints: int) -> StagewiseModel:
+    def first(self, n_joints: int) -> GradientBoostingModel:
         """Return the model of the first rounds."""
-        return self.prefix(n_joints)
+        return self.truncate(n_joints)
 
     def node_exits(self, exits: Exits) -> NodeExits:
         """Return when rows leave at the rounds."""
@@ -280,7 +280,7 @@ class StagewiseModel(Model):
             first[small] = self.loss.probability(-score[small])
         return settled(np.column_stack([first, second]), score > 0)
 
-    def prefix(self, n_trees: int) -> StagewiseModel:
+    def truncate(self, n_trees: int) -> GradientBoostingModel:
         """Return the model with its first trees only, of softmax with its first rounds."""
         n_trees = check_integer("n_nodes", n_trees, least=1, most=len(self))
         if n_trees == len(self):
@@ -305,7 +305,7 @@ class StagewiseModel(Model):
         return parts
 
     def goes_with(self, X: TableLike) -> dict[int, str]:
-        """Return with which values a row goes, see `Forest.goes_with`."""
+        """Return with which values a row goes, see `RandomForest.goes_with`."""
         return self.trees.goes_with(X)
 
     def importances(self, X: TableLike | None) -> FloatArray:
@@ -320,9 +320,9 @@ class StagewiseModel(Model):
         """Mean number of comparisons of the rows that each tree was grown on, added up."""
         return self.trees.mean_cost
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
-        return self.trees.evaluation_cost(X, unit)
+        return self.trees.prediction_cost(X, unit)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are compared of each row by the first 1, 2, ... rounds."""
@@ -331,7 +331,7 @@ class StagewiseModel(Model):
     def describe(self) -> str:
         """Return the model as text: a summary, then each tree."""
         lines = [
-            headline(self, f"fit_stagewise: {self._size}"),
+            headline(self, f"fit_gradient_boosting: {self._size}"),
             f"{self.loss} loss {self.training_loss[-1]:.6g}",
             f"stopped: {self.stop_reason}",
             f"constant {' '.join(f'{bias:+.6g}' for bias in np.atleast_1d(self.bias))}",

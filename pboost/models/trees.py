@@ -414,7 +414,7 @@ class Trees(SetNodes, Averaged):
         over_tiles(self, X, n, work, self.tile_width, d + self.n_steps, n * d)
         return leaf
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of comparisons, or of different columns read tree by tree, of rows."""
         node = self.places(X) + self.root[:-1]
         if unit != "features":
@@ -495,12 +495,12 @@ class Tree(Trees):
         The two children; -1 in leaves.
     value : ndarray of float64, shape (n_nodes, J) or (n_nodes,)
         Share of each class in the weight at the node; of a regression tree, the mean target, or a
-        number for each of several labels, `StagewiseModel`.
+        number for each of several labels, `GradientBoostingModel`.
     impurity : ndarray of float64, shape (n_nodes,)
         Impurity by the criterion of the fit; of a regression tree, the mean squared error.
     weight : ndarray of float64, shape (n_nodes,)
         Sum of the weights of the training rows, in the unit of `sample_weight`. Prices of leaves
-        (`prune_path`) are in it, too; nothing else depends on the unit.
+        (`cost_complexity_pruning_path`) are in it, too; nothing else depends on the unit.
     n_rows : ndarray of int32, shape (n_nodes,)
         Number of training rows of positive weight.
     labels : ndarray, shape (J,), or None
@@ -542,9 +542,9 @@ class Tree(Trees):
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
 
     instead: ClassVar = {
-        "prefix": "prune makes trees smaller",
+        "truncate": "prune makes trees smaller",
         "reach": "apply and decision_path tell where rows go",
-        "plot_graph": "plot_tree draws it",
+        "plot.graph": "plot.tree draws it",
     }
     no_graph, file_kind = "whose nodes have no votes", "tree"
     of_classes, of_numbers = "a tree", "a regression tree has"

@@ -19,13 +19,13 @@ from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Composite, OneVsRest, WeightedVote, is_foreign
 from pboost.models.evaluate.graph_walk import reach
 from pboost.models.evaluate.new_rows import match_columns
-from pboost.models.forest import Forest
+from pboost.models.forest import RandomForest
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT, Graph, joints_of
 from pboost.models.shares import among
 from pboost.models.stored import TrainingRecord
-from pboost.models.tree_record import LEAF, NO_SET, TreeSum
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.tree_record import LEAF, NO_SET, TreeEnsemble
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Tree, Trees
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 
@@ -45,7 +45,7 @@ SAID = {
 class Unrolled(NamedTuple):
     """The trees of a graph, nodes in preorder.
 
-    `root` and `children` are those of a `TreeSum`, `node` the nodes of the graph, OUT in leaves,
+    `root` and `children` are those of a `TreeEnsemble`, `node` the nodes of the graph, OUT in leaves,
     and `value` the sums (n, J) of the votes on the paths.
     """
 
@@ -182,7 +182,7 @@ class Parts(NamedTuple):
     """What the members add to the values of a whole.
 
     `value` has (nodes, K) numbers for each member, `bias` (J,) is added, `target` and
-    `aggregation` are those of a `TreeSum`, and `link`.
+    `aggregation` are those of a `TreeEnsemble`, and `link`.
     """
 
     value: list[FloatArray]
@@ -197,7 +197,7 @@ def no_trees(model: Model, why: str) -> NoTreesError:
     return NoTreesError(f"model: expected a sum of trees, got a {type(model).__name__}, {why}")
 
 
-def parts_of_rest(model: OneVsRest, members: Sequence[TreeSum]) -> Parts:
+def parts_of_rest(model: OneVsRest, members: Sequence[TreeEnsemble]) -> Parts:
     """Return what each member adds to the value of its label."""
     value, bias, links = [], [], set()
     for trees in members:
@@ -214,7 +214,7 @@ def parts_of_rest(model: OneVsRest, members: Sequence[TreeSum]) -> Parts:
     return Parts(value, np.concatenate(bias), "sum", link, target)
 
 
-def _lead(trees: TreeSum, value: FloatArray) -> FloatArray:
+def _lead(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
     """Return by how much the second of two values leads, (nodes, 1)."""
     if trees.target is None:
         return value[:, 1:] - value[:, :1]
@@ -222,12 +222,12 @@ def _lead(trees: TreeSum, value: FloatArray) -> FloatArray:
     return np.where(of == 1, value, -value)
 
 
-def _of_sum(trees: TreeSum, value: FloatArray) -> FloatArray:
+def _of_sum(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
     """Return values of nodes as they are where trees are added up."""
     return value / trees.n_trees if trees.aggregation == "mean" else value
 
 
-def parts_of_votes(model: WeightedVote, members: Sequence[TreeSum]) -> Parts:
+def parts_of_votes(model: WeightedVote, members: Sequence[TreeEnsemble]) -> Parts:
     """Return the votes of members that are one tree: each leaf has an answer."""
     value = []
     for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
@@ -237,7 +237,7 @@ def parts_of_votes(model: WeightedVote, members: Sequence[TreeSum]) -> Parts:
     return Parts(value, model.bias, "sum", "softmax")
 
 
-def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> Parts:
+def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> Parts:
     """Return what members say at their leaves, where the mean of that is a mean of trees."""
     labels, n = model.labels, len(members)
     value, bias = [], np.zeros(1 if labels is None else len(labels))
@@ -268,18 +268,18 @@ PARTS: dict[type, Callable[..., Parts]] = {
 }
 
 
-def _check_one(model: Model, k: int, trees: TreeSum, said: str) -> None:
+def _check_one(model: Model, k: int, trees: TreeEnsemble, said: str) -> None:
     """Raise NoTreesError unless a member is one tree, so that it says one thing at each leaf."""
     if trees.n_trees > 1:
         raise no_trees(
             model,
             f"whose members answer before they are put together: models[{k}] is "
-            f"{said.format(trees.n_trees)}. export_c writes such models, and model[i] are members "
+            f"{said.format(trees.n_trees)}. to_c writes such models, and model[i] are members "
             "that are sums of trees",
         )
 
 
-def _said(member: Any, trees: TreeSum, labels: Array | None, vote: str) -> FloatArray:
+def _said(member: Any, trees: TreeEnsemble, labels: Array | None, vote: str) -> FloatArray:
     """Return what a member that is one tree says at each node, see `members.said_by`."""
     if labels is None:
         return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
@@ -293,13 +293,13 @@ def _said(member: Any, trees: TreeSum, labels: Array | None, vote: str) -> Float
     return _answers(member, trees, labels)
 
 
-def _answers(member: Any, trees: TreeSum, labels: Array) -> FloatArray:
+def _answers(member: Any, trees: TreeEnsemble, labels: Array) -> FloatArray:
     """Return 1 for the label that a member predicts at each node, among all, (nodes, J)."""
     place = np.searchsorted(labels, _predicted(member, trees))
     return (place[:, None] == np.arange(len(labels))).astype(np.float64)
 
 
-def _predicted(member: Any, trees: TreeSum) -> Array:
+def _predicted(member: Any, trees: TreeEnsemble) -> Array:
     """Return what a member that is one tree predicts at each node."""
     values = _values(trees)
     if trees.link == "shares" and trees.labels is not None:
@@ -307,18 +307,18 @@ def _predicted(member: Any, trees: TreeSum) -> Array:
     return member.labels_of(values)
 
 
-def _values(trees: TreeSum) -> FloatArray:
+def _values(trees: TreeEnsemble) -> FloatArray:
     """Return the values of rows at the leaves of a tree: (nodes,), or of several (nodes, J)."""
     value = trees.value + trees.bias
     return value[:, 0] if trees.n_values == 1 else value
 
 
-def _at_leaves(trees: TreeSum, said: FloatArray) -> FloatArray:
+def _at_leaves(trees: TreeEnsemble, said: FloatArray) -> FloatArray:
     """Return what is said at leaves, and 0 at other nodes."""
     return np.where(trees.feature[:, None] == LEAF, said, 0.0)
 
 
-def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[str, Any]) -> TreeSum:
+def joined(model: Model, members: Sequence[TreeEnsemble], parts: Parts, said: dict[str, Any]) -> TreeEnsemble:
     """Return the trees of all members as those of one model, of which this is `said` besides."""
     table = members[0].table
     if any(trees.table != table for trees in members):
@@ -331,7 +331,7 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
         raise no_trees(
             model,
             "of whose members some refuse missing values, and others ask for levels; "
-            "export_c writes such models",
+            "to_c writes such models",
         )
     sets = np.cumsum([0, *(trees.n_sets for trees in members)])
     level_set = [
@@ -343,7 +343,7 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
         name: np.concatenate([getattr(trees, name) for trees in members])
         for name in ("feature", "threshold", "children", "sets")
     }
-    return TreeSum(
+    return TreeEnsemble(
         root=np.cumsum([0, *sizes], dtype=np.int32),
         **together,
         level_set=np.concatenate(level_set),
@@ -358,12 +358,12 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
     )
 
 
-def trees_of(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_000) -> TreeSum:
+def as_tree_ensemble(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_000) -> TreeEnsemble:
     """Return the trees whose sum, or mean, a model is.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, OneVsRest, WeightedVote or Bagging
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, OneVsRest, WeightedVote or Bagging
         A fitted model whose decision value is a sum over trees that compare columns. A chain has a
         tree of one comparison for each node; of a graph whose exits join, each path from one joint
         to the next, a node that all paths meet, is one of a tree. Its hard route is that of the
@@ -381,7 +381,7 @@ def trees_of(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_0
 
     Returns
     -------
-    TreeSum
+    TreeEnsemble
         Arrays of the nodes, and what is made of the values of the leaves.
 
     Raises
@@ -407,7 +407,7 @@ def trees_of(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_0
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=2)
-    >>> trees = pb.trees_of(model, X)
+    >>> trees = pb.models.as_tree_ensemble(model, X)
     >>> trees
     <trees of fit_adaboost: 2 trees, 6 nodes>
     >>> trees.feature[:3].tolist(), trees.threshold[:3].tolist(), trees.weight[:3].tolist()
@@ -416,29 +416,29 @@ def trees_of(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_0
     check_model(model)
     max_nodes = check_integer("max_nodes", max_nodes, least=1)
     try:
-        return _trees_of(model, X, max_nodes)
+        return _as_tree_ensemble(model, X, max_nodes)
     except NoTreesError as error:
         raise TypeError(*error.args) from None
 
 
-def as_trees(model: Model | TreeSum, X: TableLike | None, max_nodes: int) -> TreeSum:
+def as_trees(model: Model | TreeEnsemble, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
     """Return the trees of a model, or those that are given in its place."""
-    if not isinstance(model, TreeSum):
-        return trees_of(model, X, max_nodes=max_nodes)
+    if not isinstance(model, TreeEnsemble):
+        return as_tree_ensemble(model, X, max_nodes=max_nodes)
     if X is not None:
-        raise ValueError("X: expected None with trees, which have weights: see trees_of(model, X)")
+        raise ValueError("X: expected None with trees, which have weights: see as_tree_ensemble(model, X)")
     check_integer("max_nodes", max_nodes, least=1)
     return model
 
 
-def projections_of(model: Model | TreeSum) -> Projections | None:
+def projections_of(model: Model | TreeEnsemble) -> Projections | None:
     """Return the sums of columns of numbers that the nodes of a graph compare, if that they do."""
     if not isinstance(model, DecisionGraph) or not isinstance(model.inputs, Projections):
         return None
     return model.inputs if indicators_of(model.table) is None else None
 
 
-def trees_of_sums(model: Model | TreeSum, max_nodes: int) -> TreeSum:
+def trees_of_sums(model: Model | TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     """Return the trees of a graph whose nodes compare sums of columns, which are their columns."""
     assert isinstance(model, DecisionGraph)
     _check_size(model, check_integer("max_nodes", max_nodes, least=1))
@@ -447,17 +447,17 @@ def trees_of_sums(model: Model | TreeSum, max_nodes: int) -> TreeSum:
 
 
 @singledispatch
-def _trees_of(model: Model, X: TableLike | None, max_nodes: int) -> TreeSum:
-    """Return the trees of a model, see `trees_of`."""
+def _as_tree_ensemble(model: Model, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
+    """Return the trees of a model, see `as_tree_ensemble`."""
     raise no_trees(model, model.no_trees)
 
 
-@_trees_of.register
-def _(model: DecisionGraph, X: TableLike | None, max_nodes: int) -> TreeSum:
+@_as_tree_ensemble.register
+def _(model: DecisionGraph, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
     if isinstance(model.inputs, StoredInputs):
         raise no_trees(
             model,
-            "whose nodes compare sums of columns or of stumps; export_c writes such models, "
+            "whose nodes compare sums of columns or of stumps; to_c writes such models, "
             "to_onnx those of columns of numbers, and weak=stump() fits nodes that compare columns",
         )
     if isinstance(model.inputs, Oracles):
@@ -476,17 +476,17 @@ def _check_size(model: DecisionGraph, max_nodes: int) -> None:
     if n_nodes > max_nodes:
         raise ValueError(
             f"max_nodes: expected at least {n_nodes}, the nodes of the trees that the paths of "
-            f"this graph of {model.n_nodes} nodes make, got {max_nodes}; export_c writes it as the "
+            f"this graph of {model.n_nodes} nodes make, got {max_nodes}; to_c writes it as the "
             "graph it is"
         )
 
 
-def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -> TreeSum:
+def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -> TreeEnsemble:
     """Return the trees of a graph, of which this is said."""
     trees = unroll(model)
     # Without nodes several values are half log odds of shares; else they go together.
     is_many = model.n_votes > 1 and model.n_nodes > 0
-    return TreeSum(
+    return TreeEnsemble(
         root=trees.root,
         children=trees.children,
         **tests_of(model, trees.node),
@@ -499,17 +499,17 @@ def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -
     )
 
 
-@_trees_of.register(Tree)
-@_trees_of.register(Forest)
-def _(model: Tree | Forest, X: TableLike | None, max_nodes: int) -> TreeSum:
+@_as_tree_ensemble.register(Tree)
+@_as_tree_ensemble.register(RandomForest)
+def _(model: Tree | RandomForest, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
     bias = np.zeros(model.value.reshape(model.n_nodes, -1).shape[1])
-    aggregation = "mean" if isinstance(model, Forest) else "sum"
+    aggregation = "mean" if isinstance(model, RandomForest) else "sum"
     link = "identity" if model.labels is None else "shares"
     return _of_trees(model, model, X, bias, aggregation, link)
 
 
-@_trees_of.register
-def _(model: StagewiseModel, X: TableLike | None, max_nodes: int) -> TreeSum:
+@_as_tree_ensemble.register
+def _(model: GradientBoostingModel, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
     bias = np.atleast_1d(np.asarray(model.bias, dtype=np.float64))
     target = None
     if model.n_trees > 1:
@@ -517,23 +517,23 @@ def _(model: StagewiseModel, X: TableLike | None, max_nodes: int) -> TreeSum:
     return _of_trees(model, model.trees, X, bias, "sum", link_of(model), target)
 
 
-def link_of(model: StagewiseModel) -> str:
-    """Return the link of a sum, see `TreeSum`."""
+def link_of(model: GradientBoostingModel) -> str:
+    """Return the link of a sum, see `TreeEnsemble`."""
     if not is_of_package(model.loss):
         return "none"
     is_plain = model.labels is None and model.loss.predicts_scores
     return "identity" if is_plain else model.loss.link
 
 
-@_trees_of.register(OneVsRest)
-@_trees_of.register(WeightedVote)
-@_trees_of.register(Bagging)
-def _(model: Composite, X: TableLike | None, max_nodes: int) -> TreeSum:
+@_as_tree_ensemble.register(OneVsRest)
+@_as_tree_ensemble.register(WeightedVote)
+@_as_tree_ensemble.register(Bagging)
+def _(model: Composite, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
     members = _of_members(model, X, max_nodes)
     return joined(model, members, PARTS[type(model)](model, members), _said_of(model))
 
 
-def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[TreeSum]:
+def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[TreeEnsemble]:
     """Return the trees of each member."""
     if not model.models:
         raise no_trees(model, "which has no members, and does not know its columns")
@@ -542,7 +542,7 @@ def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[T
     if n_nodes > max_nodes:
         raise ValueError(
             f"max_nodes: expected at least {n_nodes}, the nodes of the trees that the paths of "
-            f"{len(graphs)} graphs make, got {max_nodes}; export_c writes them as the graphs they "
+            f"{len(graphs)} graphs make, got {max_nodes}; to_c writes them as the graphs they "
             "are"
         )
     found = []
@@ -554,7 +554,7 @@ def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[T
                 "no format but a pickle has",
             )
         try:
-            found.append(_trees_of(member, X, max_nodes))
+            found.append(_as_tree_ensemble(member, X, max_nodes))
         except NoTreesError as error:
             said = str(error).partition("got ")[2]
             raise no_trees(model, f"whose models[{k}] is none: {said}") from None
@@ -569,12 +569,12 @@ def _of_trees(
     aggregation: str,
     link: str,
     target: IntArray | None = None,
-) -> TreeSum:
+) -> TreeEnsemble:
     """Return the record of trees that stand in arrays."""
     is_leaf, is_set = trees.feature == LEAF, trees.feature >= trees.n_features
     level_set = np.where(is_set, trees.feature - trees.n_features, NO_SET)
     sets = np.empty((0, WORDS), np.uint64) if trees.subset is None else trees.subset
-    return TreeSum(
+    return TreeEnsemble(
         root=trees.root,
         feature=trees.column,
         children=trees.children,

@@ -302,7 +302,7 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
     if isinstance(weak, RealLearner):
         raise ValueError(
             f"weak: expected a weak learner with two exits, got {weak!r}, whose answers are real "
-            "numbers: that is for fit_adaboost_real"
+            "numbers: that is for fit_real_adaboost"
         )
     found: Weak = observation.pair(weak, is_chain=is_chain)
     return found

@@ -65,7 +65,7 @@ def fit_probitboost(
 
     See Also
     --------
-    fit_stagewise : sums of trees, with ``loss="probit"`` too.
+    fit_gradient_boosting : sums of trees, with ``loss="probit"`` too.
 
     Notes
     -----

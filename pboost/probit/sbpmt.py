@@ -20,7 +20,7 @@ from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import tree_columns
 from pboost.models.ensembles import REST_OR_CLASS, chance
-from pboost.models.forest import Forest
+from pboost.models.forest import RandomForest
 from pboost.models.probit_trees import LEAST
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.probit.tree import (
@@ -198,13 +198,13 @@ class StratifiedBags(Bags):
         return weights, generator
 
 
-def sbpmt_published() -> dict[str, Any]:
+def published_sbpmt_options() -> dict[str, Any]:
     """Return the options with which `fit_sbpmt` works as the code published with the method.
 
     Returns
     -------
     dict
-        For ``fit_sbpmt(X, y, **pb.sbpmt_published())``: in the trees 20 rows for a split, 7 for a
+        For ``fit_sbpmt(X, y, **pb.models.published_sbpmt_options())``: in the trees 20 rows for a split, 7 for a
         leaf and the pruning rule of R's rpart, which that code has by default; in the leaves full
         steps, until the deviance changes by 1e-5 or less; a tree for each of more than two classes;
         and members that vote.
@@ -220,7 +220,7 @@ def sbpmt_published() -> dict[str, Any]:
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.sbpmt_published()["min_leaf"]
+    >>> pb.models.published_sbpmt_options()["min_leaf"]
     7
     """
     return {
@@ -250,7 +250,7 @@ class MemberOptions(TypedDict, total=False):
         weight, rounded down, but at least one; or how many; None: all.
     max_depth, min_leaf, min_split, complexity, missing, tol, safeguard :
         Options of the trees, see `fit_probit_tree`, which has other defaults: those here are of the
-        published code, see `sbpmt_published`, but for `vote`. `missing` is "learn" or "error".
+        published code, see `published_sbpmt_options`, but for `vote`. `missing` is "learn" or "error".
     step : float
         Factor in (0, 1] of the log odds in the votes and so in the change of the weights: 0.5 is
         the source's, 1.0 the textbook's AdaBoost. `pboost.bounds.training_error_bound` takes it.
@@ -489,7 +489,7 @@ def _join(
     assert task.problem.labels is not None
     trees = [tree for member in grown for tree in member.trees]
     root, columns = tree_columns(problem, [tree.partition for tree in trees], task.limits.criterion)
-    partitions = Forest(
+    partitions = RandomForest(
         root,
         **columns,
         labels=problem.labels,

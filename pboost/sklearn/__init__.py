@@ -1,7 +1,7 @@
 """Estimators of scikit-learn, each a builder of this package with its options as parameters.
 
 They need scikit-learn 1.6 or later, ``pip install "pboosting[sklearn]"``, and are imported by
-``import pboost.sklearn`` or ``from pboost.sklearn import ForestClassifier``, not by
+``import pboost.sklearn`` or ``from pboost.sklearn import RandomForestClassifier``, not by
 ``import pboost``.
 """
 
@@ -27,18 +27,18 @@ from pboost.sklearn.costs import (
 from pboost.sklearn.graphs import (
     MatryoshkaClassifier,
     ObliqueTreeClassifier,
-    ProbabilisticAdaBoostClassifier,
+    AdaBoostClassifier,
     SoftTreeClassifier,
 )
 from pboost.sklearn.trees import (
     CartClassifier,
     CartRegressor,
-    ForestClassifier,
-    ForestRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
     ProbitTreeClassifier,
     SBPMTClassifier,
-    StagewiseClassifier,
-    StagewiseRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
 )
 
 __all__ = [
@@ -46,16 +46,16 @@ __all__ = [
     "BudgetRegressor",
     "CartClassifier",
     "CartRegressor",
-    "ForestClassifier",
-    "ForestRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "MatryoshkaClassifier",
     "ObliqueTreeClassifier",
-    "ProbabilisticAdaBoostClassifier",
+    "AdaBoostClassifier",
     "ProbitTreeClassifier",
     "SBPMTClassifier",
     "SoftTreeClassifier",
-    "StagewiseClassifier",
-    "StagewiseRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "best_within",
     "cost_scorer",
     "least_cost",

@@ -288,7 +288,7 @@ class Classifier(ClassifierMixin, Estimator):
             y, options["sample_weight"] = with_class_weights(y, self.class_weight, weights)
         try:
             return super()._build(X, y, options)
-        except pb.ManyClassesError as error:
+        except pb.models.MulticlassError as error:
             if not get_tags(self).classifier_tags.multi_class:
                 raise ValueError(
                     "y: Only binary classification is supported. The type of the target is "

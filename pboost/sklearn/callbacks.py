@@ -84,13 +84,13 @@ def _wants_models(callback: Any) -> bool:
 
 def _parts(model: object) -> Iterator[Any]:
     """Yield the models of the first stages, at last the whole one; none where there are none."""
-    if isinstance(model, pb.DecisionGraph):
+    if isinstance(model, pb.models.DecisionGraph):
         stages = model.record.stages
         for n in range(1, model.n_nodes + 1) if stages is None else stages.tolist():
-            yield pb.prefix(model, n)
-    elif isinstance(model, pb.StagewiseModel):
+            yield pb.models.truncate(model, n)
+    elif isinstance(model, pb.models.GradientBoostingModel):
         for n in range(1, len(model) + 1):
-            yield pb.prefix(model, n)
-    elif isinstance(model, pb.Forest):
+            yield pb.models.truncate(model, n)
+    elif isinstance(model, pb.models.RandomForest):
         for n in range(1, len(model) + 1):
             yield model[:n]

@@ -38,7 +38,7 @@ def cost_scorer(estimator: object, X: object, y: object = None) -> float:
     Returns
     -------
     float
-        Minus the mean of `pboost.evaluation_cost`; of rows that leave early, up to there.
+        Minus the mean of `pboost.prediction_cost`; of rows that leave early, up to there.
 
     Raises
     ------
@@ -50,9 +50,9 @@ def cost_scorer(estimator: object, X: object, y: object = None) -> float:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, cost_scorer
+    >>> from pboost.sklearn import AdaBoostClassifier, cost_scorer
     >>> X, y = load_iris(return_X_y=True)
-    >>> cost_scorer(ProbabilisticAdaBoostClassifier(rounds=9).fit(X, y), X)
+    >>> cost_scorer(AdaBoostClassifier(rounds=9).fit(X, y), X)
     -9.0
     """
     if isinstance(estimator, Pipeline):
@@ -66,7 +66,7 @@ def cost_scorer(estimator: object, X: object, y: object = None) -> float:
             f"comparisons can be counted, got {shown(estimator)}"
         )
     X = estimator._rows(X)  # first, as there may be no model
-    return -float(np.mean(pb.evaluation_cost(estimator.model_, X)))
+    return -float(np.mean(pb.prediction_cost(estimator.model_, X)))
 
 
 def least_cost(
@@ -101,10 +101,10 @@ def least_cost(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, cost_scorer, least_cost
+    >>> from pboost.sklearn import AdaBoostClassifier, cost_scorer, least_cost
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(
-    ...     ProbabilisticAdaBoostClassifier(),
+    ...     AdaBoostClassifier(),
     ...     {"rounds": [10, 20, 100, 200]},
     ...     scoring={"score": "accuracy", "cost": cost_scorer},
     ...     refit=least_cost(),
@@ -147,10 +147,10 @@ def best_within(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, best_within, cost_scorer
+    >>> from pboost.sklearn import AdaBoostClassifier, best_within, cost_scorer
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(
-    ...     ProbabilisticAdaBoostClassifier(),
+    ...     AdaBoostClassifier(),
     ...     {"rounds": [1, 5, 20]},
     ...     scoring={"score": "neg_log_loss", "cost": cost_scorer},
     ...     refit=best_within(10),
@@ -221,7 +221,7 @@ class Within(Estimator):
             budget = getattr(self, name)
             if isinstance(budget, Sequence | np.ndarray) and not isinstance(budget, str):
                 raise TypeError(
-                    f"{name}: expected one budget, got {shown(budget)}; pboost.fit_within fits "
+                    f"{name}: expected one budget, got {shown(budget)}; pboost.fit_within_budget fits "
                     "models for several, and a search tries several estimators"
                 )
         if self.comparisons is self.worst is self.price is None:
@@ -248,7 +248,7 @@ class Within(Estimator):
 class BudgetClassifier(Within, Scored):
     """The most accurate classifier that rows can go through within a budget of comparisons.
 
-    `pboost.fit_within` as an estimator: models of several families are compared by
+    `pboost.fit_within_budget` as an estimator: models of several families are compared by
     cross-validation, and rows leave the best one early where they are sure. Weights of rows, of
     classes and soft labels are not taken.
 
@@ -262,7 +262,7 @@ class BudgetClassifier(Within, Scored):
         The model, for the functions of pboost; ``model_.settings["chosen"]`` says which family.
     curve_ : ndarray of shape (k, 4)
         Budget, mean comparisons, error and its standard error of what would be chosen, for this
-        budget and for usual ones below it; see `pboost.plot_budget_curve`.
+        budget and for usual ones below it; see `pboost.plot.budget_curve`.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     {attributes}
@@ -277,7 +277,7 @@ class BudgetClassifier(Within, Scored):
     (True, True)
     """
 
-    builder = staticmethod(pb.fit_within)
+    builder = staticmethod(pb.fit_within_budget)
     said: ClassVar = {"task": "classification"}
     left_out: ClassVar = ("class_weight",)
     class_weight = None
@@ -305,7 +305,7 @@ class BudgetClassifier(Within, Scored):
 class BudgetRegressor(Within, Regressor):
     """The most accurate regression that rows can go through within a budget of comparisons.
 
-    `pboost.fit_within` as an estimator: sums of trees and single trees are compared by
+    `pboost.fit_within_budget` as an estimator: sums of trees and single trees are compared by
     cross-validation. Weights of rows are not taken.
 
     Parameters
@@ -314,7 +314,7 @@ class BudgetRegressor(Within, Regressor):
 
     Attributes
     ----------
-    model_ : StagewiseModel, or another model
+    model_ : GradientBoostingModel, or another model
         The model, for the functions of pboost; ``model_.settings["chosen"]`` says which family.
     curve_ : ndarray of shape (k, 4)
         Budget, mean comparisons, error and its standard error of what would be chosen, for this
@@ -330,7 +330,7 @@ class BudgetRegressor(Within, Regressor):
     True
     """
 
-    builder = staticmethod(pb.fit_within)
+    builder = staticmethod(pb.fit_within_budget)
     said: ClassVar = {"task": "regression"}
 
     @refusing

@@ -154,7 +154,7 @@ class GraphClassifier(StagedScores):
         return accuracy_score(y, self.predict(X, sigma), sample_weight=sample_weight)
 
 
-class ProbabilisticAdaBoostClassifier(GraphClassifier):
+class AdaBoostClassifier(GraphClassifier):
     """AdaBoost: a chain of weak classifiers, whose answers may be known to err.
 
     `pboost.fit_adaboost` as an estimator. A decision graph has a certificate, an upper bound on
@@ -179,9 +179,9 @@ class ProbabilisticAdaBoostClassifier(GraphClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier
+    >>> from pboost.sklearn import AdaBoostClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> ProbabilisticAdaBoostClassifier(rounds=20).fit(X, y).score(X, y) > 0.95
+    >>> AdaBoostClassifier(rounds=20).fit(X, y).score(X, y) > 0.95
     True
     """
 

@@ -108,10 +108,10 @@ class CartRegressor(Regressor, Cart):
     said: ClassVar = REGRESSION
 
 
-class ForestClassifier(Classifier):
+class RandomForestClassifier(Classifier):
     """A random forest: trees on bags of rows, each split searched in a few random columns.
 
-    `pboost.fit_forest` as an estimator.
+    `pboost.fit_random_forest` as an estimator.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class ForestClassifier(Classifier):
 
     Attributes
     ----------
-    model_ : Forest
+    model_ : RandomForest
         The model, for the functions of pboost; ``model_.oob`` has the out-of-bag error.
     {attributes}
 
@@ -130,22 +130,22 @@ class ForestClassifier(Classifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from pboost.sklearn import ForestClassifier
+    >>> from pboost.sklearn import RandomForestClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> forest = ForestClassifier(members=50, random_state=0).fit(X, y)
+    >>> forest = RandomForestClassifier(members=50, random_state=0).fit(X, y)
     >>> forest.model_.oob.error < 0.07
     True
     """
 
-    builder = staticmethod(pb.fit_forest)
+    builder = staticmethod(pb.fit_random_forest)
     own: ClassVar = BY_CLASSES
     said: ClassVar = CLASSIFICATION
 
 
-class ForestRegressor(Regressor):
+class RandomForestRegressor(Regressor):
     """A random forest of regression trees.
 
-    `pboost.fit_forest` as an estimator.
+    `pboost.fit_random_forest` as an estimator.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class ForestRegressor(Regressor):
 
     Attributes
     ----------
-    model_ : Forest
+    model_ : RandomForest
         The model, for the functions of pboost; ``model_.oob`` has the out-of-bag error.
     {attributes}
 
@@ -164,13 +164,13 @@ class ForestRegressor(Regressor):
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from pboost.sklearn import ForestRegressor
+    >>> from pboost.sklearn import RandomForestRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> ForestRegressor(members=50, random_state=0).fit(X, y).score(X, y) > 0.8
+    >>> RandomForestRegressor(members=50, random_state=0).fit(X, y).score(X, y) > 0.8
     True
     """
 
-    builder = staticmethod(pb.fit_forest)
+    builder = staticmethod(pb.fit_random_forest)
     said: ClassVar = REGRESSION
 
 
@@ -185,10 +185,10 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class StagewiseClassifier(StagedScores):
+class GradientBoostingClassifier(StagedScores):
     """A sum of trees, each of which lowers the loss that the ones before it leave.
 
-    `pboost.fit_stagewise` as an estimator. More than two classes have a sum each, of the softmax
+    `pboost.fit_gradient_boosting` as an estimator. More than two classes have a sum each, of the softmax
     loss; with a loss of two classes, each is told from the rest.
 
     Parameters
@@ -197,7 +197,7 @@ class StagewiseClassifier(StagedScores):
 
     Attributes
     ----------
-    model_ : StagewiseModel or OneVsRest
+    model_ : GradientBoostingModel or OneVsRest
         The model, for the functions of pboost; ``model_.stop_reason`` says why fitting ended.
     {attributes}
 
@@ -209,13 +209,13 @@ class StagewiseClassifier(StagedScores):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from pboost.sklearn import StagewiseClassifier
+    >>> from pboost.sklearn import GradientBoostingClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> StagewiseClassifier(steps=20).fit(X, y).score(X, y) > 0.95
+    >>> GradientBoostingClassifier(steps=20).fit(X, y).score(X, y) > 0.95
     True
     """
 
-    builder = staticmethod(pb.fit_stagewise)
+    builder = staticmethod(pb.fit_gradient_boosting)
     own: ClassVar = BY_CLASSES
     said: ClassVar = CLASSIFICATION
 
@@ -234,10 +234,10 @@ class StagewiseClassifier(StagedScores):
         return tags
 
 
-class StagewiseRegressor(Regressor, Staged):
+class GradientBoostingRegressor(Regressor, Staged):
     """A sum of regression trees, each of which lowers the loss that the ones before it leave.
 
-    `pboost.fit_stagewise` as an estimator.
+    `pboost.fit_gradient_boosting` as an estimator.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ class StagewiseRegressor(Regressor, Staged):
 
     Attributes
     ----------
-    model_ : StagewiseModel
+    model_ : GradientBoostingModel
         The model, for the functions of pboost; ``model_.stop_reason`` says why fitting ended.
     {attributes}
 
@@ -257,13 +257,13 @@ class StagewiseRegressor(Regressor, Staged):
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from pboost.sklearn import StagewiseRegressor
+    >>> from pboost.sklearn import GradientBoostingRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> StagewiseRegressor(steps=50).fit(X, y).score(X, y) > 0.6
+    >>> GradientBoostingRegressor(steps=50).fit(X, y).score(X, y) > 0.6
     True
     """
 
-    builder = staticmethod(pb.fit_stagewise)
+    builder = staticmethod(pb.fit_gradient_boosting)
     own: ClassVar = {"loss": "squared"}
     said: ClassVar = REGRESSION
 
@@ -280,7 +280,7 @@ class ProbitTreeClassifier(Scored):
     Attributes
     ----------
     model_ : ProbitTree
-        The model, for the functions of pboost, ``pboost.coefficients(self.model_)`` for one.
+        The model, for the functions of pboost, ``pboost.inspection.coefficients(self.model_)`` for one.
     {attributes}
 
     References

@@ -16,7 +16,7 @@ from pboost.data.splits import check_bag, make_bags
 from pboost.data.targets import TaskOption
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
-from pboost.models.forest import Forest, join_trees
+from pboost.models.forest import RandomForest, join_trees
 from pboost.models.tree_record import LEAF
 from pboost.models.trees import Tree
 from pboost.trees.cart import (
@@ -80,7 +80,7 @@ class ForestTreeOptions(
 
 
 class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
-    """The options of `fit_forest`.
+    """The options of `fit_random_forest`.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
         Least number of training rows of a node that is split, at least 2, counted likewise.
     prices, groups, comparison_price : optional
         What columns cost, see `fit_cart`. A tree does not know what others read: in each the way to
-        a node is all that is paid there, while `evaluation_cost` counts columns once for a row,
+        a node is all that is paid there, while `prediction_cost` counts columns once for a row,
         whatever trees compare them.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
@@ -109,13 +109,13 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
 
 
 @builder
-def fit_forest(
+def fit_random_forest(
     X: object,
     y: ArrayLike | None = None,
     *,
     members: int = 100,
     **options: Unpack[ForestOptions],
-) -> Forest:
+) -> RandomForest:
     """Fit a random forest: trees on bags of rows, each split searched in a few random columns.
 
     A bag is drawn as a number of copies of each row, which multiplies its weight; the columns are
@@ -137,7 +137,7 @@ def fit_forest(
 
     Returns
     -------
-    Forest
+    RandomForest
         ``forest.oob`` has the out-of-bag predictions and error, ``forest[i]`` tree i;
         ``forest[:k]`` is the forest of the first k trees, without the record.
 
@@ -160,7 +160,7 @@ def fit_forest(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
-    >>> forest = pb.fit_forest(X, X[:, 0] + X[:, 1] > 0, members=30, rng=0)
+    >>> forest = pb.fit_random_forest(X, X[:, 0] + X[:, 1] > 0, members=30, rng=0)
     >>> len(forest), bool(forest.oob.error < 0.1)
     (30, True)
     >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape
@@ -186,7 +186,7 @@ class ForestFit(NamedTuple):
 
 def grow_forest(
     data: FitData, members: int, options: Mapping[str, Any], bar: Bar, given: Sequence[Tree] = ()
-) -> Forest:
+) -> RandomForest:
     """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
     bag, is_repeated = options["bag"], options["replace"]
     state = generator_state(data.generator)
@@ -202,7 +202,7 @@ def grow_forest(
         with bar(members, "members", len(given)) as callback:
             trees = tallied(rows.train, rows.tally, callback, len(given))
         oob = rows.tally.close()
-    said = {"builder": "fit_forest", "members": members, "replace": is_repeated, "bag": bag}
+    said = {"builder": "fit_random_forest", "members": members, "replace": is_repeated, "bag": bag}
     known = {} if state is None else {"rng": state}
     return join_trees(trees, {**settings, **said, **known}, oob, problem.seen)
 

@@ -49,7 +49,7 @@ SAME_ERROR = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PruningPath(Stored):
-    """The nested subtrees of weakest-link pruning, the largest first; made by `prune_path`.
+    """The nested subtrees of weakest-link pruning, the largest first; made by `cost_complexity_pruning_path`.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class PruningPath(Stored):
     risk: FloatArray = column(np.float64, finite=False)
 
 
-def prune_path(
+def cost_complexity_pruning_path(
     tree: Tree,
     X: object = None,
     y: ArrayLike | None = None,
@@ -115,7 +115,7 @@ def prune_path(
     >>> import pboost as pb
     >>> X = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]]
     >>> tree = pb.fit_cart(X, [9, -4, 2, 4, 2], task="regression")
-    >>> path = pb.prune_path(tree)
+    >>> path = pb.models.cost_complexity_pruning_path(tree)
     >>> path.n_leaves.tolist(), path.lam.round(6).tolist()
     ([5, 4, 2, 1], [0.0, 2.0, 17.0, 51.2])
     """
@@ -148,9 +148,9 @@ def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
     tree : Tree
         A fitted tree.
     lam : float
-        Price of a leaf, at least 0, as in `prune_path`; at infinity the root alone is left.
+        Price of a leaf, at least 0, as in `cost_complexity_pruning_path`; at infinity the root alone is left.
     criterion : {"gini", "entropy", "error", "kearns-mansour"}, optional
-        See `prune_path`.
+        See `cost_complexity_pruning_path`.
 
     Returns
     -------
@@ -240,7 +240,7 @@ def _risks(
         impurity = tree.impurity if known else IMPURITIES[str(criterion)](tree.value)
         return _numbers(np.multiply, tree.weight, impurity), 0
     if X is None or y is None:
-        raise ValueError("prune_path: X and y must be given together")
+        raise ValueError("cost_complexity_pruning_path: X and y must be given together")
     at = tree.nodes_of(X)
     weights = as_weights(sample_weight, len(at))
     weights, exponent = scaled_weights(np.ones(len(at)) if weights is None else weights)
@@ -319,7 +319,7 @@ def fit_pruned_cart(
 ) -> Tree:
     """Fit a tree and prune it at the price of a leaf that cross-validation finds best.
 
-    A tree is grown on all rows and its nested subtrees are found (`prune_path`). Each stands for
+    A tree is grown on all rows and its nested subtrees are found (`cost_complexity_pruning_path`). Each stands for
     the prices of a leaf for which it is the best; at the geometric mean of these, the trees grown
     without each of the folds are pruned, and tested on that fold.
 
@@ -398,7 +398,7 @@ def fit_pruned_cart(
     source, rows = _source(X, problem)
     fold = _folds(problem, weights, check_integer("folds", folds, least=2), generator)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
-    path = prune_path(tree)
+    path = cost_complexity_pruning_path(tree)
     # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
     middle = np.append(_geometric_means(path.lam), np.inf) / weights.sum()
     loss, squares = np.zeros(len(middle)), np.zeros(len(middle))

@@ -38,7 +38,7 @@ RESTRAINTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restraints:
-    """The options of `fit_stagewise` that trees on bins alone know.
+    """The options of `fit_gradient_boosting` that trees on bins alone know.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
 from pboost.losses import Loss, is_of_package
 from pboost.losses.search import Counts
-from pboost.models.forest import Forest, join_trees
+from pboost.models.forest import RandomForest, join_trees
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_tree
@@ -454,13 +454,13 @@ class Rounds:
         _, columns = self.columns([grown])
         return Tree(**columns, **self.said(), stop_reason="")
 
-    def forest(self, trees: list[Any]) -> Forest:
+    def forest(self, trees: list[Any]) -> RandomForest:
         """Return trees as a model."""
         grown = [tree for tree in trees if isinstance(tree, Grown)]
         if len(grown) < len(trees):
             return join_trees([self.tree(tree) for tree in trees], self.said()["settings"], None)
         root, columns = self.columns(grown)
-        return Forest(root, **columns, **self.said(), oob=None)
+        return RandomForest(root, **columns, **self.said(), oob=None)
 
     def columns(self, grown: list[Any]) -> tuple[IntArray, dict[str, Any]]:
         """Return where trees begin, and the columns of their nodes."""
@@ -473,7 +473,7 @@ class Rounds:
             "labels": None,
             "n_features": problem.n_features,
             "feature_names": problem.names,
-            "settings": {"builder": "fit_stagewise"},
+            "settings": {"builder": "fit_gradient_boosting"},
             "table": problem.table,
         }
 
@@ -576,6 +576,6 @@ class ExactRounds:
         """Return a tree as a model."""
         return tree
 
-    def forest(self, trees: list[Tree]) -> Forest:
+    def forest(self, trees: list[Tree]) -> RandomForest:
         """Return trees as a model."""
-        return join_trees(trees, {"builder": "fit_stagewise"}, None)
+        return join_trees(trees, {"builder": "fit_gradient_boosting"}, None)

@@ -17,7 +17,7 @@ from pboost._core import boost, softmax
 from pboost._core.derived import GROUP_LANES
 from pboost.growth.tree import Grown
 from pboost.losses import LOSSES, Loss
-from pboost.models.forest import Forest
+from pboost.models.forest import RandomForest
 from pboost.models.trees import Tree
 from pboost.trees import rounds
 from pboost.trees.rounds import SLOT_BYTES, Rounds
@@ -104,9 +104,9 @@ class ClassRounds:
         """Return the trees of a round as models."""
         return [self.one.tree(tree) for tree in trees]
 
-    def forest(self, trees: list[list[Any]]) -> Forest:
+    def forest(self, trees: list[list[Any]]) -> RandomForest:
         """Return the trees of rounds as a model."""
-        found: Forest = self.one.forest(list(chain.from_iterable(trees)))
+        found: RandomForest = self.one.forest(list(chain.from_iterable(trees)))
         return found
 
 

@@ -15,7 +15,7 @@ from pboost.data.row_source import RowOptions, RowSource
 from pboost.data.splits import check_bag
 from pboost.growth.validation import GIVEN, ValidationOptions, held_share
 from pboost.losses import Loss, check_loss, is_of_package
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.threads import Workers
 from pboost.trees.cart import (
     BinOptions,
@@ -220,8 +220,8 @@ class SumOptions(
     """What a sum of trees is fitted with beside its loss, as in its settings."""
 
 
-class StagewiseOptions(SumOptions, RowOptions, ValidationOptions, FitOptions, total=False):
-    """The options of `fit_stagewise` but for the loss.
+class GradientBoostingOptions(SumOptions, RowOptions, ValidationOptions, FitOptions, total=False):
+    """The options of `fit_gradient_boosting` but for the loss.
 
     Parameters
     ----------
@@ -245,18 +245,18 @@ class StagewiseOptions(SumOptions, RowOptions, ValidationOptions, FitOptions, to
         Source of randomness for `bag`, `validation` and columns that are drawn.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree with their number so far and a
-        `pboost.growth.step.StagewiseStep`; returning True stops.
+        `pboost.growth.step.GradientBoostingStep`; returning True stops.
     """
 
 
 @builder
-def fit_stagewise(
+def fit_gradient_boosting(
     X: object,
     y: ArrayLike | None = None,
     *,
     loss: str | Loss | None = None,
-    **options: Unpack[StagewiseOptions],
-) -> StagewiseModel:
+    **options: Unpack[GradientBoostingOptions],
+) -> GradientBoostingModel:
     """Fit a sum of trees, each of which lowers the loss that the ones before it leave.
 
     Parameters
@@ -273,11 +273,11 @@ def fit_stagewise(
         "squared", "absolute", "huber", "quantile" or "poisson" of numbers. Default: "squared" of a
         regression, "logistic" of two classes, "softmax" of more.
     **options
-        Those of `StagewiseOptions`.
+        Those of `GradientBoostingOptions`.
 
     Returns
     -------
-    StagewiseModel
+    GradientBoostingModel
         For `predict`, `decision_function`, `staged_decision_function` and others.
 
     Raises
@@ -344,9 +344,9 @@ def fit_stagewise(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
-    >>> model = pb.fit_stagewise(X, y, loss="logistic", steps=50)
+    >>> model = pb.fit_gradient_boosting(X, y, loss="logistic", steps=50)
     >>> model
-    <fit_stagewise: 50 trees, 4 features, logistic loss>
+    <fit_gradient_boosting: 50 trees, 4 features, logistic loss>
     >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
     ['same', 'other']
     """
@@ -367,9 +367,9 @@ def grow_sum(
     options: Mapping[str, Any],
     held_out: tuple[Any, Any],
     bar: Bar,
-    given: StagewiseModel | None = None,
+    given: GradientBoostingModel | None = None,
     told: int = 0,
-) -> StagewiseModel:
+) -> GradientBoostingModel:
     """Return the sum of so many trees, of which the first may be given; `told`: of how many."""
     with ExitStack() as ends:
         parts = None
@@ -383,7 +383,7 @@ def begin_sum(
     loss: Loss,
     options: Mapping[str, Any],
     held_out: tuple[Any, Any],
-    given: StagewiseModel | None = None,
+    given: GradientBoostingModel | None = None,
     parts: Any | None = None,
 ) -> SumFit:
     """Return the fit of a sum before its first tree; see `grow_sum`."""
@@ -414,7 +414,7 @@ def begin_sum(
     labels = rows.take_targets(loss, data.y)
     watch = LossWatch(*held_out, problem, loss, data.generator, rows)
     settings = {
-        "builder": "fit_stagewise",
+        "builder": "fit_gradient_boosting",
         "loss": str(loss),
         **options,
         "leaf_step": leaf_step,

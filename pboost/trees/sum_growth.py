@@ -16,12 +16,12 @@ from pboost.data.read.convert import Features
 from pboost.data.splits import make_bags
 from pboost.data.targets import weight_of_copy
 from pboost.data.training import Problem
-from pboost.growth.step import STOPPED, Callback, StagewiseStep
+from pboost.growth.step import STOPPED, Callback, GradientBoostingStep
 from pboost.growth.tree import CartLimits
 from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.losses import Loss, Softmax, is_of_package
-from pboost.models.forest import Forest, join_trees
-from pboost.models.tree_sum import StagewiseModel
+from pboost.models.forest import RandomForest, join_trees
+from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pooling
@@ -213,7 +213,7 @@ class TableRows:
 
 
 class LossWatch:
-    """The options `validation` and `patience` of `fit_stagewise`.
+    """The options `validation` and `patience` of `fit_gradient_boosting`.
 
     Attributes
     ----------
@@ -324,7 +324,7 @@ class SumFit:
         Grows the trees of a round.
     end : str
         Why the fit has ended by itself; empty if it has not.
-    made, n_made : Forest or None, int
+    made, n_made : RandomForest or None, int
         The forest of the first rounds that has been made, and the number of these rounds.
     """
 
@@ -337,7 +337,7 @@ class SumFit:
         labels: Array | None,
         workers: Workers,
         generator: np.random.Generator,
-        given: StagewiseModel | None,
+        given: GradientBoostingModel | None,
     ) -> None:
         self.loss = loss = growing.loss
         self.rows, self.watch, self.settings = rows, watch, settings
@@ -363,12 +363,12 @@ class SumFit:
         self.training_loss = [self.rounds.mean_loss]
         watch.begin(self.bias)
 
-    def grow(self, bar: Bar, told: int) -> StagewiseModel:
+    def grow(self, bar: Bar, told: int) -> GradientBoostingModel:
         """Add trees and return the model; of the first `told` no callback is called."""
         with self.workers, bar(self.settings["steps"], "steps", told) as callback:
             return self._model(self._run(callback, told))
 
-    def go_on(self, steps: int, bar: Bar) -> StagewiseModel:
+    def go_on(self, steps: int, bar: Bar) -> GradientBoostingModel:
         """Return the model with so many trees in all, of which those that are there stay."""
         self.settings = {**self.settings, "steps": steps}
         return self.grow(bar, len(self.trees))
@@ -385,7 +385,7 @@ class SumFit:
                 return STOPPED
         return self.end or "all trees are there"
 
-    def _add(self, step: int) -> StagewiseStep | None:
+    def _add(self, step: int) -> GradientBoostingStep | None:
         """Add the tree of a step; None if there is none. `end` tells why no other follows."""
         rounds = self.rounds
         tree = self._next_tree(step)
@@ -409,12 +409,12 @@ class SumFit:
             self.end = f"no better on the validation rows for {patience} {unit}"
         n_trees = np.size(self.bias) if value.ndim == 1 else 1
         n_leaves = (len(value) + n_trees) // 2
-        return StagewiseStep(n_leaves, rounds.mean_loss, self.watch.latest)
+        return GradientBoostingStep(n_leaves, rounds.mean_loss, self.watch.latest)
 
-    def _model(self, stop_reason: str) -> StagewiseModel:
+    def _model(self, stop_reason: str) -> GradientBoostingModel:
         """Return the model, with the trees up to the best on validation rows."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
-        return StagewiseModel(
+        return GradientBoostingModel(
             self._forest(kept),
             self.bias,
             self.loss,
@@ -426,7 +426,7 @@ class SumFit:
             seen=self.watch.seen,
         )
 
-    def _forest(self, kept: int) -> Forest:
+    def _forest(self, kept: int) -> RandomForest:
         """Return the trees of the first rounds, of which those made before stay as they are."""
         made = self.made
         if made is None:
@@ -453,7 +453,7 @@ class SumFit:
         return found
 
 
-def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
+def _by_rounds(model: GradientBoostingModel) -> Iterator[Any]:
     """Yield the tree of each round, of softmax the list of its trees."""
     trees, n = list(model.trees), model.n_trees
     for start in range(0, len(trees), n):

@@ -13,7 +13,7 @@ from pboost.data.targets import CLASSIFICATION, REGRESSION, SoftLabels, task_of
 from pboost.data.training import Problem
 from pboost.losses import Loss
 from pboost.values import Array, FloatArray, IntArray, check_choice, first_false
-from pboost.values.options import ManyClassesError
+from pboost.values.options import MulticlassError
 
 #: Copies of a row at most that words have room for; with more of them sums take longer.
 MOST_OF_ROW = 64
@@ -91,7 +91,7 @@ class Steps(NamedTuple):
     """What leaves add: `rate` times a step of `most` at most, one of Newton's or the best one.
 
     `l2` is what is added to the curvature of a leaf, where the largest weight of a row is 1; `sums`
-    is in how many words those of derivatives are, see `fit_stagewise`.
+    is in how many words those of derivatives are, see `fit_gradient_boosting`.
     """
 
     rate: float
@@ -242,13 +242,13 @@ def check_room(n_labels: int, n_rows: int) -> None:
 
 
 def check_classes(labels: Array, loss: Loss, y: object = None) -> None:
-    """Raise ManyClassesError if there are more classes than a loss compares."""
+    """Raise MulticlassError if there are more classes than a loss compares."""
     if loss.is_multiclass:
         return
     try:
         if isinstance(y, SoftLabels):
             y.check_two()
         refuse_many(labels)
-    except ManyClassesError as error:
+    except MulticlassError as error:
         error.message += '; loss="softmax" takes more'
         raise

@@ -19,7 +19,7 @@ from pboost._core import boost, softmax
 from pboost.data.columns.prebuilt import HOLES, has, is_heavier, levels_among
 from pboost.data.node_inputs.inputs import WORDS
 from pboost.growth.tree import Grown
-from pboost.models.forest import Forest, join_trees
+from pboost.models.forest import RandomForest, join_trees
 from pboost.models.tree_record import LEAF
 from pboost.models.trees import Tree
 from pboost.trees.rounds import NODE, SLOT_BYTES, Rounds
@@ -594,14 +594,14 @@ class VectorRounds(SoftmaxRounds):
         _, columns = self._columns(trees)
         return Tree(**columns, **self.one.said(), stop_reason="")
 
-    def forest(self, trees: list[list[Any]]) -> Forest:
+    def forest(self, trees: list[list[Any]]) -> RandomForest:
         """Return the trees of rounds as a model."""
         grown = [tree for (tree,) in trees if isinstance(tree, VectorGrown)]
         if len(grown) < len(trees):
             said = self.one.said()["settings"]
             return join_trees([self.tree(found) for found in trees], said, None)
         root, columns = self._columns(grown)
-        return Forest(root, **columns, **self.one.said(), oob=None)
+        return RandomForest(root, **columns, **self.one.said(), oob=None)
 
     def _columns(self, grown: list[VectorGrown]) -> tuple[IntArray, dict[str, Any]]:
         root, columns = self.one.columns(grown)

@@ -50,10 +50,10 @@ TITLE = "Parameters\n----------\n"
 _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
-class ManyClassesError(ValueError):
+class MulticlassError(ValueError):
     """Labels of more than two values, for a builder that takes two."""
 
-    __module__ = "pboost"  # where it is public
+    __module__ = "pboost.models"  # where it is public
 
     def __init__(self, message: str, instead: str = "") -> None:
         super().__init__(message)
@@ -189,7 +189,7 @@ def builder(fit: Fit) -> Fit:
             at = error.__traceback__
             if at is not None and at.tb_next is not None and not isinstance(error, NoLabelsError):
                 raise  # from within
-        except ManyClassesError as error:
+        except MulticlassError as error:
             if OF_BUILDERS.isdisjoint(names):
                 error.name_builder(fit.__name__)
             raise

@@ -638,7 +638,7 @@ def with_prices(weak: Weak, options: Any, problem: Problem) -> Weak:
         )
     if problem.of_many:
         raise NotImplementedError(
-            "prices: expected None with more than two labels; fit_stagewise takes them with "
+            "prices: expected None with more than two labels; fit_gradient_boosting takes them with "
             "prices, fit_one_vs_rest has one model for each"
         )
     return PricedStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, prices=found)

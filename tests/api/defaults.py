@@ -21,24 +21,24 @@ import fits
 import hashes
 
 RECORD = Path(__file__).with_name("defaults.json")
-BUILDERS = sorted(name for name in pb.__all__ if name.startswith("fit_") and name != "fit_one_hot")
+BUILDERS = sorted(name for name in pb.__all__ if name.startswith("fit_"))
 #: Builders of other builders, with one; and builders of numbers, beside labels.
 OF_BUILDERS = {
     "fit_bagging": (pb.fit_cart, pb.fit_boosted_tree),
-    "fit_one_vs_rest": (pb.fit_adaboost, pb.fit_stagewise),
+    "fit_one_vs_rest": (pb.fit_adaboost, pb.fit_gradient_boosting),
 }
-OF_NUMBERS = ("fit_cart", "fit_forest", "fit_pruned_cart", "fit_stagewise", "fit_within")
+OF_NUMBERS = ("fit_cart", "fit_random_forest", "fit_pruned_cart", "fit_gradient_boosting", "fit_within_budget")
 #: What cannot be left out.
-NEEDED = {"fit_within": {"comparisons": 10}}
+NEEDED = {"fit_within_budget": {"comparisons": 10}}
 OF_THREE = (
     "fit_cart",
-    "fit_forest",
+    "fit_random_forest",
     "fit_one_vs_rest",
     "fit_probit_tree",
     "fit_pruned_cart",
     "fit_samme",
     "fit_sbpmt",
-    "fit_stagewise",
+    "fit_gradient_boosting",
 )
 
 

@@ -14,11 +14,16 @@ from pboost.models.base import public_names as model_names
 RECORD = Path(__file__).with_name("public_names.json")
 SPACES = {
     "pb": pb,
+    "pb.acquisition": pb.acquisition,
     "pb.bounds": pb.bounds,
+    "pb.data": pb.data,
     "pb.datasets": pb.datasets,
-    "pb.generic": pb.generic,
+    "pb.export": pb.export,
+    "pb.inspection": pb.inspection,
     "pb.losses": pb.losses,
+    "pb.models": pb.models,
     "pb.observation": pb.observation,
+    "pb.plot": pb.plot,
     "pb.weak": pb.weak,
 }
 

@@ -148,7 +148,7 @@ def test_an_option_is_one_file(tmp_path):
     code = """
 import inspect
 from pboost.sklearn import CartClassifier
-for fit in (pb.fit_cart, pb.fit_forest):
+for fit in (pb.fit_cart, pb.fit_random_forest):
     assert inspect.signature(fit).parameters["min_share"].default == 0.0
     assert "Least share of the training rows in a leaf" in fit.__doc__
     for share in (0.7, -0.1):
@@ -165,7 +165,7 @@ assert tree.n_rows[tree.feature < 0].min() >= 30
 assert pb.fit_cart(X, y).n_rows.min() < 30
 same = CartClassifier(min_share=0.1).fit(X, y)
 assert (same.predict(X) == pb.predict(tree, X)).all()
-kept(pb.fit_forest(X, y, members=3, min_share=0.2, rng=0))
+kept(pb.fit_random_forest(X, y, members=3, min_share=0.2, rng=0))
 """
     use(tmp_path, code)
 
@@ -230,17 +230,17 @@ class Own(pb.losses.Loss):
     curvature = pb.losses.LogCosh.curvature
 
 options = {"steps": 20, "max_depth": 3, "growth": "free"}
-model = pb.fit_stagewise(X, target, loss="log_cosh", **options)
-same = pb.fit_stagewise(X, target, loss=Own(), **options)
+model = pb.fit_gradient_boosting(X, target, loss="log_cosh", **options)
+same = pb.fit_gradient_boosting(X, target, loss=Own(), **options)
 assert (model.trees.feature == same.trees.feature).mean() > 0.9
 assert np.allclose(model.training_loss, same.training_loss, rtol=1e-6)
 assert (np.diff(model.training_loss) < 0).all()
 path = os.path.join(sys.argv[1], "model.npz")
 pb.save(model, path)
 assert (pb.predict(pb.load(path), X) == pb.predict(model, X)).all()
-assert pb.trees_of(model).link == "identity"
-pb.export_c(model, os.path.join(sys.argv[1], "model.c"))
-fit = functools.partial(pb.fit_stagewise, loss="log_cosh", steps=5)
+assert pb.models.as_tree_ensemble(model).link == "identity"
+pb.export.to_c(model, os.path.join(sys.argv[1], "model.c"))
+fit = functools.partial(pb.fit_gradient_boosting, loss="log_cosh", steps=5)
 assert pb.cross_validate(fit, X, target, folds=3, rng=0).task == "regression"
 try:
     pb.losses.check_loss("logcosh")
@@ -251,19 +251,19 @@ except ValueError as error:
 
 
 @pytest.mark.full
-def test_a_kind_of_model_is_three_files(tmp_path):
-    assert len(changed_copy(tmp_path, "model")) <= 3
+def test_a_kind_of_model_is_four_files(tmp_path):
+    assert len(changed_copy(tmp_path, "model")) <= 4
     code = """
 X = np.diff(X)
 model = pb.fit_normal(X, y)
 kept(model)
 assert (pb.predict(model, X) == y).mean() > 0.8
 assert "fit_normal" in pb.describe(model)
-assert (pb.evaluation_cost(model, X) == 3).all()
+assert (pb.prediction_cost(model, X) == 3).all()
 assert pb.cross_validate(pb.fit_normal, X, y, folds=3, rng=0).error.mean() < 0.4
 bag = pb.fit_bagging(pb.fit_normal, X, y, members=3, rng=0)
 kept(bag)
-for ask in (pb.certificate, lambda it: pb.explain(it, X[0]), lambda it: pb.prefix(it, 1)):
+for ask in (pb.certificate, lambda it: pb.explain(it, X[0]), lambda it: pb.models.truncate(it, 1)):
     try:
         ask(model)
     except (TypeError, NotImplementedError) as error:
@@ -271,7 +271,7 @@ for ask in (pb.certificate, lambda it: pb.explain(it, X[0]), lambda it: pb.prefi
     else:
         raise AssertionError(ask)
 try:
-    pb.NormalModel(0.0, [1.0], ["a", "b"], 2, None, {})
+    pb.models.NormalModel(0.0, [1.0], ["a", "b"], 2, None, {})
 except ValueError as error:
     assert str(error) == "slopes: expected shape (2,), got (1,)"
 """

@@ -46,10 +46,11 @@ class Calls:
 
     def __init__(self, monkeypatch):
         self.names = []
-        for name in pb.__all__:
-            function = getattr(pb, name)
-            if inspect.isfunction(function):
-                monkeypatch.setattr(pb, name, self._counting(name, function))
+        for space in (pb, pb.data, pb.export, pb.inspection, pb.models):
+            for name in space.__all__:
+                function = getattr(space, name)
+                if inspect.isfunction(function):
+                    monkeypatch.setattr(space, name, self._counting(name, function))
 
     def _counting(self, name, function):
         def count(*arguments, **options):

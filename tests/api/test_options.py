@@ -28,7 +28,7 @@ TWO = THREE > 0
 BUILDERS = {
     name: getattr(pb, name)
     for name in pb.__all__
-    if name.startswith("fit_") and name != "fit_one_hot"
+    if name.startswith("fit_")
 }
 ALL = {
     **BUILDERS,
@@ -120,7 +120,7 @@ ANSWERS = {
         "min_child_weight": here("min_weight", "a share of the weight at the node"),
         "criterion": here("impurity"),
     },
-    "fit_forest": {
+    "fit_random_forest": {
         "n_estimators": here("members"),
         "max_samples": here("bag", ROWS),
         "bagging_fraction": here("bag", ROWS),
@@ -132,7 +132,7 @@ ANSWERS = {
         "num_threads": here("n_threads"),
         "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     },
-    "fit_stagewise": {
+    "fit_gradient_boosting": {
         "n_estimators": here("steps"),
         "max_iter": here("steps"),
         "objective": here("loss"),
@@ -179,7 +179,7 @@ def test_options_that_are_passed_on():
     assert told(pb.fit_bagging, pb.fit_adaboost, X, TWO, n_estimators=3) == both
     assert told(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), X, TWO) == both
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, n_estimators=3).endswith("here `members`")
-    assert told(pb.fit_bagging, pb.fit_forest, X, TWO, n_jobs=3).endswith("here `n_threads`")
+    assert told(pb.fit_bagging, pb.fit_random_forest, X, TWO, n_jobs=3).endswith("here `n_threads`")
     many = partial(pb.fit_one_vs_rest, pb.fit_adaboost)
     for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, members=1)):
         assert told(call, n_estimators=3) == "n_estimators: here `rounds`"
@@ -278,7 +278,7 @@ def test_what_it_costs():
 # More than two labels
 
 OF_TWO = {
-    "fit_adaboost_real": {"rounds": 2},
+    "fit_real_adaboost": {"rounds": 2},
     "fit_matryoshka": {"shape": (2, 2)},
     "fit_oblique_tree": {"stumps": 2},
     "fit_probitboost": {"steps": 2},
@@ -287,14 +287,14 @@ OF_ANY = {
     "fit_adaboost": {"rounds": 2},
     "fit_boosted_tree": {"nodes": 2},
     "fit_cart": {},
-    "fit_forest": {"members": 2},
+    "fit_random_forest": {"members": 2},
     "fit_probit_tree": {"steps": 2},
     "fit_pruned_cart": {"folds": 2},
     "fit_samme": {"base": pb.fit_cart, "rounds": 2},
     "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2},
-    "fit_stagewise": {"task": "classification", "steps": 2},
+    "fit_gradient_boosting": {"task": "classification", "steps": 2},
     "fit_topdown_tree": {"nodes": 2},
-    "fit_within": {"comparisons": 2},
+    "fit_within_budget": {"comparisons": 2},
 }
 
 
@@ -333,9 +333,9 @@ def test_many_numbers_may_be_a_regression():
     hint = r'for each label; a regression is task="regression", of builders that have this option$'
     for y in (many, many.astype(float)):
         with pytest.raises(ValueError, match=hint):
-            pb.fit_adaboost_real(X, y)
+            pb.fit_real_adaboost(X, y)
     with pytest.raises(ValueError, match=r"for each label$"):
-        pb.fit_adaboost_real(X, many.astype(str))
+        pb.fit_real_adaboost(X, many.astype(str))
 
 
 @pytest.mark.parametrize("name", OF_ANY)
@@ -344,13 +344,13 @@ def test_several_labels_as_they_are(name):
 
 
 def test_builders_of_builders_do_not_name_themselves():
-    adaboost = partial(pb.fit_adaboost_real, rounds=2)
+    adaboost = partial(pb.fit_real_adaboost, rounds=2)
     for call in (
         partial(pb.fit_bagging, adaboost, X, THREE, members=1),
         partial(pb.fit_samme, X, THREE, base=adaboost, rounds=1),
         partial(pb.cross_validate, adaboost, X, THREE, folds=2),
     ):
-        with pytest.raises(ValueError, match=r"pb\.fit_one_vs_rest\(pb\.fit_adaboost_real, X"):
+        with pytest.raises(ValueError, match=r"pb\.fit_one_vs_rest\(pb\.fit_real_adaboost, X"):
             call()
 
 

@@ -15,7 +15,7 @@ BUILDERS = {
     "adaboost": "pb.fit_adaboost(X, y, rounds={size}, weak=weak, n_threads=2)",
     "tree": "pb.fit_boosted_tree(X, y, nodes=None, weak=weak, n_threads=2)",
 }
-SUM = "pb.fit_stagewise(X, y, loss='logistic', steps={size}, max_depth=6, n_threads=2)"
+SUM = "pb.fit_gradient_boosting(X, y, loss='logistic', steps={size}, max_depth=6, n_threads=2)"
 PREAMBLE = """
 import faulthandler, json, os, signal, sys, threading, time
 import numpy as np
@@ -173,7 +173,7 @@ def test_fork_in_a_callback():
             child = os.fork()
             helpers.append(threading.active_count() - 1)
     def fit(callback=None):
-        model = pb.fit_stagewise(X, y, steps=6, max_depth=6, n_threads=2, callback=callback)
+        model = pb.fit_gradient_boosting(X, y, steps=6, max_depth=6, n_threads=2, callback=callback)
         return pb.decision_function(model, X).tobytes()
     same = fit(fork) == fit()
     if child == 0:
@@ -187,7 +187,7 @@ def test_fork_in_a_callback():
 def test_fork_while_another_thread_has_a_helper():
     assert run("""
     X, y = data(60_000, 8)
-    fit = lambda **options: pb.fit_stagewise(X, y, max_depth=6, n_threads=2, **options)
+    fit = lambda **options: pb.fit_gradient_boosting(X, y, max_depth=6, n_threads=2, **options)
     stop, started = threading.Event(), threading.Event()
     def go_on(step, record):
         started.set()
@@ -282,7 +282,7 @@ def test_threads_stay_within_the_affinity():
     [
         "pb.fit_adaboost(X, y, rounds=1)",
         "pb.fit_boosted_tree(X, y, nodes=1)",
-        "pb.sort_columns(X)",
+        "pb.data.sort_columns(X)",
     ],
 )
 def test_more_rows_than_int32(call):

@@ -13,8 +13,8 @@ import pboost as pb
 
 X = np.random.default_rng(0).normal(size=(120, 3))
 Y = X[:, 0] * X[:, 1] > 0
-CHAIN, FOREST = pb.fit_adaboost(X, Y, rounds=4), pb.fit_forest(X, Y, members=4, rng=0)
-SUM = pb.fit_stagewise(X, X[:, 0], loss="squared", steps=4)
+CHAIN, FOREST = pb.fit_adaboost(X, Y, rounds=4), pb.fit_random_forest(X, Y, members=4, rng=0)
+SUM = pb.fit_gradient_boosting(X, X[:, 0], loss="squared", steps=4)
 STUMP = partial(pb.fit_cart, max_depth=1)
 
 #: Calls, the number of the last step if it is known, what is counted, and what was there before.
@@ -30,9 +30,9 @@ CALLS = {
     ),
     "matryoshka": (partial(pb.fit_matryoshka, X, Y, shape=(3, 2)), 6, "nodes", 0),
     "greedy": (partial(pb.fit_matryoshka, X, Y, growth="greedy", nodes=7), 7, "nodes", 0),
-    "real": (partial(pb.fit_adaboost_real, X, Y, rounds=7), 7, "rounds", 0),
+    "real": (partial(pb.fit_real_adaboost, X, Y, rounds=7), 7, "rounds", 0),
     "linear": (
-        partial(pb.fit_adaboost_real, X, Y, rounds=7, weak=pb.weak.feature()),
+        partial(pb.fit_real_adaboost, X, Y, rounds=7, weak=pb.weak.feature()),
         7,
         "rounds",
         0,
@@ -41,9 +41,9 @@ CALLS = {
     "topdown": (partial(pb.fit_topdown_tree, X, Y, nodes=7), 7, "nodes", 0),
     "cart": (partial(pb.fit_cart, X, Y), None, "splits", 0),
     "cart of leaves": (partial(pb.fit_cart, X, Y, max_leaves=8), 7, "splits", 0),
-    "forest": (partial(pb.fit_forest, X, Y, members=7, rng=0), 7, "members", 0),
-    "threads": (partial(pb.fit_forest, X, Y, members=7, rng=0, n_threads=2), 7, "members", 0),
-    "stagewise": (partial(pb.fit_stagewise, X, Y, loss="logistic", steps=7), 7, "steps", 0),
+    "forest": (partial(pb.fit_random_forest, X, Y, members=7, rng=0), 7, "members", 0),
+    "threads": (partial(pb.fit_random_forest, X, Y, members=7, rng=0, n_threads=2), 7, "members", 0),
+    "stagewise": (partial(pb.fit_gradient_boosting, X, Y, loss="logistic", steps=7), 7, "steps", 0),
     "bagging": (partial(pb.fit_bagging, STUMP, X, Y, members=7, rng=0), 7, "members", 0),
     "samme": (partial(pb.fit_samme, X, Y, base=STUMP, rounds=7), 7, "rounds", 0),
     "sbpmt": (partial(pb.fit_sbpmt, X, Y, members=3, rounds=2, rng=0), 3, "members", 0),
@@ -148,7 +148,7 @@ def test_bar_ends_early_with_the_fit():
 def test_wrong_options_make_no_bar():
     for call in (
         partial(pb.fit_adaboost, X, Y, rounds=0),
-        partial(pb.fit_forest, X, Y[:5], members=3),
+        partial(pb.fit_random_forest, X, Y[:5], members=3),
         partial(pb.cross_validate, pb.fit_cart, X, Y, folds=1),
     ):
         with pytest.raises(ValueError, match="expected"):

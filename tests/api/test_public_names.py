@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
@@ -51,8 +52,8 @@ def test_names_of_the_root_load_on_first_use():
 import sys, pboost as pb
 assert "numpy" not in sys.modules
 assert set(pb.__all__) <= set(dir(pb))
-assert pb.models.graph.DecisionGraph is pb.DecisionGraph
-assert pb.generic.__name__ == "pboost.growth.generic_greedy"
+assert pb.models.graph.DecisionGraph is pb.models.DecisionGraph
+assert pb.plot.tree.__module__ == "pboost.inspection.graph_plots"
 try:
     pb.fit_adabost
 except AttributeError as error:
@@ -64,15 +65,28 @@ print(all(getattr(pb, name) is globals()[name] for name in pb.__all__))
     assert done.stdout == "module 'pboost' has no attribute 'fit_adabost'\nTrue\n"
 
 
+def test_sub_modules_have_these_names_alone():
+    """What they pass on is loaded on first use, and none is hidden by a module of that name."""
+    spaces = (pb.acquisition, pb.data, pb.export, pb.inspection, pb.models, pb.plot)
+    for space in spaces:
+        assert {name for name in dir(space) if not name.startswith("_")} == {*space.__all__}
+        assert not any(inspect.ismodule(getattr(space, name)) for name in space.__all__)
+    functions = {name for space in (pb, *spaces) for name in space.__all__} - {"graph"}
+    for space in (pb.data, pb.export, pb.inspection, pb.models):
+        modules = {path.stem for path in Path(space.__file__).parent.glob("*.py")}
+        assert not modules & functions, space.__name__
+    assert len(set(pb.__all__) - set(pb._MODULES)) == 41 + 1  # and the version
+
+
 def test_type_checkers_see_the_names_that_load_on_first_use():
-    tree = ast.parse(Path(pb.__file__).read_text("utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {
-        (part.name, node.module)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for part in node.names
-    }
-    homes = {(name, f"pboost.{home}") for name, home in pb._HOMES.items()}
-    modules = {("generic_greedy", "pboost.growth")}
-    assert seen == homes | modules | {(name, "pboost") for name in pb._MODULES}
+    for space in (pb, pb.data, pb.export, pb.inspection, pb.models):
+        tree = ast.parse(Path(space.__file__).read_text("utf-8"))
+        block = next(node for node in tree.body if isinstance(node, ast.If))
+        seen = {
+            (part.name, node.module)
+            for node in block.body
+            if isinstance(node, ast.ImportFrom)
+            for part in node.names
+        }
+        homes = {(name, home) for home, names in space._NAMES.items() for name in names.split()}
+        assert seen == homes | {(name, "pboost") for name in getattr(space, "_MODULES", ())}

@@ -32,7 +32,7 @@ def test_columns_against_the_twin(center, seed, options):
     }[center]
     middle[3] = 7.0 if seed > 1 and center == "mean" else middle[3]  # not but for rounding
     weak = pb.weak.feature(center, constant=seed != 3)
-    model = pb.fit_adaboost_real(X, y, rounds=30, weak=weak, sample_weight=w, **options)
+    model = pb.fit_real_adaboost(X, y, rounds=30, weak=weak, sample_weight=w, **options)
     twin = fit_real(
         X, y, rounds=30, answers=columns(X, y, middle, seed != 3), sample_weight=w, **options
     )
@@ -49,7 +49,7 @@ def test_columns_against_the_twin(center, seed, options):
 @pytest.mark.parametrize("seed", range(4))
 def test_stumps_against_the_twin(confidence, seed, options):
     X, y, w = problem(seed)
-    model = pb.fit_adaboost_real(X, y, rounds=25, confidence=confidence, sample_weight=w, **options)
+    model = pb.fit_real_adaboost(X, y, rounds=25, confidence=confidence, sample_weight=w, **options)
     answers = stumps(X, y, confidence, options["smoothing"])
     twin = fit_real(X, y, rounds=25, answers=answers, sample_weight=w, **options)
     assert model.feature.tolist() == twin.feature
@@ -63,7 +63,7 @@ def test_stumps_against_the_twin(confidence, seed, options):
 def test_signs_are_discrete_adaboost(seed, options):
     X, y, w = problem(seed, 150)
     options = options | {"rounds": 50, "sample_weight": w}
-    model = pb.fit_adaboost_real(X, y, confidence="sign", **options)
+    model = pb.fit_real_adaboost(X, y, confidence="sign", **options)
     discrete = pb.fit_adaboost(X, y, votes="symmetric", **options)
     np.testing.assert_array_equal(model.feature, discrete.feature)
     np.testing.assert_array_equal(model.threshold, discrete.threshold)
@@ -97,7 +97,7 @@ def test_functions_of_a_model(options):
     X, y, w = problem(1)
     labels = np.where(y > 0, "yes", "no")
     records = []
-    model = pb.fit_adaboost_real(
+    model = pb.fit_real_adaboost(
         X, labels, rounds=20, sample_weight=w, callback=lambda _, r: records.append(r), **options
     )
     assert model.n_nodes == len(records) == 20
@@ -112,14 +112,14 @@ def test_functions_of_a_model(options):
     assert np.average(pb.predict(model, X) != labels, weights=w) <= pb.certificate(model)
     np.testing.assert_allclose([r.certificate for r in records], model.record.certificate[1:])
     assert all(r.certificate <= r.bound * (1 + 1e-12) for r in records)
-    np.testing.assert_allclose(pb.evaluation_cost(model, X), model.record.cost[-1])
+    np.testing.assert_allclose(pb.prediction_cost(model, X), model.record.cost[-1])
     one = pb.decision_function(model, X[:1].astype(np.float32))
     np.testing.assert_allclose(one, score[:1], rtol=0, atol=0.5)
     text = pb.describe(model)
-    assert text.startswith("fit_adaboost_real: 20 ")
+    assert text.startswith("fit_real_adaboost: 20 ")
     assert "labels 'no' (-) and 'yes' (+)" in text
     result = pb.cross_validate(
-        lambda *a, **k: pb.fit_adaboost_real(*a, rounds=5, **options, **k),
+        lambda *a, **k: pb.fit_real_adaboost(*a, rounds=5, **options, **k),
         X,
         labels,
         folds=3,
@@ -132,7 +132,7 @@ def test_functions_of_a_model(options):
 def test_the_bound_is_the_product_of_shrinkages(options):
     X, y, _ = problem(2)
     records = []
-    pb.fit_adaboost_real(
+    pb.fit_real_adaboost(
         X, y, rounds=15, smoothing=0, callback=lambda _, r: records.append(r), **options
     )
     product = np.cumprod([np.sqrt(1 - r.mu**2) for r in records])
@@ -147,8 +147,8 @@ def test_weights_are_copies(options):
     copies = np.append([1, 2], rng.integers(0, 4, 38))
     y[:2] = -1, 1
     repeated = np.repeat(np.arange(40), copies)
-    weighted = pb.fit_adaboost_real(X, y, rounds=12, sample_weight=copies, **options)
-    long = pb.fit_adaboost_real(X[repeated], y[repeated], rounds=12, **options)
+    weighted = pb.fit_real_adaboost(X, y, rounds=12, sample_weight=copies, **options)
+    long = pb.fit_real_adaboost(X[repeated], y[repeated], rounds=12, **options)
     for model in (weighted, long):
         assert model.n_nodes == 12
     np.testing.assert_allclose(
@@ -159,7 +159,7 @@ def test_weights_are_copies(options):
 @pytest.mark.parametrize("options", [{"weak": pb.weak.feature()}, {}], ids=["columns", "stumps"])
 def test_threads_do_not_matter(options):
     X, y, _ = problem(0, 4000)
-    fits = [pb.fit_adaboost_real(X, y, rounds=20, n_threads=k, **options) for k in (1, 2, 3)]
+    fits = [pb.fit_real_adaboost(X, y, rounds=20, n_threads=k, **options) for k in (1, 2, 3)]
     first = pb.decision_function(fits[0], X)
     for model in fits[1:]:
         np.testing.assert_array_equal(pb.decision_function(model, X), first)
@@ -168,18 +168,18 @@ def test_threads_do_not_matter(options):
 
 def test_sorted_columns_serve():
     X, y, _ = problem(0)
-    columns = pb.sort_columns(X)
+    columns = pb.data.sort_columns(X)
     for weak in (pb.weak.feature(), pb.weak.stump()):
-        models = [pb.fit_adaboost_real(Z, y, rounds=9, weak=weak) for Z in (X, columns)]
+        models = [pb.fit_real_adaboost(Z, y, rounds=9, weak=weak) for Z in (X, columns)]
         np.testing.assert_array_equal(*[pb.decision_function(m, X) for m in models])
     with pytest.raises(TypeError, match="BinnedColumns"):
-        pb.fit_adaboost_real(pb.bin_columns(X), y, rounds=3, weak=pb.weak.feature())
+        pb.fit_real_adaboost(pb.data.bin_columns(X), y, rounds=3, weak=pb.weak.feature())
 
 
 def test_a_perfect_column_ends_it():
     X, y = np.array([[-1.0], [-1.0], [1.0]]), [0, 0, 1]
     for options in ({"weak": pb.weak.feature("zero")}, {}, {"confidence": "sign"}):
-        model = pb.fit_adaboost_real(X, y, rounds=9, smoothing=0, **options)
+        model = pb.fit_real_adaboost(X, y, rounds=9, smoothing=0, **options)
         assert model.n_nodes == 1
         assert "certificate is 0" in model.record.stop_reason
         assert 0 < pb.certificate(model) < 1e-7
@@ -189,13 +189,13 @@ def test_a_perfect_column_ends_it():
 def test_nothing_to_learn():
     X, y = np.ones((5, 2)), np.array([1, 1, 1, 1, -1])
     for weak in (pb.weak.feature(constant=False), pb.weak.stump(), zero()):
-        model = pb.fit_adaboost_real(X, y, rounds=9, smoothing=0, weak=weak)
+        model = pb.fit_real_adaboost(X, y, rounds=9, smoothing=0, weak=weak)
         assert model.n_nodes == 0
         assert model.bias == pytest.approx(0.5 * np.log(4))
         assert model.record.certificate.tolist() == pytest.approx([0.8])
         assert pb.decision_function(model, X).tolist() == pytest.approx([model.bias] * 5)
         assert list(pb.staged_decision_function(model, X)) == []
-    constant = pb.fit_adaboost_real(X, y, rounds=9, smoothing=0, weak=pb.weak.feature())
+    constant = pb.fit_real_adaboost(X, y, rounds=9, smoothing=0, weak=pb.weak.feature())
     assert constant.feature.tolist() == [-1]
     assert constant.intercept == pytest.approx(0.5 * np.log(4))
     assert "no hypothesis is left" in constant.record.stop_reason
@@ -207,31 +207,31 @@ def zero():
 
 def test_linear_models_are_saved(tmp_path):
     X, y, _ = problem(3)
-    model = pb.fit_adaboost_real(X, y, rounds=12, weak=pb.weak.feature("midrange"))
+    model = pb.fit_real_adaboost(X, y, rounds=12, weak=pb.weak.feature("midrange"))
     pb.save(model, tmp_path / "model")
     loaded = pb.load(tmp_path / "model")
-    assert isinstance(loaded, pb.LinearModel)
+    assert isinstance(loaded, pb.models.LinearModel)
     assert repr(loaded) == repr(model)
     assert loaded.settings == model.settings
     for name in ("feature", "step", "mu", "center", "scale", "labels"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
         with pytest.raises(ValueError, match=r"read-only|WRITEABLE"):
             getattr(loaded, name)[...] = 0
-    stumps = pb.fit_adaboost_real(X, y, rounds=12)
+    stumps = pb.fit_real_adaboost(X, y, rounds=12)
     pb.save(stumps, tmp_path / "stumps")
     assert_identical(pb.load(tmp_path / "stumps"), stumps)
 
 
 def test_functions_are_not_saved(tmp_path):
     X, y, _ = problem(3)
-    model = pb.fit_adaboost_real(X, y, rounds=2, weak=pb.weak.hypothesis(lines), rng=0)
+    model = pb.fit_real_adaboost(X, y, rounds=2, weak=pb.weak.hypothesis(lines), rng=0)
     with pytest.raises(TypeError, match="holds functions"):
         pb.save(model, tmp_path / "model")
     assert not (tmp_path / "model").exists()
-    with pytest.raises(TypeError, match="HypothesisSum"):
-        pb.reach(model, X[:1])
+    with pytest.raises(TypeError, match="FunctionEnsemble"):
+        pb.inspection.reach(model, X[:1])
     for ask in (lambda: pb.explain(model, X[:1]), lambda: pb.feature_importances(model)):
-        with pytest.raises(NotImplementedError, match="which columns a HypothesisSum reads"):
+        with pytest.raises(NotImplementedError, match="which columns a FunctionEnsemble reads"):
             ask()
 
 
@@ -260,12 +260,12 @@ def bad(answer):
 def test_bad_hypotheses(answer, message):
     X, y, _ = problem(0)
     with pytest.raises((ValueError, TypeError), match=message):
-        pb.fit_adaboost_real(X, y, rounds=5, weak=bad(answer))
+        pb.fit_real_adaboost(X, y, rounds=5, weak=bad(answer))
 
 
 def test_hypotheses_that_fail_later():
     X, y, _ = problem(0)
-    model = pb.fit_adaboost_real(
+    model = pb.fit_real_adaboost(
         X, y, rounds=1, weak=pb.weak.hypothesis(lambda *_: lambda Z: np.log(Z[:, 0] ** 2 + 1))
     )
     broken = type(model)((lambda Z: Z[:, 0] * np.nan,), *model.__reduce__()[1][1:])
@@ -277,16 +277,16 @@ def test_broken_promises():
     X, y, _ = problem(0)
     weak = pb.weak.hypothesis(lambda *_: lambda Z: 2 * np.tanh(Z[:, 0]), h_max=1.0)
     with pytest.raises(ValueError, match=r"round 1.*h_max=1.0"):
-        pb.fit_adaboost_real(X, y, rounds=5, weak=weak)
+        pb.fit_real_adaboost(X, y, rounds=5, weak=weak)
 
 
 def test_rows_far_away():
     X, y, _ = problem(0)
-    model = pb.fit_adaboost_real(X / 1e200, y, rounds=5, weak=pb.weak.feature())
+    model = pb.fit_real_adaboost(X / 1e200, y, rounds=5, weak=pb.weak.feature())
     with pytest.raises(ValueError, match=r"row 0.*too far"):
         pb.predict(model, np.full((1, 4), 1.7e308))
     with pytest.raises(ValueError, match=r"range.*column 1"):
-        pb.fit_adaboost_real([[0, -1e308], [1, 1e308]], [0, 1], rounds=1, weak=pb.weak.feature())
+        pb.fit_real_adaboost([[0, -1e308], [1, 1e308]], [0, 1], rounds=1, weak=pb.weak.feature())
 
 
 @pytest.mark.parametrize(
@@ -308,22 +308,22 @@ def test_rows_far_away():
 def test_bad_options(options, message):
     X, y, _ = problem(0)
     with pytest.raises((ValueError, TypeError), match=message):
-        pb.fit_adaboost_real(X, y, **({"rounds": 3} | options))
+        pb.fit_real_adaboost(X, y, **({"rounds": 3} | options))
 
 
 def test_weights_of_one_class():
     X, y, _ = problem(0)
     for weak in (pb.weak.feature(), pb.weak.stump()):
         with pytest.raises(ValueError, match="both classes"):
-            pb.fit_adaboost_real(X, y, rounds=3, weak=weak, sample_weight=(y > 0).astype(float))
+            pb.fit_real_adaboost(X, y, rounds=3, weak=weak, sample_weight=(y > 0).astype(float))
 
 
 @pytest.mark.parametrize("weak", [pb.weak.feature(), pb.weak.hypothesis(lines)])
 def test_other_builders_refuse_real_answers(weak):
     X, y, _ = problem(0)
-    with pytest.raises(ValueError, match="fit_adaboost_real"):
+    with pytest.raises(ValueError, match="fit_real_adaboost"):
         pb.fit_adaboost(X, y, rounds=3, weak=weak)
-    with pytest.raises(ValueError, match="fit_adaboost_real"):
+    with pytest.raises(ValueError, match="fit_real_adaboost"):
         pb.fit_boosted_tree(X, y, nodes=3, weak=weak)
 
 
@@ -344,7 +344,7 @@ def test_bad_learners(call):
 def test_a_callback_stops():
     X, y, _ = problem(0)
     for options in ({"weak": pb.weak.feature()}, {}, {"weak": pb.weak.hypothesis(lines)}):
-        model = pb.fit_adaboost_real(X, y, rounds=9, callback=lambda step, _: step == 4, **options)
+        model = pb.fit_real_adaboost(X, y, rounds=9, callback=lambda step, _: step == 4, **options)
         assert model.n_nodes == 4
         assert model.record.stop_reason == "stopped by the callback"
 
@@ -354,10 +354,10 @@ def test_projections_are_boosted_as_columns_are(confidence):
     X, y, _ = problem(0)
     options = {"rounds": 12, "confidence": confidence}
     weak = pb.weak.affine(directions=20, seed=3)
-    model = pb.fit_adaboost_real(X, y, weak=weak, **options)
+    model = pb.fit_real_adaboost(X, y, weak=weak, **options)
     Z = model.inputs.values(X)
     assert 1 < Z.shape[1] < 24
-    on_columns = pb.fit_adaboost_real(Z, y, **options)
+    on_columns = pb.fit_real_adaboost(Z, y, **options)
     # Fewer columns than directions, yet among them the best of each round.
     assert np.array_equal(model.vote, on_columns.vote)
     assert pb.certificate(model, X, y) == pytest.approx(pb.certificate(model), rel=1e-9)
@@ -365,14 +365,14 @@ def test_projections_are_boosted_as_columns_are(confidence):
 
 def test_functions_with_two_sides_are_boosted_as_stumps_are():
     X, y, _ = problem(2)
-    stumps_ = pb.fit_adaboost_real(X, y, rounds=8)
+    stumps_ = pb.fit_real_adaboost(X, y, rounds=8)
     tests = iter(zip(stumps_.feature.tolist(), stumps_.threshold.tolist(), strict=True))
 
     def train(X, y, weight, rng):
         feature, threshold = next(tests)
         return lambda X, rng: np.where(X[:, feature] > threshold, 1, -1)
 
-    model = pb.fit_adaboost_real(X, y, rounds=8, weak=pb.weak.oracle(train))
+    model = pb.fit_real_adaboost(X, y, rounds=8, weak=pb.weak.oracle(train))
     assert np.array_equal(model.vote, stumps_.vote)
     assert np.array_equal(pb.decision_function(model, X), pb.decision_function(stumps_, X))
 
@@ -393,9 +393,9 @@ def test_other_builders_refuse_hypotheses_without_exits(weak):
 
 def test_what_speaks_of_nodes_or_errors_refuses_a_linear_model():
     X, y, _ = problem(0)
-    model = pb.fit_adaboost_real(X, y, rounds=5, weak=pb.weak.feature())
-    with pytest.raises(TypeError, match="for prefix, got a LinearModel"):
-        pb.prefix(model, 2)
+    model = pb.fit_real_adaboost(X, y, rounds=5, weak=pb.weak.feature())
+    with pytest.raises(TypeError, match="for truncate, got a LinearModel"):
+        pb.models.truncate(model, 2)
     with pytest.raises(TypeError, match="for continue_fit, got a LinearModel"):
         pb.continue_fit(model, X, y, rounds=2)
     with pytest.raises(ValueError, match="sigma: given for a model whose answers are not gaussian"):

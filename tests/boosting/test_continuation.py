@@ -71,7 +71,7 @@ def test_tree_goes_on(kind, weak, growth):
     assert_same_bits(longer, fit(nodes=25))
 
 
-@pytest.mark.parametrize("prepared", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("prepared", [pb.data.sort_columns, pb.data.bin_columns])
 def test_columns_prepared_before(prepared):
     X, y, _ = noisy(3)
     columns = prepared(X)
@@ -94,7 +94,7 @@ def test_threads_do_not_matter():
 def test_loaded_models_and_prefixes_go_on(tmp_path):
     X, y, _ = noisy(4)
     pb.save(pb.fit_boosted_tree(X, y, nodes=12), tmp_path / "model.npz")
-    model = pb.prefix(pb.load(tmp_path / "model.npz"), 7)
+    model = pb.models.truncate(pb.load(tmp_path / "model.npz"), 7)
     longer = pb.continue_fit(model, X, y, nodes=8)
     assert_same_bits(longer, pb.fit_boosted_tree(X, y, nodes=15))
     pb.save(longer, tmp_path / "model.npz")
@@ -217,7 +217,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="X: expected 3 columns, got 2"):
         more(X[:, :2], y, nodes=1)
     with pytest.raises(ValueError, match="X: expected 3 columns, got 2"):
-        more(pb.sort_columns(X[:, :2]), y, nodes=1)
+        more(pb.data.sort_columns(X[:, :2]), y, nodes=1)
     with pytest.raises(ValueError, match="y: expected labels of the model"):
         more(X, y + 5, nodes=1)
     with pytest.raises(ValueError, match="growth"):

@@ -117,11 +117,11 @@ def test_affine_models_loaded_cut_and_prepared(tmp_path):
     X, y, _ = problem(4)
     fit = partial(pb.fit_boosted_tree, X, y, weak=affine())
     pb.save(fit(nodes=12), tmp_path / "model.npz")
-    model = pb.prefix(pb.load(tmp_path / "model.npz"), 7)
+    model = pb.models.truncate(pb.load(tmp_path / "model.npz"), 7)
     assert_same_bits(pb.continue_fit(model, X, y, nodes=6), fit(nodes=13))
-    assert_same_bits(pb.continue_fit(model, pb.sort_columns(X), y, nodes=6), fit(nodes=13))
+    assert_same_bits(pb.continue_fit(model, pb.data.sort_columns(X), y, nodes=6), fit(nodes=13))
     with pytest.raises(ValueError, match="X: expected a matrix"):
-        pb.continue_fit(model, pb.bin_columns(X, max_bins=32), y, nodes=6, weak=affine("auto"))
+        pb.continue_fit(model, pb.data.bin_columns(X, max_bins=32), y, nodes=6, weak=affine("auto"))
 
 
 def test_rows_held_out():
@@ -326,7 +326,7 @@ def test_refused():
     with pytest.raises(ValueError, match="sigma: expected a number, shape"):
         pb.continue_fit(gaussian, X, y, rounds=1, observation=pb.observation.gaussian([1, 2]))
     with pytest.raises(ValueError, match="X: gaussian answers need the values of X"):
-        pb.continue_fit(gaussian, pb.bin_columns(X), y, rounds=1)
+        pb.continue_fit(gaussian, pb.data.bin_columns(X), y, rounds=1)
     exact = pb.weak.stump(search="exact")
     with pytest.raises(ValueError, match='search="exact" cannot be had'):
         pb.continue_fit(gaussian, X, y, rounds=1, weak=exact)

@@ -79,7 +79,7 @@ def test_the_rule_where_no_row_was_missing(fit):
     model = fit(X, y)
     assert set(model.missing) <= {0.0, 1.0}
     if fit not in (FITS["flipped"], FITS["soft"], FITS["soft matryoshka"]):
-        reach = pb.reach(model, X)
+        reach = pb.inspection.reach(model, X)
         arrives = reach.mean(axis=0) if np.ndim(reach) == 2 else None
         for node in range(model.n_nodes):
             here = arrives[node] if arrives is not None else 1.0
@@ -123,7 +123,7 @@ def test_further_fitting_knows_the_sides(fit):
 def test_columns_made_once_serve_many_fits():
     X, y, _ = rows_with_holes(3)
     model = pb.fit_adaboost(X, y, rounds=6)
-    for columns in (pb.sort_columns(X), pb.bin_columns(X)):
+    for columns in (pb.data.sort_columns(X), pb.data.bin_columns(X)):
         other = pb.fit_adaboost(columns, y, rounds=6)
         assert np.array_equal(other.vote, model.vote)
         assert np.array_equal(other.threshold, model.threshold)
@@ -151,7 +151,7 @@ def test_models_without_nodes_take_rows_without_values(weak, n):
         np.testing.assert_array_equal(found, np.full(n, model.bias))
     expected = pb.decision_function(model, rows, route="expected")
     np.testing.assert_allclose(expected, np.full(n, model.bias))
-    assert not pb.evaluation_cost(model, rows).any()
+    assert not pb.prediction_cost(model, rows).any()
     with pytest.raises(ValueError, match="got inf in column 1, row 0"):
         pb.decision_function(model, np.where(np.arange(3) == 1, np.inf, rows))
 
@@ -162,7 +162,7 @@ def test_holes_can_be_refused():
         pb.fit_adaboost(X, y, rounds=3, weak=pb.weak.stump(missing="error"))
 
 
-@pytest.mark.parametrize("made", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("made", [pb.data.sort_columns, pb.data.bin_columns])
 def test_columns_with_holes_and_levels_are_pickled(made):
     X, y, _ = rows_with_holes(6)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -56,7 +56,7 @@ def check_graph(model, X, y, start):
             ledgers[i][BOUGHT[chosen]] = COSTS[BOUGHT[chosen]]
         H[here] += model.vote[node, above]
         at[here] = model.next[node, above]
-    found = pb.evaluation_cost(model, X, unit="price")
+    found = pb.prediction_cost(model, X, unit="price")
     assert found.tolist() == [sum(ledger.values()) for ledger in ledgers]
 
 
@@ -92,10 +92,10 @@ def test_soft_answers_are_paid_for_in_expectation():
     soft = observation.flip(0.1)
     for fit in FITS.values():
         model = fit(X, y, observation=soft, **SAID)
-        assert pb.evaluation_cost(model, X, unit="price").mean() > 0
+        assert pb.prediction_cost(model, X, unit="price").mean() > 0
     many = {"rounds": 6, "observation": soft}
-    dear = pb.evaluation_cost(pb.fit_adaboost(X, y, **many), X, unit="price", prices=PRICES).mean()
-    assert pb.evaluation_cost(pb.fit_adaboost(X, y, **SAID, **many), X, unit="price").mean() < dear
+    dear = pb.prediction_cost(pb.fit_adaboost(X, y, **many), X, unit="price", prices=PRICES).mean()
+    assert pb.prediction_cost(pb.fit_adaboost(X, y, **SAID, **many), X, unit="price").mean() < dear
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])

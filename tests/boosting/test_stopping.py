@@ -91,7 +91,7 @@ def test_a_share_of_the_rows_is_held_out(fit):
     assert model.settings["patience"] == 5
 
 
-@pytest.mark.parametrize("kind", [np.asarray, pb.sort_columns, "frame", np.float32])
+@pytest.mark.parametrize("kind", [np.asarray, pb.data.sort_columns, "frame", np.float32])
 def test_held_out_rows_are_those_of_a_split(kind):
     """With the rows that were drawn, found from the generator, the model is the same."""
     X, y, _ = noisy(3, n=120)
@@ -179,7 +179,7 @@ def test_cross_validation():
     fit = partial(pb.fit_boosted_tree, nodes=60, validation=0.2, patience=5, rng=0)
     result = pb.cross_validate(fit, X, y, folds=3, rng=0, sample_weight=weight)
     assert (result.n_nodes < 60).all()
-    assert pb.cross_validate(fit, pb.sort_columns(X), y, folds=3, rng=0).error.shape == (3,)
+    assert pb.cross_validate(fit, pb.data.sort_columns(X), y, folds=3, rng=0).error.shape == (3,)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_what_cannot_be_validated():
     with pytest.raises(NotImplementedError, match=r"validation: .* oracles"):
         pb.fit_adaboost(X, y, rounds=3, weak=oracle, validation=0.2)
     with pytest.raises(TypeError, match="validation: BinnedColumns"):
-        pb.fit_adaboost(pb.bin_columns(X), y, rounds=3, validation=0.2)
+        pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=3, validation=0.2)
     with pytest.raises(ValueError, match="at least two rows of each class"):
         pb.fit_adaboost([[0.0], [1.0], [2.0]], [0, 1, 1], rounds=3, validation=0.2)
 
@@ -261,7 +261,7 @@ def test_what_cannot_be_validated():
 def test_rows_of_every_class_are_held_out_of_stagewise_models():
     X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [38, 2])
     for seed in range(20):
-        model = pb.fit_stagewise(
+        model = pb.fit_gradient_boosting(
             X, y, loss="logistic", steps=2, validation=0.1, min_weight=0.0, rng=seed
         )
         assert (
@@ -270,7 +270,7 @@ def test_rows_of_every_class_are_held_out_of_stagewise_models():
         low, high = pb.decision_function(model, X[[0, -1]])
         assert low < high
     with pytest.raises(ValueError, match="at least two rows of each class"):
-        pb.fit_stagewise(X, np.arange(40) == 0, loss="logistic", steps=2, validation=0.1)
+        pb.fit_gradient_boosting(X, np.arange(40) == 0, loss="logistic", steps=2, validation=0.1)
 
 
 @each_builder
@@ -279,15 +279,15 @@ def test_prefix(fit):
     model = fit(X, y)
     scores = list(pb.staged_decision_function(model, X))
     for n in (1, 2, 7, model.n_nodes):
-        cut = pb.prefix(model, n)
+        cut = pb.models.truncate(model, n)
         assert_begins_as(cut, model)
         assert (pb.decision_function(cut, X) == scores[n - 1]).all()
         np.testing.assert_allclose(
             pb.certificate(cut, X, y), model.record.certificate[n], rtol=1e-9
         )
-    assert pb.prefix(model, model.n_nodes) is model
+    assert pb.models.truncate(model, model.n_nodes) is model
     with pytest.raises(ValueError, match=f"n_nodes: expected an integer from 1 to {model.n_nodes}"):
-        pb.prefix(model, 0)
+        pb.models.truncate(model, 0)
 
 
 def test_prefix_of_votes_replaced():
@@ -295,5 +295,5 @@ def test_prefix_of_votes_replaced():
     model = pb.fit_matryoshka(X, y, shape=(2, 3), collect="sign")
     assert model.record.stages.tolist() == [2, 4, 6]
     with pytest.raises(ValueError, match=r"stages of the model, 2, 4, 6, got 3"):
-        pb.prefix(model, 3)
-    assert pb.prefix(model, 4).record.stages.tolist() == [2, 4]
+        pb.models.truncate(model, 3)
+    assert pb.models.truncate(model, 4).record.stages.tolist() == [2, 4]

@@ -73,7 +73,7 @@ def test_validation_stops_where_the_error_is_least(fit, given):
         np.testing.assert_allclose(found.record.validation[1:], errors)
         assert found.n_nodes == 1 + int(np.argmin(errors))
     assert pb.decision_function(found, TABLE).tobytes() == (
-        pb.decision_function(pb.prefix(model, found.n_nodes), TABLE).tobytes()
+        pb.decision_function(pb.models.truncate(model, found.n_nodes), TABLE).tobytes()
     )
 
 
@@ -95,7 +95,7 @@ def test_holes_that_training_has_not_seen_are_known_when_growth_has_ended(fit):
 def test_further_fitting(kind):
     fit = FITS[kind]
     model = fit(TABLE, Y, sample_weight=WEIGHT)
-    part, n = pb.prefix(model, 4), model.n_nodes
+    part, n = pb.models.truncate(model, 4), model.n_nodes
     size = {"rounds": n - 4} if "chain" in kind else {"nodes": n - 4}
     more = pb.continue_fit(part, TABLE, Y, sample_weight=WEIGHT, **size)
     for name in ("feature", "threshold", "next", "missing"):

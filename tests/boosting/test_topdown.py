@@ -41,7 +41,7 @@ def test_a_function_gives_the_tree_of_its_name(impurity, growth):
     for case in range(12):
         rng = np.random.default_rng([51, case])
         X, y, weight = random_problem(rng)
-        X = [X, pb.sort_columns(X), pb.bin_columns(X)][case % 3]
+        X = [X, pb.data.sort_columns(X), pb.data.bin_columns(X)][case % 3]
         options = random_settings(rng) | {"growth": growth, "sample_weight": weight}
         named = pb.fit_topdown_tree(X, y, impurity=impurity, **options)
         own = pb.fit_topdown_tree(X, y, impurity=NAMED[impurity], **options)

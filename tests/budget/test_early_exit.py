@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.early_exit import Trajectory, trajectory
+from pboost.models.early_exit_model import Trajectory, trajectory
 from pboost.models.evaluate.exits import exits_of, joints_left
 
 RNG = np.random.default_rng(5)
@@ -25,11 +25,11 @@ MODELS = {
     "chain": lambda: pb.fit_adaboost(FIT, TWO, rounds=60),
     "chain of trees": lambda: pb.fit_matryoshka(FIT, TWO, **CHAIN),
     "chain, votes": lambda: pb.fit_matryoshka(FIT, THREE, **CHAIN),
-    "stagewise": lambda: pb.fit_stagewise(FIT, TWO, loss="logistic", steps=30),
-    "softmax": lambda: pb.fit_stagewise(FIT, THREE, loss="softmax", steps=12),
-    "vectors": lambda: pb.fit_stagewise(FIT, THREE, loss="softmax", steps=12, trees="one"),
-    "forest": lambda: pb.fit_forest(FIT, TWO, members=15, rng=0),
-    "forest of three": lambda: pb.fit_forest(FIT, THREE, members=15, rng=0),
+    "stagewise": lambda: pb.fit_gradient_boosting(FIT, TWO, loss="logistic", steps=30),
+    "softmax": lambda: pb.fit_gradient_boosting(FIT, THREE, loss="softmax", steps=12),
+    "vectors": lambda: pb.fit_gradient_boosting(FIT, THREE, loss="softmax", steps=12, trees="one"),
+    "forest": lambda: pb.fit_random_forest(FIT, TWO, members=15, rng=0),
+    "forest of three": lambda: pb.fit_random_forest(FIT, THREE, members=15, rng=0),
     "votes": lambda: pb.fit_samme(FIT, THREE, base=partial(pb.fit_cart, max_depth=2), rounds=12),
     "bags": lambda: pb.fit_bagging(pb.fit_cart, FIT, TWO, members=7, rng=0, max_depth=3),
     "probit trees": lambda: pb.fit_sbpmt(FIT, THREE, members=4, rounds=2, steps=5, rng=0),
@@ -46,7 +46,7 @@ def fitted(kind):
 def within(kind, share=0.4, **options):
     """Return the model within a share of what it costs."""
     model = fitted(kind)
-    budget = share * pb.evaluation_cost(model, CAL).mean()
+    budget = share * pb.prediction_cost(model, CAL).mean()
     return pb.early_exit(model, CAL, comparisons=budget, **options)
 
 
@@ -73,7 +73,7 @@ def left_one_by_one(exit_model, rows):
 def test_rows_leave_where_they_are_sure(kind):
     model = within(kind)
     labels, values = pb.predict(model, TEST), pb.decision_function(model, TEST)
-    share, cost = pb.predict_proba(model, TEST), pb.evaluation_cost(model, TEST)
+    share, cost = pb.predict_proba(model, TEST), pb.prediction_cost(model, TEST)
     is_mean = kind in ("forest", "forest of three", "bags", "probit trees")
     rows = left_one_by_one(model, TEST)
     assert len({t for t, *_ in rows}) > 1
@@ -97,8 +97,8 @@ def test_rows_leave_where_they_are_sure(kind):
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_the_budget_is_kept_and_filled(kind, share):
     model = within(kind, share)
-    cost = pb.evaluation_cost(model, CAL)
-    budget = share * pb.evaluation_cost(model.model, CAL).mean()
+    cost = pb.prediction_cost(model, CAL)
+    budget = share * pb.prediction_cost(model.model, CAL).mean()
     assert cost.mean() == pytest.approx(model.cost)
     error = cost.std(ddof=1) / np.sqrt(len(cost))
     assert model.settings["standard_error"] == pytest.approx(error)
@@ -122,7 +122,7 @@ def test_leads_of_several_values_at_the_end():
     rng = np.random.default_rng(0)
     score = rng.normal(size=(6, 50, 3)).cumsum(axis=0)
     states = Trajectory(score, np.repeat(np.arange(6.0)[:, None], 50, axis=1))
-    tree = pb.fit_stagewise(FIT, THREE, loss="softmax", steps=5, trees="one")
+    tree = pb.fit_gradient_boosting(FIT, THREE, loss="softmax", steps=5, trees="one")
     model = pb.early_exit(tree, states, comparisons=2.5, length=None)
     for t in range(1, 5):
         change = []
@@ -138,11 +138,11 @@ def test_leads_of_several_values_at_the_end():
 @pytest.mark.parametrize("kind", ["chain of trees", "chain, votes", "softmax", "forest"])
 def test_no_row_takes_more_than_the_worst(kind):
     model = fitted(kind)
-    worst = 0.4 * pb.evaluation_cost(model, TEST).mean()
+    worst = 0.4 * pb.prediction_cost(model, TEST).mean()
     for budget in (None, 0.9 * worst):
         bounded = pb.early_exit(model, CAL, comparisons=budget, worst=worst)
         rows = np.random.default_rng(0).normal(scale=9, size=(4000, 4))
-        cost = pb.evaluation_cost(bounded, rows)
+        cost = pb.prediction_cost(bounded, rows)
         assert cost.max() <= worst
         end = bounded.settings["joints"]
         assert not bounded.threshold[end:].any()
@@ -169,7 +169,7 @@ def test_files_and_pickles(kind, tmp_path):
     model = replace(within(kind), curve=np.arange(8.0).reshape(2, 4))
     pb.save(model, tmp_path / "model.npz")
     for other in (pb.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
-        assert type(other) is pb.EarlyExitModel
+        assert type(other) is pb.models.EarlyExitModel
         for name in ("threshold", "slope", "curve", "leaving"):
             assert getattr(other, name).tobytes() == getattr(model, name).tobytes()
         assert (other.comparisons, other.cost) == (model.comparisons, model.cost)
@@ -188,11 +188,11 @@ def test_stages_columns_and_words(kind):
     assert stages[-1].tobytes() == pb.decision_function(model, TEST).tobytes()
     score, cost = trajectory(model, TEST)
     assert score[-1].tobytes() == stages[-1].tobytes()
-    np.testing.assert_array_equal(cost[-1], pb.evaluation_cost(model, TEST))
+    np.testing.assert_array_equal(cost[-1], pb.prediction_cost(model, TEST))
     if kind != "votes":
-        columns = pb.evaluation_cost(model, TEST[:40], unit="features")
+        columns = pb.prediction_cost(model, TEST[:40], unit="features")
         for i, (t, *_) in enumerate(left_one_by_one(model, TEST[:40])):
-            whole = pb.evaluation_cost(model.model.first(t), TEST[i : i + 1], unit="features")
+            whole = pb.prediction_cost(model.model.first(t), TEST[i : i + 1], unit="features")
             assert columns[i] == whole[0]
     left = joints_left(
         trajectory(model.model, TEST).score, exits_of(model.threshold, model.n_votes)
@@ -226,11 +226,11 @@ def test_out_of_fold_trajectories_calibrate():
     whole = fitted("stagewise")
     parts = []
     for fold in range(2):
-        model = pb.fit_stagewise(FIT[fold::2], TWO[fold::2], loss="logistic", steps=30)
+        model = pb.fit_gradient_boosting(FIT[fold::2], TWO[fold::2], loss="logistic", steps=30)
         parts.append(trajectory(model, FIT[1 - fold :: 2]))
     states = Trajectory(*(np.concatenate(of, axis=1) for of in zip(*parts, strict=True)))
     model = pb.early_exit(whole, states, comparisons=30)
-    assert 24 < pb.evaluation_cost(model, TEST).mean() < 34
+    assert 24 < pb.prediction_cost(model, TEST).mean() < 34
 
 
 def test_frames_and_missing_values():
@@ -238,7 +238,7 @@ def test_frames_and_missing_values():
     rng = np.random.default_rng(1)
     frame = pandas.DataFrame(X, columns=list("abcd")).mask(rng.random(X.shape) < 0.1)
     frame["kind"] = rng.choice(["u", "v", "w"], size=len(X))
-    whole = pb.fit_stagewise(frame[:400], TWO, loss="logistic", steps=20)
+    whole = pb.fit_gradient_boosting(frame[:400], TWO, loss="logistic", steps=20)
     model = pb.early_exit(whole, frame[400:800], comparisons=30)
     rows = frame[800:]
     for i, (t, value, slope, _) in enumerate(left_one_by_one(model, rows)):
@@ -271,14 +271,14 @@ def test_frames_and_missing_values():
             "the paths of this Tree meet nowhere",
         ),
         (
-            lambda m: pb.early_exit(pb.fit_stagewise(FIT, FIT[:, 0], steps=3), CAL, comparisons=9),
+            lambda m: pb.early_exit(pb.fit_gradient_boosting(FIT, FIT[:, 0], steps=3), CAL, comparisons=9),
             NotImplementedError,
             "a regression has none",
         ),
         (lambda m: pb.early_exit("m", CAL, comparisons=9), TypeError, "model: expected a model"),
-        (lambda m: pb.prefix(within("chain"), 3), TypeError, "whose rows leave early"),
+        (lambda m: pb.models.truncate(within("chain"), 3), TypeError, "whose rows leave early"),
         (
-            lambda m: pb.EarlyExitModel(pb.fit_cart(FIT, TWO), [np.inf], [1.0], 9.0, 9.0, {}),
+            lambda m: pb.models.EarlyExitModel(pb.fit_cart(FIT, TWO), [np.inf], [1.0], 9.0, 9.0, {}),
             ValueError,
             "with joints at which rows can leave",
         ),

@@ -21,10 +21,10 @@ TEST = np.vstack([inspected.X[:4], RNG.normal(size=(3, D)) * [1.0, 5.0, 1.0, 0.1
 MORE = {
     "chain, three": partial(pb.fit_adaboost, rounds=6, y=inspected.WORDS),
     "blocks, three": partial(pb.fit_matryoshka, shape=(3, 4), join="all", y=inspected.WORDS),
-    "softmax": partial(pb.fit_stagewise, loss="softmax", steps=4, y=inspected.WORDS),
-    "vectors": partial(pb.fit_stagewise, loss="softmax", trees="one", steps=4, y=inspected.WORDS),
-    "counts": partial(pb.fit_stagewise, loss="poisson", steps=4, y=inspected.THREE),
-    "hinge": partial(pb.fit_stagewise, loss="hinge", steps=4, y=inspected.TWO),
+    "softmax": partial(pb.fit_gradient_boosting, loss="softmax", steps=4, y=inspected.WORDS),
+    "vectors": partial(pb.fit_gradient_boosting, loss="softmax", trees="one", steps=4, y=inspected.WORDS),
+    "counts": partial(pb.fit_gradient_boosting, loss="poisson", steps=4, y=inspected.THREE),
+    "hinge": partial(pb.fit_gradient_boosting, loss="hinge", steps=4, y=inspected.TWO),
 }
 LEAVE = ("chain", "blocks, three", "stagewise", "softmax", "forest", "forest, three", "samme")
 SUMS = ("sbpmt", "sbpmt, three", "sbpmt, mean", "bagging of probits")
@@ -36,7 +36,7 @@ def made(kind):
     if kind not in MADE:
         if kind.startswith("leaving "):
             model = made(kind.removeprefix("leaving "))
-            budget = 0.6 * pb.evaluation_cost(model, inspected.X).mean()
+            budget = 0.6 * pb.prediction_cost(model, inspected.X).mean()
             MADE[kind] = pb.early_exit(model, RNG.normal(size=(80, D)), comparisons=budget)
         else:
             MADE[kind] = MORE[kind](inspected.X) if kind in MORE else inspected.made(kind)
@@ -74,7 +74,7 @@ def test_labels_are_those_of_predict_and_nothing_is_asked_but_on_the_way(kind):
     labels, scores = pb.predict(model, TEST), whole_score(model, TEST)
     for row, label, score in zip(TEST, labels, scores, strict=True):
         calls, fewer = [], []
-        found = pb.decide(model, asking(row, calls), exit="none")
+        found = pb.acquisition.predict_with_acquisition(model, asking(row, calls), exit="none")
         assert found.label == label
         assert np.array_equal(found.score, score)
         assert np.array_equal(found.bounds, [score, score])
@@ -85,7 +85,7 @@ def test_labels_are_those_of_predict_and_nothing_is_asked_but_on_the_way(kind):
         assert [entry.asked for entry in found.ledger] == calls
         assert [entry.value for entry in found.ledger] == [row[j] for j in calls]
         assert (found.calls, found.price) == (len(calls), len(calls))
-        early = pb.decide(model, asking(row, fewer))
+        early = pb.acquisition.predict_with_acquisition(model, asking(row, fewer))
         assert (early.label, early.is_settled) == (label, True)
         assert contains(early.bounds, score)
         if kind not in (*SUMS, *VOTES):  # members whose label is settled are passed over
@@ -99,15 +99,15 @@ def test_bounds_hold_for_any_values_of_what_is_not_known(kind):
     for row in TEST[:3]:
         known = int(RNG.integers(3))
         calls: list = []
-        found = pb.decide(model, asking(row, calls), budget=known, exit="none")
+        found = pb.acquisition.predict_with_acquisition(model, asking(row, calls), budget=known, exit="none")
         assert len(calls) <= known
         others = np.vstack([inspected.X[:60], RNG.normal(size=(60, D)) * [1, 5, 1, 0.1, 1]])
         others[:, calls] = row[calls]
         scores = whole_score(model, others)
         assert all(contains(found.bounds, score) for score in scores)
-        if pb.decide(model, asking(row, []), budget=known).is_settled and model.labels is not None:
+        if pb.acquisition.predict_with_acquisition(model, asking(row, []), budget=known).is_settled and model.labels is not None:
             early: list = []
-            label = pb.decide(model, asking(row, early), budget=known).label
+            label = pb.acquisition.predict_with_acquisition(model, asking(row, early), budget=known).label
             others[:, early] = row[early]
             assert (pb.predict(model, others) == label).all()
         if model.labels is not None and found.probability is not None:
@@ -116,10 +116,10 @@ def test_bounds_hold_for_any_values_of_what_is_not_known(kind):
 
 
 @pytest.mark.parametrize("kind", ["chain", "tree", "matryoshka", "affine", "cart", "linear"])
-def test_as_many_as_evaluation_cost_counts(kind):
+def test_as_many_as_prediction_cost_counts(kind):
     model = made(kind)
-    cost = pb.evaluation_cost(model, TEST, unit="features")
-    asked = [pb.decide(model, asking(row, []), exit="none").calls for row in TEST]
+    cost = pb.prediction_cost(model, TEST, unit="features")
+    asked = [pb.acquisition.predict_with_acquisition(model, asking(row, []), exit="none").calls for row in TEST]
     assert asked == cost.tolist()
 
 
@@ -131,7 +131,7 @@ def test_proven_labels_where_votes_are_tenths_and_tie(kind):
         vote = rng.integers(-3, 4, size=model.vote.shape) / 10
         tied = replace(model, vote=vote)
         for row, label in zip(TEST, pb.predict(tied, TEST), strict=True):
-            assert pb.decide(tied, asking(row, [])).label == label
+            assert pb.acquisition.predict_with_acquisition(tied, asking(row, [])).label == label
 
 
 def test_a_chain_stops_when_the_votes_left_are_too_small():
@@ -142,20 +142,20 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
         threshold=[0.0, 0.0, 0.0],
         vote=[[-0.4, 0.4], [-0.2, 0.2], [-0.1, 0.1]],
     )
-    found = pb.decide(chain, asking([1.0, 1.0, 1.0], []))
+    found = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []))
     assert [entry.asked for entry in found.ledger] == [0]
     assert found.score == 0.4
     assert found.bounds == pytest.approx([0.1, 0.7])
     assert found.reason == "the rest cannot change the label"
-    nothing = pb.decide(chain, asking([1.0, 1.0, 1.0], []), budget=0)
+    nothing = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []), budget=0)
     assert (nothing.label, nothing.score, nothing.is_settled) == (chain.labels[0], 0.0, False)
     assert nothing.bounds == pytest.approx([-0.7, 0.7])
     assert nothing.reason == "the budget ends here"
     # What is given counts at once, wherever the chain reads it.
-    late = pb.decide(chain, [lambda: 1.0, -1.0, -1.0])
+    late = pb.acquisition.predict_with_acquisition(chain, [lambda: 1.0, -1.0, -1.0])
     assert (late.score, len(late.ledger)) == (pytest.approx(0.1), 1)
     # The chain waits for all of its columns, and the cheapest comes first.
-    cheap = pb.decide(chain, asking([1.0, 1.0, 1.0], []), prices=[9, 1, 2], budget=4)
+    cheap = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []), prices=[9, 1, 2], budget=4)
     assert [entry.asked for entry in cheap.ledger] == [1, 2]
     assert cheap.bounds == pytest.approx([-0.1, 0.7])
 
@@ -178,8 +178,8 @@ FITS = {
     "chain": partial(pb.fit_adaboost, rounds=8),
     "tree": partial(pb.fit_boosted_tree, nodes=9),
     "cart": pb.fit_cart,
-    "forest": partial(pb.fit_forest, members=5, rng=0),
-    "stagewise": partial(pb.fit_stagewise, loss="logistic", steps=5),
+    "forest": partial(pb.fit_random_forest, members=5, rng=0),
+    "stagewise": partial(pb.fit_gradient_boosting, loss="logistic", steps=5),
     "linear": partial(pb.fit_adaboost, rounds=3, weak=pb.weak.linear(seed=0)),
     "probit": pb.fit_probitboost,
     "probit tree": partial(pb.fit_probit_tree, max_depth=1, min_leaf=20),
@@ -196,12 +196,12 @@ def test_names_categories_and_missing_values(kind):
     for (_, row), label in zip(rows.iterrows(), pb.predict(model, rows), strict=True):
         value = row.to_dict()
         ask = {name: partial(value.get, name) for name in value}
-        found = pb.decide(model, ask)
+        found = pb.acquisition.predict_with_acquisition(model, ask)
         assert found.label == label
         assert {entry.asked for entry in found.ledger} <= set(value)
-        assert pb.decide(model, row).label == label
-        assert pb.decide(model, {**ask, "sky": value["sky"]}).label == label
-        assert pb.decide(model, [value["age"], value["sky"], ask["wind"]]).label == label
+        assert pb.acquisition.predict_with_acquisition(model, row).label == label
+        assert pb.acquisition.predict_with_acquisition(model, {**ask, "sky": value["sky"]}).label == label
+        assert pb.acquisition.predict_with_acquisition(model, [value["age"], value["sky"], ask["wind"]]).label == label
 
 
 def test_prices_groups_and_budget():
@@ -214,7 +214,7 @@ def test_prices_groups_and_budget():
         return {"wind": value["wind"], "age": value["age"]}
 
     options = {"groups": {"blood": ["age", "wind"]}, "exit": "none"}
-    found = pb.decide(
+    found = pb.acquisition.predict_with_acquisition(
         model, {"blood": blood, "sky": lambda: "rain"}, **options, prices={"blood": 7, "sky": 2}
     )
     assert calls == ["blood"]
@@ -224,9 +224,9 @@ def test_prices_groups_and_budget():
     assert found.label == pb.predict(model, FRAME.head(1).assign(**value))[0]
     ask = {name: partial(value.get, name) for name in value}
     # One by one the group is paid with its first column.
-    alone = pb.decide(model, ask, **options, prices=[3, 2, 5])
+    alone = pb.acquisition.predict_with_acquisition(model, ask, **options, prices=[3, 2, 5])
     assert sorted(entry.price for entry in alone.ledger) == [0, 2, 5]
-    few = pb.decide(model, ask, prices=[3, 2, 5], budget=4.9, exit="none")
+    few = pb.acquisition.predict_with_acquisition(model, ask, prices=[3, 2, 5], budget=4.9, exit="none")
     assert few.price <= 4.9
     assert not few.is_settled
     assert few.reason == "the budget ends here"
@@ -237,18 +237,18 @@ def test_the_cheapest_of_what_is_wanted_is_asked_first(kind):
     model, prices = made(kind), [5, 4, 3, 2, 1]
     for row in TEST:
         dear: list = []
-        found = pb.decide(model, asking(row, dear), prices=prices, exit="none")
+        found = pb.acquisition.predict_with_acquisition(model, asking(row, dear), prices=prices, exit="none")
         assert sorted(dear) == sorted(columns_read(model, row))
         if kind == "chain":
             assert dear == sorted(dear, reverse=True)
         if kind != "samme":
-            cost = pb.evaluation_cost(model, row[None], unit="price", prices=prices)
+            cost = pb.prediction_cost(model, row[None], unit="price", prices=prices)
             assert found.price == cost[0]
         assert found.label == pb.predict(model, row[None])[0]
 
 
 def test_models_know_the_prices_they_were_fitted_with():
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         inspected.X,
         inspected.TWO,
         loss="logistic",
@@ -259,8 +259,8 @@ def test_models_know_the_prices_they_were_fitted_with():
     for row in TEST:
         pair = lambda row=row: {0: row[0], 1: row[1]}  # noqa: E731
         ask = {**{j: partial(float, row[j]) for j in (2, 3, 4)}, "pair": pair}
-        found = pb.decide(model, ask, exit="none")
-        assert found.price == pb.evaluation_cost(model, row[None], unit="price")[0]
+        found = pb.acquisition.predict_with_acquisition(model, ask, exit="none")
+        assert found.price == pb.prediction_cost(model, row[None], unit="price")[0]
 
 
 def test_the_ledger_survives_a_function_that_fails():
@@ -269,7 +269,7 @@ def test_the_ledger_survives_a_function_that_fails():
     def broken():
         raise OSError("no scanner")
 
-    first = pb.decide(
+    first = pb.acquisition.predict_with_acquisition(
         model, {"age": lambda: 40, "sky": lambda: "rain", "wind": lambda: 0.1}, exit="none"
     ).ledger
     for wrong, said in (
@@ -283,16 +283,16 @@ def test_the_ledger_survives_a_function_that_fails():
             entry.asked: partial(dict.get, {entry.asked: entry.value}, entry.asked)
             for entry in first
         }
-        with pytest.raises(pb.AskError, match=said) as caught:
-            pb.decide(model, {**ask, last: wrong}, exit="none")
+        with pytest.raises(pb.acquisition.AcquisitionError, match=said) as caught:
+            pb.acquisition.predict_with_acquisition(model, {**ask, last: wrong}, exit="none")
         error = pickle.loads(pickle.dumps(caught.value))
         assert error.asked == last
         assert error.ledger == first[: [entry.asked for entry in first].index(last)]
         assert caught.value.__cause__ is not None
-    with pytest.raises(pb.AskError, match="mapping of the columns"):
-        pb.decide(model, {"all": lambda: 3}, groups={"all": ["age", "sky", "wind"]})
-    with pytest.raises(pb.AskError, match="expected values of the columns"):
-        pb.decide(model, {"all": lambda: {"age": 3}}, groups={"all": ["age", "sky", "wind"]})
+    with pytest.raises(pb.acquisition.AcquisitionError, match="mapping of the columns"):
+        pb.acquisition.predict_with_acquisition(model, {"all": lambda: 3}, groups={"all": ["age", "sky", "wind"]})
+    with pytest.raises(pb.acquisition.AcquisitionError, match="expected values of the columns"):
+        pb.acquisition.predict_with_acquisition(model, {"all": lambda: {"age": 3}}, groups={"all": ["age", "sky", "wind"]})
 
 
 def test_bad_input():
@@ -307,10 +307,10 @@ def test_bad_input():
         ({**row, True: 1}, "True"),
     ):
         with pytest.raises(ValueError, match=said):
-            pb.decide(model, wrong)
+            pb.acquisition.predict_with_acquisition(model, wrong)
     for wrong in ("age", 3, None):
         with pytest.raises(TypeError, match="row"):
-            pb.decide(model, wrong)
+            pb.acquisition.predict_with_acquisition(model, wrong)
     for name, wrong in (
         ("budget", -1),
         ("budget", np.nan),
@@ -320,12 +320,12 @@ def test_bad_input():
         ("groups", [["age"], ["age", "sky"]]),
     ):
         with pytest.raises(ValueError, match=name):
-            pb.decide(model, row, **{name: wrong})
+            pb.acquisition.predict_with_acquisition(model, row, **{name: wrong})
     with pytest.raises(TypeError, match="X: "):
-        pb.decide(model, {**row, "age": "old"})
+        pb.acquisition.predict_with_acquisition(model, {**row, "age": "old"})
     plain = pb.fit_adaboost(inspected.X, inspected.TWO, rounds=2, weak=pb.weak.stump())
     with pytest.raises(ValueError, match="positions below"):
-        pb.decide(plain, {"age": 1})
+        pb.acquisition.predict_with_acquisition(plain, {"age": 1})
 
 
 def test_models_whose_columns_are_not_known():
@@ -334,16 +334,16 @@ def test_models_whose_columns_are_not_known():
     function = pb.weak.hypothesis(lambda X, y, weights, rng: lambda rows: np.sign(rows[:, 0]))
     oracle = pb.weak.oracle(lambda X, y, weights, rng: lambda rows, rng: np.sign(rows[:, 0]))
     for model in (
-        pb.fit_adaboost_real(X, y, rounds=2, weak=function),
+        pb.fit_real_adaboost(X, y, rounds=2, weak=function),
         pb.fit_boosted_tree(X, y, nodes=2, weak=oracle, rng=0),
     ):
         with pytest.raises(NotImplementedError, match="not known"):
-            pb.decide(model, ask)
+            pb.acquisition.predict_with_acquisition(model, ask)
 
 
 def test_questions_of_many_rows_in_batches():
     model = made("forest")
-    session = pb.decisions(model, [{0: row[0]} for row in TEST])
+    session = pb.acquisition.acquisition_session(model, [{0: row[0]} for row in TEST])
     rounds = 0
     while questions := session.ask():
         rounds += 1
@@ -353,7 +353,7 @@ def test_questions_of_many_rows_in_batches():
     assert session.is_done
     assert rounds <= D
     labels = pb.predict(model, TEST)
-    alone = [pb.decide(model, {**asking(row, []), 0: row[0]}) for row in TEST]
+    alone = [pb.acquisition.predict_with_acquisition(model, {**asking(row, []), 0: row[0]}) for row in TEST]
     for found, label, one in zip(session, labels, alone, strict=True):
         assert found.label == label
         assert found.ledger == one.ledger
@@ -362,13 +362,13 @@ def test_questions_of_many_rows_in_batches():
 
 def test_sessions_take_groups_further_rows_and_wrong_answers():
     model = FITS["linear"](FRAME, GO)
-    session = pb.decisions(model, groups={"air": ["sky", "wind"]}, prices=[5, 1, 2])
+    session = pb.acquisition.acquisition_session(model, groups={"air": ["sky", "wind"]}, prices=[5, 1, 2])
     assert session.is_done
     assert session.add({}) == 0
     questions = session.ask()
     assert {q.asked: q.price for q in questions} == {"age": 5, "air": 2}
     air = next(q for q in questions if q.asked == "air")
-    with pytest.raises(pb.AskError, match="mapping"):
+    with pytest.raises(pb.acquisition.AcquisitionError, match="mapping"):
         session.tell(air, "rain")
     session.tell(air, {"sky": "rain", "wind": 0.0})
     with pytest.raises(ValueError, match="open"):
@@ -377,5 +377,5 @@ def test_sessions_take_groups_further_rows_and_wrong_answers():
     session.tell(next(q for q in questions if q.asked == "age"), 30.0)
     assert session[0].price == 7
     assert len(session) == 1
-    with pytest.raises(TypeError, match="decide"):
+    with pytest.raises(TypeError, match="predict_with_acquisition"):
         session.add({"age": lambda: 3})

@@ -44,7 +44,7 @@ CASES = {
 
 def counted(table):
     labels, answers = tuple(table), tuple(twin.answers_of(table))
-    return pb.AnswerCounts(labels, answers, [[table[y][a] for a in answers] for y in labels])
+    return pb.acquisition.AnnotatorModel(labels, answers, [[table[y][a] for a in answers] for y in labels])
 
 
 def errors_of(oracles):
@@ -63,7 +63,7 @@ def walks(oracles, prior, prices, **options):
     errors, begun = errors_of(oracles), [()]
     while begun:
         answers = begun.pop()
-        session = pb.oracle_decisions(errors, [None], **options)
+        session = pb.acquisition.annotation_session(errors, [None], **options)
         ledger = []
         for answer in answers:
             (question,) = session.ask()
@@ -150,11 +150,11 @@ def test_repeating_helps_as_long_as_the_estimate_is_uncertain():
     """Of an oracle that repeats itself the second answer says little; so another one is asked."""
     y = ["no", "yes"] * 20
     given = ["yes", "no", *y[2:]]
-    fresh, stubborn = pb.count_answers(given, y), pb.count_answers(given, y, strength=0.5)
+    fresh, stubborn = pb.acquisition.fit_annotators(given, y), pb.acquisition.fit_annotators(given, y, strength=0.5)
     asked = {}
     for name, own in [("fresh", fresh), ("stubborn", stubborn)]:
         oracles = {"own": always("yes"), "other": always("yes")}
-        found = pb.ask_oracles(oracles, {"own": own, "other": 0.2}, budget=2)
+        found = pb.acquisition.query_annotators(oracles, {"own": own, "other": 0.2}, budget=2)
         asked[name] = [entry.asked for entry in found.ledger]
     assert asked == {"fresh": ["own", "own"], "stubborn": ["own", "other"]}
 
@@ -167,12 +167,12 @@ def test_many_answers_do_not_end_in_zeros():
         inquiry.tell("one", answer)
     np.testing.assert_allclose(inquiry.probability, [0.4, 0.6], rtol=1e-9)
     # As sure as numbers can be: nothing more is asked.
-    found = pb.ask_oracles({"one": always("no")}, {"one": 0.01}, **TWO, repeats=2000)
+    found = pb.acquisition.query_annotators({"one": always("no")}, {"one": 0.01}, **TWO, repeats=2000)
     assert (found.label, found.calls < 20) == ("no", True)
 
 
 def test_why_it_ends():
-    ask = partial(pb.ask_oracles, {"cheap": always("yes"), "dear": always("yes")}, **TWO)
+    ask = partial(pb.acquisition.query_annotators, {"cheap": always("yes"), "dear": always("yes")}, **TWO)
     prices = {"cheap": 1, "dear": 5}
     found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=0.5)
     assert (found.ledger, found.label, found.reason) == ((), "no", "the budget ends here")
@@ -192,14 +192,14 @@ def test_why_it_ends():
 
 
 def test_an_oracle_that_lies_says_as_much_as_one_that_does_not():
-    found = pb.ask_oracles({"liar": always("yes")}, {"liar": 1.0}, **TWO, budget=3)
+    found = pb.acquisition.query_annotators({"liar": always("yes")}, {"liar": 1.0}, **TWO, budget=3)
     assert (found.label, found.error, found.calls) == ("no", 0.0, 1)
 
 
 def test_rows_side_by_side_are_those_one_by_one():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, size=30)
-    errors = {"a": pb.count_answers((y + (rng.random(30) < 0.3)) % 3, y), "b": 0.1}
+    errors = {"a": pb.acquisition.fit_annotators((y + (rng.random(30) < 0.3)) % 3, y), "b": 0.1}
     priors = rng.dirichlet([1, 1, 1], size=6)
     options = {"prices": {"a": 1, "b": 3}, "budget": 9, "most_error": 0.02}
     said = {name: rng.integers(0, 3, size=(6, 20)) for name in errors}
@@ -208,8 +208,8 @@ def test_rows_side_by_side_are_those_one_by_one():
         """Return functions, each with its own answers about the row, in turn."""
         return {name: partial(next, iter(said[name][row])) for name in errors}
 
-    alone = [pb.ask_oracles(answers(i), errors, prior=priors[i], **options) for i in range(6)]
-    session = pb.oracle_decisions(errors, priors, **options)
+    alone = [pb.acquisition.query_annotators(answers(i), errors, prior=priors[i], **options) for i in range(6)]
+    session = pb.acquisition.annotation_session(errors, priors, **options)
     functions = [answers(i) for i in range(6)]
     while questions := session.ask():
         for question in reversed(questions):
@@ -225,16 +225,16 @@ def test_rows_side_by_side_are_those_one_by_one():
 
 def test_what_is_no_answer_ends_asking_and_keeps_the_ledger():
     said = iter(["yes", "maybe"])
-    with pytest.raises(pb.AskError, match=r"'one': expected an answer among .*got 'maybe'") as info:
-        pb.ask_oracles({"one": lambda: next(said)}, {"one": 0.2}, **TWO, budget=3)
+    with pytest.raises(pb.acquisition.AcquisitionError, match=r"'one': expected an answer among .*got 'maybe'") as info:
+        pb.acquisition.query_annotators({"one": lambda: next(said)}, {"one": 0.2}, **TWO, budget=3)
     assert [(one.asked, one.value) for one in info.value.ledger] == [("one", "yes")]
-    with pytest.raises(pb.AskError, match="its function raised ZeroDivisionError"):
-        pb.ask_oracles({"one": lambda: 1 / 0}, {"one": 0.2}, **TWO, budget=3)
-    with pytest.raises(pb.AskError, match=r"among .*, got \[\]"):
-        pb.ask_oracles({"one": list}, {"one": 0.2}, **TWO, budget=3)
-    session = pb.oracle_decisions({"one": 0.2}, [None], **TWO, budget=1)
+    with pytest.raises(pb.acquisition.AcquisitionError, match="its function raised ZeroDivisionError"):
+        pb.acquisition.query_annotators({"one": lambda: 1 / 0}, {"one": 0.2}, **TWO, budget=3)
+    with pytest.raises(pb.acquisition.AcquisitionError, match=r"among .*, got \[\]"):
+        pb.acquisition.query_annotators({"one": list}, {"one": 0.2}, **TWO, budget=3)
+    session = pb.acquisition.annotation_session({"one": 0.2}, [None], **TWO, budget=1)
     (question,) = session.ask()
-    with pytest.raises(pb.AskError, match="'one'"):
+    with pytest.raises(pb.acquisition.AcquisitionError, match="'one'"):
         session.tell(question, 7)
     session.tell(question, np.str_("yes"))
     assert session[0].label == "yes"
@@ -244,12 +244,12 @@ def test_what_is_no_answer_ends_asking_and_keeps_the_ledger():
 
 
 def test_answers_that_contradict_certain_ones():
-    session = pb.oracle_decisions({"one": 0.0}, [{"no": 1.0, "yes": 0.0}], **TWO, budget=2)
+    session = pb.acquisition.annotation_session({"one": 0.0}, [{"no": 1.0, "yes": 0.0}], **TWO, budget=2)
     assert session[0].calls == 0
     zero = {"a": 0.0, "b": 0.0}
-    session = pb.oracle_decisions(zero, [[0.5, 0.5, 0.0]], labels=[1, 2, 3], budget=3)
+    session = pb.acquisition.annotation_session(zero, [[0.5, 0.5, 0.0]], labels=[1, 2, 3], budget=3)
     (question,) = session.ask()
-    with pytest.raises(pb.AskError, match="probability 0 for every label, got 3"):
+    with pytest.raises(pb.acquisition.AcquisitionError, match="probability 0 for every label, got 3"):
         session.tell(question, 3)
     session.tell(question, 2)
     assert session[0].label == 2
@@ -279,7 +279,7 @@ def test_answers_that_contradict_certain_ones():
         ({"budget": 1, "errors": {"a": 0.1}}, r"errors: expected the oracles \['a', 'b'\]"),
         ({"budget": 1, "errors": [0.1, 0.2]}, "errors: expected a mapping"),
         (
-            {"budget": 1, "errors": {"a": pb.count_answers([1, 2], [1, 2]), "b": 0.1}},
+            {"budget": 1, "errors": {"a": pb.acquisition.fit_annotators([1, 2], [1, 2]), "b": 0.1}},
             r"errors\['a'\]: expected counts of the labels",
         ),
         ({"budget": 1, "oracles": {"a": 1, "b": 2}}, "oracles: expected a mapping of names to fun"),
@@ -289,17 +289,17 @@ def test_bad_options(options, said):
     options = {**TWO, "errors": {"a": 0.1, "b": 0.2}, **options}
     oracles = options.pop("oracles", {"a": always("no"), "b": always("no")})
     with pytest.raises((ValueError, TypeError), match=said):
-        pb.ask_oracles(oracles, options.pop("errors"), **options)
+        pb.acquisition.query_annotators(oracles, options.pop("errors"), **options)
 
 
 def test_no_oracle():
     with pytest.raises(ValueError, match="errors: expected one oracle or more"):
-        pb.ask_oracles({}, {}, **TWO, budget=1)
+        pb.acquisition.query_annotators({}, {}, **TWO, budget=1)
 
 
 def test_counts_are_added():
-    first = pb.count_answers(np.array([1, 2, 2]), np.array([1, 1, 2]), strength=5)
-    found = pb.count_answers([None, 1], [2, 1], before=first)
+    first = pb.acquisition.fit_annotators(np.array([1, 2, 2]), np.array([1, 1, 2]), strength=5)
+    found = pb.acquisition.fit_annotators([None, 1], [2, 1], before=first)
     assert (found.labels, found.answers, found.strength) == ((1, 2), (1, 2, None), 5)
     assert found.counts.tolist() == [[2, 1, 0], [0, 1, 1]]
     assert first.counts.tolist() == [[1, 1], [0, 1]]
@@ -311,13 +311,13 @@ def test_counts_are_added():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (partial(pb.count_answers, [1], [1, 2]), "answers: expected one for each label, got 1 and"),
-        (partial(pb.count_answers, [1, 2], [1, 2], labels=[1, 3]), "y: expected labels among"),
-        (partial(pb.count_answers, [1], [1]), "labels: expected two or more"),
-        (partial(pb.count_answers, [1, 2], [1, 2], strength=0), "strength: expected a number"),
-        (partial(pb.count_answers, [1], [1], before=3), "before: expected AnswerCounts"),
-        (partial(pb.AnswerCounts, (1, 2), (1, 2), [[1, 2]]), "counts: expected shape"),
-        (partial(pb.AnswerCounts, (1, 2), (1, 2), [[1, -2], [1, 1]]), "counts: expected finite"),
+        (partial(pb.acquisition.fit_annotators, [1], [1, 2]), "answers: expected one for each label, got 1 and"),
+        (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], labels=[1, 3]), "y: expected labels among"),
+        (partial(pb.acquisition.fit_annotators, [1], [1]), "labels: expected two or more"),
+        (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], strength=0), "strength: expected a number"),
+        (partial(pb.acquisition.fit_annotators, [1], [1], before=3), "before: expected AnnotatorModel"),
+        (partial(pb.acquisition.AnnotatorModel, (1, 2), (1, 2), [[1, 2]]), "counts: expected shape"),
+        (partial(pb.acquisition.AnnotatorModel, (1, 2), (1, 2), [[1, -2], [1, 1]]), "counts: expected finite"),
     ],
     ids=range(7),
 )

@@ -11,7 +11,7 @@ import pytest
 from reference.pay_exit import purse, walks
 
 import pboost as pb
-from pboost.models.early_exit import priced_trajectory, where_left
+from pboost.models.early_exit_model import priced_trajectory, where_left
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(900, 5)).round(1)
@@ -24,7 +24,7 @@ PRICE, GROUPS = {0: 1.0, 1: 5.0, 2: 3.0, 3: 0.0, 4: 0.0, "draw": 2.0}, {"draw": 
 PRICED = {"prices": PRICE, "groups": GROUPS}
 MODELS = {
     "stagewise": partial(
-        pb.fit_stagewise,
+        pb.fit_gradient_boosting,
         y=TWO[FIT],
         loss="logistic",
         steps=12,
@@ -32,12 +32,12 @@ MODELS = {
         **PRICED,
         price_tradeoff=0.002,
     ),
-    "softmax": partial(pb.fit_stagewise, y=THREE[FIT], loss="softmax", steps=6, max_depth=1),
+    "softmax": partial(pb.fit_gradient_boosting, y=THREE[FIT], loss="softmax", steps=6, max_depth=1),
     "vectors": partial(
-        pb.fit_stagewise, y=THREE[FIT], loss="softmax", steps=6, max_depth=2, trees="one"
+        pb.fit_gradient_boosting, y=THREE[FIT], loss="softmax", steps=6, max_depth=2, trees="one"
     ),
     "chain of trees": partial(pb.fit_matryoshka, y=TWO[FIT], shape=(3, 8), join="all"),
-    "forest of three": partial(pb.fit_forest, y=THREE[FIT], members=6, max_depth=2, rng=0),
+    "forest of three": partial(pb.fit_random_forest, y=THREE[FIT], members=6, max_depth=2, rng=0),
     "votes": partial(pb.fit_samme, y=THREE[FIT], base=partial(pb.fit_cart, max_depth=1), rounds=8),
 }
 FITTED: dict = {}
@@ -52,7 +52,7 @@ def fitted(kind):
 def within(kind, share=0.8, **options):
     """Return the model within a share of what it costs."""
     model = fitted(kind)
-    budget = share * pb.evaluation_cost(model, X[CAL], unit="price", **PRICED).mean()
+    budget = share * pb.prediction_cost(model, X[CAL], unit="price", **PRICED).mean()
     return pb.early_exit(model, X[CAL], price=budget, **{**PRICED, **options})
 
 
@@ -60,7 +60,7 @@ def within(kind, share=0.8, **options):
 def test_rows_leave_where_they_are_sure_and_would_pay(kind):
     model = within(kind)
     _, joint, cost = model.left(X[TEST])
-    paid = pb.evaluation_cost(model, X[TEST], unit="price")
+    paid = pb.prediction_cost(model, X[TEST], unit="price")
     found, score = pb.decision_function(model, X[TEST]), model.left(X[TEST]).score
     *_, staged = pb.staged_decision_function(model, X[TEST])
     assert np.array_equal(staged, found)
@@ -85,8 +85,8 @@ def test_rows_leave_where_they_are_sure_and_would_pay(kind):
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_price_is_kept_and_what_is_free_is_used(kind):
     model = within(kind)
-    paid = pb.evaluation_cost(model, X[CAL], unit="price")
-    budget = 0.8 * pb.evaluation_cost(model.model, X[CAL], unit="price", **PRICED).mean()
+    paid = pb.prediction_cost(model, X[CAL], unit="price")
+    budget = 0.8 * pb.prediction_cost(model.model, X[CAL], unit="price", **PRICED).mean()
     assert paid.mean() == pytest.approx(model.cost)
     error = paid.std(ddof=1) / np.sqrt(len(paid))
     assert paid.mean() + error <= budget == model.comparisons
@@ -108,7 +108,7 @@ def known(model):
 def test_rows_for_which_the_rest_is_free_go_to_the_end():
     column = np.arange(40.0)[:, None] % 10
     y = np.arange(40) % 10 > 4
-    model = pb.fit_stagewise(column, y, loss="logistic", steps=9, prices=[2.0])
+    model = pb.fit_gradient_boosting(column, y, loss="logistic", steps=9, prices=[2.0])
     exits = pb.early_exit(model, column, price=2.0)
     assert (exits.left(column).joint == 9).all()
     sure = replace(exits, threshold=np.append(np.inf, np.full(8, 1e-9)))
@@ -137,16 +137,16 @@ def test_decisions_on_demand_are_those_of_predict(kind):
         asked = {
             j: partial(lambda value: None if np.isnan(value) else value, row[j]) for j in range(5)
         }
-        found = pb.decide(model, asked, exit="none")
+        found = pb.acquisition.predict_with_acquisition(model, asked, exit="none")
         assert found.label == label
         assert found.price == pytest.approx(price)
         read = [entry.asked for entry in found.ledger]
         assert sum(purse(read, PRICE, GROUPS).values()) == pytest.approx(price)
-        settled = pb.decide(model, asked)
+        settled = pb.acquisition.predict_with_acquisition(model, asked)
         assert settled.label == label
         assert settled.price <= found.price
         for budget in (1.0, 4.0):
-            part = pb.decide(model, asked, exit="none", budget=budget)
+            part = pb.acquisition.predict_with_acquisition(model, asked, exit="none", budget=budget)
             low, high = part.bounds
             assert (low <= found.score).all()
             assert (found.score <= high).all()

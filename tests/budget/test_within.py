@@ -1,4 +1,4 @@
-"""fit_within: the promise is kept, the choice is by cross-validation, and what is refused."""
+"""fit_within_budget: the promise is kept, the choice is by cross-validation, and what is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pboost.budget.candidates import (
 from pboost.budget.choice import AS_GOOD, Option, best
 from pboost.data.read.check_xy import as_features
 from pboost.export.c_file import c_size
-from pboost.models.early_exit import trajectory
+from pboost.models.early_exit_model import trajectory
 from pboost.models.tree_record import LEAF
 
 
@@ -52,11 +52,11 @@ def curve_of(model):
 @pytest.mark.parametrize("task", TASKS)
 def test_a_budget_is_kept_and_used(task):
     y = TASKS[task]
-    models = pb.fit_within(X[TRAIN], y[TRAIN], comparisons=[4, 12, 60], rng=0)
-    costs = [pb.evaluation_cost(model, X[TEST]).mean() for model in models]
+    models = pb.fit_within_budget(X[TRAIN], y[TRAIN], comparisons=[4, 12, 60], rng=0)
+    costs = [pb.prediction_cost(model, X[TEST]).mean() for model in models]
     for budget, model, cost in zip([4, 12, 60], models, costs, strict=True):
         assert cost <= 1.1 * budget, (budget, model.settings["chosen"])
-        whole = pb.evaluation_cost(getattr(model, "model", model), X[TEST]).mean()
+        whole = pb.prediction_cost(getattr(model, "model", model), X[TEST]).mean()
         assert cost >= 0.85 * budget or whole < 1.5 * budget
     if task != "regression":
         errors = [wrong(model, y) for model in models]
@@ -65,8 +65,8 @@ def test_a_budget_is_kept_and_used(task):
 
 @pytest.mark.full
 def test_one_budget_is_as_in_a_list_of_one():
-    (listed,) = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=[8], rng=3)
-    model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=8, rng=3)
+    (listed,) = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=[8], rng=3)
+    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=8, rng=3)
     assert np.array_equal(pb.decision_function(listed, X), pb.decision_function(model, X))
 
 
@@ -75,27 +75,27 @@ def test_one_budget_is_as_in_a_list_of_one():
 def test_the_same_for_any_number_of_threads(task):
     y = TASKS[task][TRAIN]
     one, two = (
-        pb.fit_within(X[TRAIN], y, comparisons=30, rng=1, n_threads=n_threads)
+        pb.fit_within_budget(X[TRAIN], y, comparisons=30, rng=1, n_threads=n_threads)
         for n_threads in (1, 2)
     )
     assert one.settings["tried"] == two.settings["tried"]
     assert np.array_equal(pb.predict(one, X), pb.predict(two, X))
-    assert np.array_equal(pb.evaluation_cost(one, X), pb.evaluation_cost(two, X))
+    assert np.array_equal(pb.prediction_cost(one, X), pb.prediction_cost(two, X))
 
 
 @pytest.mark.full
 def test_labels_do_not_matter():
-    by_name = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
-    by_number = pb.fit_within(X[TRAIN], (TWO[TRAIN] == "yes") * 2 - 1, comparisons=10, rng=0)
+    by_name = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
+    by_number = pb.fit_within_budget(X[TRAIN], (TWO[TRAIN] == "yes") * 2 - 1, comparisons=10, rng=0)
     assert by_name.labels.tolist() == ["no", "yes"]
     assert np.array_equal(pb.decision_function(by_name, X), pb.decision_function(by_number, X))
 
 
 @pytest.mark.full
 def test_settings_say_what_was_chosen_among_what():
-    model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=20, rng=0)
+    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=20, rng=0)
     settings = model.settings
-    assert settings["builder"] == "fit_within"
+    assert settings["builder"] == "fit_within_budget"
     assert settings["folds"] == 3
     assert settings["chosen"] in settings["tried"]
     assert set(settings["tried"]) <= set(families("two", 20))
@@ -113,31 +113,31 @@ def test_settings_say_what_was_chosen_among_what():
 @pytest.mark.parametrize("task", TASKS)
 def test_no_row_takes_more_than_the_worst(task):
     y = TASKS[task]
-    model = pb.fit_within(X[TRAIN], y[TRAIN], worst=9, rng=0)
-    assert pb.evaluation_cost(model, X).max() <= 9
-    both = pb.fit_within(X[TRAIN], y[TRAIN], comparisons=6, worst=12, rng=0)
-    cost = pb.evaluation_cost(both, X[TEST])
+    model = pb.fit_within_budget(X[TRAIN], y[TRAIN], worst=9, rng=0)
+    assert pb.prediction_cost(model, X).max() <= 9
+    both = pb.fit_within_budget(X[TRAIN], y[TRAIN], comparisons=6, worst=12, rng=0)
+    cost = pb.prediction_cost(both, X[TEST])
     assert cost.max() <= 12
     assert cost.mean() <= 6.6
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_least_budget_is_one_comparison(task):
-    model = pb.fit_within(X[TRAIN], TASKS[task][TRAIN], comparisons=1, rng=0)
-    assert pb.evaluation_cost(model, X).max() == 1
+    model = pb.fit_within_budget(X[TRAIN], TASKS[task][TRAIN], comparisons=1, rng=0)
+    assert pb.prediction_cost(model, X).max() == 1
 
 
 @pytest.mark.full
 def test_where_no_single_split_helps():
     bits = np.random.default_rng(0).integers(2, size=(600, 5)).astype(float)
     y = bits[:, :3].sum(axis=1) % 2
-    model = pb.fit_within(bits[:300], y[:300], comparisons=10, rng=0)
+    model = pb.fit_within_budget(bits[:300], y[:300], comparisons=10, rng=0)
     assert np.mean(pb.predict(model, bits[300:]) != y[300:]) < 0.02
 
 
 @pytest.mark.full
 def test_probabilities_are_those_of_rows_out_of_folds():
-    model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=100, rng=0)
+    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=100, rng=0)
     share = pb.predict_proba(model, X[TEST])[:, 1]
     is_yes = TWO[TEST] == "yes"
     loss = -np.log(np.where(is_yes, share, 1 - share)).mean()
@@ -150,7 +150,7 @@ def test_categories_and_holes():
     frame = pd.DataFrame(X, columns=list("abcd"))
     frame["e"] = pd.Categorical(np.where(SCORE + X[:, 3] > 0, "left", "right"))
     frame.loc[::7, "a"] = np.nan
-    model = pb.fit_within(frame[:500], TWO[:500], comparisons=10, rng=0)
+    model = pb.fit_within_budget(frame[:500], TWO[:500], comparisons=10, rng=0)
     assert model.feature_names == ("a", "b", "c", "d", "e")
     turned = frame[["e", "d", "c", "b", "a"]]
     assert np.array_equal(pb.predict(model, frame), pb.predict(model, turned))
@@ -162,13 +162,13 @@ def test_a_rare_label_is_absent_in_a_fold():
     y = MANY[TRAIN].copy()
     y[:2] = 7
     with pytest.warns(UserWarning, match="fewer than the 3 folds"):
-        model = pb.fit_within(X[TRAIN], y, comparisons=20, rng=0)
+        model = pb.fit_within_budget(X[TRAIN], y, comparisons=20, rng=0)
     assert model.labels.tolist() == [0, 1, 2, 7]
 
 
 @pytest.mark.full
 def test_files_and_pickles(tmp_path):
-    model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
+    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
     pb.save(model, tmp_path / "model.npz")
     again = pb.load(tmp_path / "model.npz")
     assert np.array_equal(pb.decision_function(model, X), pb.decision_function(again, X))
@@ -180,25 +180,25 @@ def test_files_and_pickles(tmp_path):
 def test_the_curve_is_drawn():
     pytest.importorskip("matplotlib")
     for y in (TWO, SCORE):
-        model = pb.fit_within(X[TRAIN], y[TRAIN], comparisons=20, rng=0)
-        ax = pb.plot_budget_curve(model)
+        model = pb.fit_within_budget(X[TRAIN], y[TRAIN], comparisons=20, rng=0)
+        ax = pb.plot.budget_curve(model)
         line = ax.containers[0].lines[0]
         assert np.allclose(line.get_xydata(), curve_of(model)[:, 1:3])
-    with pytest.raises(ValueError, match="model: expected one made by fit_within"):
-        pb.plot_budget_curve(pb.fit_adaboost(X, TWO, rounds=2))
+    with pytest.raises(ValueError, match="model: expected one made by fit_within_budget"):
+        pb.plot.budget_curve(pb.fit_adaboost(X, TWO, rounds=2))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("task", TASKS)
 def test_a_price_is_kept(task):
     y, prices, groups = TASKS[task], [4.0, 1.0, 1.0, 8.0], [[1, 2]]
-    models = pb.fit_within(
+    models = pb.fit_within_budget(
         X[TRAIN], y[TRAIN], price=[5.0, 7.0], prices=prices, groups=groups, rng=0
     )
-    paid = [pb.evaluation_cost(model, X[TEST], unit="price") for model in models]
+    paid = [pb.prediction_cost(model, X[TEST], unit="price") for model in models]
     for price, model, each in zip([5, 7], models, paid, strict=True):
         assert each.mean() <= 1.05 * price
-        given = pb.evaluation_cost(model, X[TEST], "price", prices=prices, groups=groups)
+        given = pb.prediction_cost(model, X[TEST], "price", prices=prices, groups=groups)
         assert np.array_equal(each, given)
         assert curve_of(model)[-1, 0] == price
     assert not set(models[0].settings["tried"]) & set(families(task, 5.0))
@@ -213,8 +213,8 @@ def test_a_mixture_is_the_sum_of_its_parts(task, share):
     y = TASKS[task]
     options = {"task": "regression" if task == "regression" else "classification", "rng": 0}
     trees = "one" if task == "many" else "per-class"
-    chain = pb.fit_stagewise(X, y, steps=5, trees=trees, **options)
-    forest = pb.fit_forest(X, y, members=4, **options)
+    chain = pb.fit_gradient_boosting(X, y, steps=5, trees=trees, **options)
+    forest = pb.fit_random_forest(X, y, members=4, **options)
     mixed = with_forest(chain, forest, share)
     assert len(mixed) == 9
     of_forest = pb.predict(forest, X) if task == "regression" else pb.predict_proba(forest, X)
@@ -233,9 +233,9 @@ def test_a_tree_has_its_parts_as_states():
     for size, score, cost in zip(
         (1, 2, 3, 4, 6, 8, 12), path.score[1:], path.cost[1:], strict=True
     ):
-        part = pb.prefix(tree, size)
+        part = pb.models.truncate(tree, size)
         assert np.array_equal(score, pb.decision_function(part, X))
-        assert np.array_equal(cost, pb.evaluation_cost(part, X))
+        assert np.array_equal(cost, pb.prediction_cost(part, X))
 
 
 def option(loss, log_loss):
@@ -275,10 +275,10 @@ def test_few_families_are_tried_for_a_budget():
 @pytest.mark.parametrize("task", TASKS)
 def test_a_budget_of_bytes_is_kept_and_used(task):
     y, room = TASKS[task], [240, 700, 2500]
-    models = pb.fit_within(X[TRAIN], y[TRAIN], bytes=room, rng=0)
+    models = pb.fit_within_budget(X[TRAIN], y[TRAIN], bytes=room, rng=0)
     assert {type(v) for line in models[-1].settings["curve"] for v in line} == {float}
     for most, model in zip(room, models, strict=True):
-        assert not isinstance(model, pb.EarlyExitModel)
+        assert not isinstance(model, pb.models.EarlyExitModel)
         assert c_size(model) <= most
         assert model.settings["bytes"] == most
     if task == "regression":
@@ -297,7 +297,7 @@ def test_bytes_of_soft_labels_weights_and_categories():
     share = 1 / (1 + np.exp(-2 * SCORE[TRAIN]))
     mixed = np.column_stack([np.digitize(X[:, 0], [-0.5, 0, 0.5]), X[:, 1:]])
     weight = np.random.default_rng(0).random(500)
-    model = pb.fit_within(
+    model = pb.fit_within_budget(
         mixed[TRAIN], y_proba=share, sample_weight=weight, categorical=[0], bytes=900, rng=1
     )
     assert c_size(model) <= 900
@@ -323,7 +323,7 @@ def test_many_rows_have_large_trees():
 def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
     """Thresholds between the values of the folds' leaves may be above a leaf of this one."""
     rng = np.random.default_rng(2)
-    model = pb.fit_stagewise(X[TRAIN], TWO[TRAIN], steps=12, max_leaves=8, max_depth=None)
+    model = pb.fit_gradient_boosting(X[TRAIN], TWO[TRAIN], steps=12, max_leaves=8, max_depth=None)
     unseen = trajectory(model, X[TEST])
     first = 0.05 * rng.normal(size=unseen.score.shape[1])
     smooth = unseen._replace(score=unseen.score + first)  # no ties at the first tree
@@ -342,11 +342,11 @@ def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
     for tau in np.geomspace(0.05, 5, 500):  # one factor for all joints
         threshold = np.append(np.inf, tau * spread[1:])
         exits = replace(any_budget, threshold=threshold)
-        costs.append(float(pb.evaluation_cost(exits, X[TRAIN]).mean()))
+        costs.append(float(pb.prediction_cost(exits, X[TRAIN]).mean()))
     leap = int(np.argmax(np.diff(costs)))
     budget = (costs[leap] + costs[leap + 1]) / 2
     assert costs[leap] < 0.97 * budget
-    assert 0.98 * budget <= pb.evaluation_cost(found(budget), X[TRAIN]).mean() <= budget
+    assert 0.98 * budget <= pb.prediction_cost(found(budget), X[TRAIN]).mean() <= budget
 
 
 # What is refused
@@ -365,35 +365,35 @@ def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
 )
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
-        pb.fit_within(X, TWO, **options)
+        pb.fit_within_budget(X, TWO, **options)
 
 
 @pytest.mark.full
 def test_wrong_calls():
     with pytest.raises(TypeError, match="expected a budget, got none of them"):
-        pb.fit_within(X, TWO)
+        pb.fit_within_budget(X, TWO)
     with pytest.raises(TypeError, match="comparisons: expected a number"):
-        pb.fit_within(X, TWO, comparisons="ten")
+        pb.fit_within_budget(X, TWO, comparisons="ten")
     with pytest.raises(TypeError, match="y: expected labels or numbers"):
-        pb.fit_within(X, comparisons=5)
+        pb.fit_within_budget(X, comparisons=5)
     with pytest.raises(ValueError, match="prices: expected prices of columns"):
-        pb.fit_within(X, TWO, price=3.0)
+        pb.fit_within_budget(X, TWO, price=3.0)
     with pytest.raises(ValueError, match="groups: expected with price="):
-        pb.fit_within(X, TWO, comparisons=5, groups=[[0, 1]])
+        pb.fit_within_budget(X, TWO, comparisons=5, groups=[[0, 1]])
     with pytest.raises(ValueError, match="bytes: expected without comparisons"):
-        pb.fit_within(X, TWO, comparisons=5, bytes=500)
+        pb.fit_within_budget(X, TWO, comparisons=5, bytes=500)
     with pytest.raises(ValueError, match=r"bytes: expected at least .*, what the least model"):
-        pb.fit_within(X[:200], TWO[:200], bytes=90)
+        pb.fit_within_budget(X[:200], TWO[:200], bytes=90)
     with pytest.raises(ValueError, match="price: expected without comparisons"):
-        pb.fit_within(X, TWO, comparisons=5, price=3.0, prices=[1, 1, 1, 1])
+        pb.fit_within_budget(X, TWO, comparisons=5, price=3.0, prices=[1, 1, 1, 1])
     with pytest.raises(ValueError, match=r"price: expected a number in \(0"):
-        pb.fit_within(X, TWO, price=0, prices=[1, 1, 1, 1])
+        pb.fit_within_budget(X, TWO, price=0, prices=[1, 1, 1, 1])
     with pytest.raises(ValueError, match=r"price: expected at least .*, what the least model"):
-        pb.fit_within(X[:200], TWO[:200], price=0.5, prices=[1, 1, 1, 1])
+        pb.fit_within_budget(X[:200], TWO[:200], price=0.5, prices=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="y: expected at least two label values"):
-        pb.fit_within(X, np.zeros(len(X), dtype=int), comparisons=5)
+        pb.fit_within_budget(X, np.zeros(len(X), dtype=int), comparisons=5)
     with pytest.raises(ValueError, match="y: expected 900"):
-        pb.fit_within(X, TWO[:-1], comparisons=5)
+        pb.fit_within_budget(X, TWO[:-1], comparisons=5)
 
 
 @pytest.mark.full
@@ -401,11 +401,11 @@ def test_of_many_labels_what_adds_up_column_by_column_is_learned():
     rng = np.random.default_rng(7)
     X = rng.integers(1, 6, size=(1000, 4)).astype(float)
     y = np.sign(np.log(X).sum(axis=1) - 2 * np.log(X[:, :2]).sum(axis=1)).astype(int)
-    model = pb.fit_within(X[:600], y[:600], comparisons=50, rng=0)
+    model = pb.fit_within_budget(X[:600], y[:600], comparisons=50, rng=0)
     assert np.mean(pb.predict(model, X[600:]) != y[600:]) < 0.04
 
 
 @pytest.mark.parametrize("y", [[], np.empty(0), np.empty(0, int), np.empty(0, str)])
 def test_no_rows_are_refused(y):
     with pytest.raises(ValueError, match="y: expected at least one row"):
-        pb.fit_within(np.empty((0, 2)), y, comparisons=4.0)
+        pb.fit_within_budget(np.empty((0, 2)), y, comparisons=4.0)

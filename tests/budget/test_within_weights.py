@@ -1,4 +1,4 @@
-"""Weights and soft labels of `fit_within`: what is promised of them, to the last bit."""
+"""Weights and soft labels of `fit_within_budget`: what is promised of them, to the last bit."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from pboost.budget.candidates import FAMILIES, Fits
 from pboost.budget.choice import by_weight, read_data
 from pboost.data.prices import PriceOptions, read_prices
 from pboost.data.read.check_xy import as_features
-from pboost.models.early_exit import EarlyExitModel
+from pboost.models.early_exit_model import EarlyExitModel
 from pboost.values.options import checked
 
 RNG = np.random.default_rng(2)
@@ -21,7 +21,7 @@ TIMES = RNG.integers(0, 4, size=N)
 
 def fit(task, X=X, y=None, **options):
     given = {} if "y_proba" in options else {"y": Y[task] if y is None else y}
-    return pb.fit_within(X, **given, comparisons=4, folds=2, rng=0, n_threads=1, **options)
+    return pb.fit_within_budget(X, **given, comparisons=4, folds=2, rng=0, n_threads=1, **options)
 
 
 def assert_same(one, other):
@@ -143,6 +143,6 @@ def test_labels_are_true_as_often_as_is_probable():
 )
 def test_bad_weights_and_probabilities(options, said):
     with pytest.raises(ValueError, match=said):
-        pb.fit_within(
+        pb.fit_within_budget(
             X, comparisons=5, **({} if "y_proba" in options else {"y": Y["two"]}) | options
         )

@@ -24,19 +24,19 @@ DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
     ("options", "fit"),
     [
         (
-            "--model adaboost-real --rounds 6 --confidence log-odds --criterion gini",
-            lambda X, y: pb.fit_adaboost_real(
+            "--model real-adaboost --rounds 6 --confidence log-odds --criterion gini",
+            lambda X, y: pb.fit_real_adaboost(
                 X, y, rounds=6, confidence="log-odds", weak=pb.weak.stump("gini")
             ),
         ),
         (
-            "--model adaboost-real --weak feature --rounds 9 --smoothing 0.01 --threads 1",
-            lambda X, y: pb.fit_adaboost_real(
+            "--model real-adaboost --weak feature --rounds 9 --smoothing 0.01 --threads 1",
+            lambda X, y: pb.fit_real_adaboost(
                 X, y, rounds=9, weak=pb.weak.feature(), smoothing=0.01
             ),
         ),
         (
-            "--model topdown --nodes 5 --impurity gini --growth breadth-first --max-depth 3",
+            "--model topdown-tree --nodes 5 --impurity gini --growth breadth-first --max-depth 3",
             lambda X, y: pb.fit_topdown_tree(
                 X, y, nodes=5, impurity="gini", growth="breadth-first", max_depth=3
             ),
@@ -92,7 +92,7 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             ),
         ),
         (
-            "--model tree --nodes 9 --criterion entropy --search exact --growth breadth-first "
+            "--model boosted-tree --nodes 9 --criterion entropy --search exact --growth breadth-first "
             "--max-depth 3 --smoothing 0 --threads 1",
             lambda X, y: pb.fit_boosted_tree(
                 X,
@@ -149,12 +149,12 @@ def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
-@pytest.mark.parametrize("model", ["adaboost", "tree", "matryoshka"])
+@pytest.mark.parametrize("model", ["adaboost", "boosted-tree", "matryoshka"])
 @pytest.mark.parametrize("kind", ["exact", "flip", "half", "uniform", "adatree2", "gaussian"])
 def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     size, builder, options = {
         "adaboost": ("--rounds 4", pb.fit_adaboost, {"rounds": 4}),
-        "tree": ("--nodes 4", pb.fit_boosted_tree, {"nodes": 4}),
+        "boosted-tree": ("--nodes 4", pb.fit_boosted_tree, {"nodes": 4}),
         "matryoshka": ("--shape 2,2", pb.fit_matryoshka, {"shape": (2, 2)}),
     }[model]
     rate = {"flip": "--flip-rate 0.2", "gaussian": "--sigma 0.2"}.get(kind, "")
@@ -194,7 +194,7 @@ def test_sampled_observations(csv_file, pboost_main, draws, rate):
 )
 def test_growths_and_target_reach_the_tree(csv_file, pboost_main, growth):
     output = csv_file.parent / "model.npz"
-    arguments = f"--target state --model tree --growth {growth} --target-certificate 0.6"
+    arguments = f"--target state --model boosted-tree --growth {growth} --target-certificate 0.6"
     code, out, _ = pboost_main("fit", csv_file, *arguments.split(), "-o", output)
     assert code == 0
     assert "the target certificate is reached" in out
@@ -356,7 +356,7 @@ def test_demo_prints_one_table_and_draws(tmp_path, pboost_main):
     ("options", "most"),
     [
         ("--rounds 100", 0.30),
-        ("--model tree", 0.33),
+        ("--model boosted-tree", 0.33),
         ("--model matryoshka --shape 4,4 --observation adatree2", 0.30),
     ],
 )

@@ -79,17 +79,17 @@ def test_help_lists_all_options(pboost_main):
 
 
 OTHERS = {
-    "--model tree --nodes 5 --threads -1 --max-depth 3": partial(
+    "--model boosted-tree --nodes 5 --threads -1 --max-depth 3": partial(
         pb.fit_boosted_tree, nodes=5, max_depth=3
     ),
-    "--model forest --members 3 --bag 0.5 --threads none": partial(
-        pb.fit_forest, members=3, bag=0.5, rng=0
+    "--model random-forest --members 3 --bag 0.5 --threads none": partial(
+        pb.fit_random_forest, members=3, bag=0.5, rng=0
     ),
     "--model sbpmt --members 2 --steps 2 --bag 30 --max-depth none": partial(
         pb.fit_sbpmt, members=2, steps=2, bag=30, max_depth=None, rng=0
     ),
-    "--model forest --members 3 --no-replace --bag 20 --max-bins 16": partial(
-        pb.fit_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
+    "--model random-forest --members 3 --no-replace --bag 20 --max-bins 16": partial(
+        pb.fit_random_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
     ),
     "--model cart --growth best-first --min-split 9 --features-per-split 2 --seed 3": partial(
         pb.fit_cart, growth="best-first", min_split=9, features_per_split=2, rng=3
@@ -99,23 +99,23 @@ OTHERS = {
         rounds=3,
         base=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
     ),
-    "--model stagewise --steps 4 --max-step none --start zero --max-depth none": partial(
-        pb.fit_stagewise, steps=4, loss="logistic", max_step=None, start="zero", max_depth=None
+    "--model gradient-boosting --steps 4 --max-step none --start zero --max-depth none": partial(
+        pb.fit_gradient_boosting, steps=4, loss="logistic", max_step=None, start="zero", max_depth=None
     ),
-    "--model stagewise --steps 4 --max-step 0.5": partial(
-        pb.fit_stagewise, steps=4, loss="logistic", max_step=0.5
+    "--model gradient-boosting --steps 4 --max-step 0.5": partial(
+        pb.fit_gradient_boosting, steps=4, loss="logistic", max_step=0.5
     ),
-    "--model probit --steps 6 --tol 0.5 --no-safeguard": partial(
+    "--model probitboost --steps 6 --tol 0.5 --no-safeguard": partial(
         pb.fit_probitboost, steps=6, tol=0.5, safeguard=False
     ),
-    "--model adaboost-real --rounds 4 --weak feature --center zero --no-constant": partial(
-        pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature("zero", constant=False)
+    "--model real-adaboost --rounds 4 --weak feature --center zero --no-constant": partial(
+        pb.fit_real_adaboost, rounds=4, weak=pb.weak.feature("zero", constant=False)
     ),
-    "--model tree --nodes 5 --weak linear --pairs 2 --min-leaf 3": partial(
+    "--model boosted-tree --nodes 5 --weak linear --pairs 2 --min-leaf 3": partial(
         pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_leaf=3)
     ),
-    "--model within --comparisons 4 --seed 2": partial(pb.fit_within, comparisons=4, rng=2),
-    "--model within --bytes 400": partial(pb.fit_within, bytes=400, rng=0),
+    "--model budget --comparisons 4 --seed 2": partial(pb.fit_within_budget, comparisons=4, rng=2),
+    "--model budget --bytes 400": partial(pb.fit_within_budget, bytes=400, rng=0),
     "--rounds 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
         rounds=3,
@@ -125,7 +125,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.full_for("--model within --bytes 400")
+@pytest.mark.full_for("--model budget --bytes 400")
 @pytest.mark.parametrize("given", OTHERS)
 def test_options_reach_the_functions(csv_file, pboost_main, given):
     model = csv_file.with_name("m")
@@ -142,18 +142,18 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        ("--model cart --replace", "--replace belongs to --model forest, not cart"),
+        ("--model cart --replace", "--replace belongs to --model random-forest, not cart"),
         ("--weak separator --min-leaf 3", "--min-leaf belongs to --weak stump or affine"),
-        ("--model within", "--model within needs --comparisons, --worst or --bytes"),
-        ("--comparisons 3", "--comparisons belongs to --model within, not adaboost"),
-        ("--model within --comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
+        ("--model budget", "--model budget needs --comparisons, --worst or --bytes"),
+        ("--comparisons 3", "--comparisons belongs to --model budget, not adaboost"),
+        ("--model budget --comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
         ("--model cart --pairs 3", "--pairs belongs to --weak linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
-        ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
+        ("--model boosted-tree --growth best-first", "belongs to --model cart or samme, not boosted-tree"),
         ("--model sbpmt --step x", "--step: expected a number, got 'x'"),
-        ("--model tree --threads -2", "--threads: expected an integer of at least 1, got '-2'"),
-        ("--model forest --bag 0", "--bag: expected an integer of at least 1, got '0'"),
-        ("--model forest --bag 1.5", "--bag: expected a number above 0, at most 1, got '1.5'"),
+        ("--model boosted-tree --threads -2", "--threads: expected an integer of at least 1, got '-2'"),
+        ("--model random-forest --bag 0", "--bag: expected an integer of at least 1, got '0'"),
+        ("--model random-forest --bag 1.5", "--bag: expected a number above 0, at most 1, got '1.5'"),
     ],
 )
 def test_wrong_usage(csv_file, pboost_main, given, part):
@@ -179,7 +179,7 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("--n-estimators 9 --model forest", "--n-estimators: here --members with --model forest"),
+        ("--n-estimators 9 --model random-forest", "--n-estimators: here --members with --model random-forest"),
         ("--n_estimators=9", "--n-estimators: here --rounds with --model adaboost"),
         ("--max_features 3", "here --features-per-split, drawn anew for each split with --model"),
         ("--min-samples-leaf 3", "here --min-leaf, a number of rows with --model adaboost"),
@@ -189,15 +189,15 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
         ("--encodin utf-8", "--encodin: did you mean --encoding?"),
         ("--zzz", "unrecognized arguments: --zzz"),
         ("--max_depth 3", "--max-depth belongs to --model"),
-        ("--model random-forest", "got 'random-forest'; did you mean forest?"),
+        ("--model forest", "got 'forest'; did you mean random-forest?"),
         ("--criterion gin", "got 'gin'; did you mean gini?"),
         (
             "--task regression",
-            "--task regression needs --model cart, forest, stagewise or within (default: adaboost)",
+            "--task regression needs --model cart, random-forest, gradient-boosting or budget (default: adaboost)",
         ),
         (
-            "--task regression --model tree",
-            "--model cart, forest, stagewise or within (not tree)",
+            "--task regression --model boosted-tree",
+            "--model cart, random-forest, gradient-boosting or budget (not boosted-tree)",
         ),
     ],
 )

@@ -52,7 +52,7 @@ def test_holes_and_words(tmp_path, pboost_main, missing, categorical):
     TABLE.to_csv(data, index=False, na_rep=missing)
     how = ["--missing-values", "?,-"] if missing == "?" else []
     named = ["--categorical", "zone"] if categorical else []
-    given = ["--target", "y", "--model", "tree", "--nodes", "9", *how, *named]
+    given = ["--target", "y", "--model", "boosted-tree", "--nodes", "9", *how, *named]
     code, _, err = pboost_main("fit", data, *given, "-o", model)
     assert (code, err) == (0, "")
     expected = as_fitted(categorical)
@@ -109,7 +109,7 @@ def test_parquet(tmp_path, pboost_main):
     pytest.importorskip("pyarrow")
     data, model = tmp_path / "t.parquet", tmp_path / "m.npz"
     TABLE.to_parquet(data)
-    given = ["--target", "y", "--model", "tree", "--nodes", "9"]
+    given = ["--target", "y", "--model", "boosted-tree", "--nodes", "9"]
     assert pboost_main("fit", data, *given, "-o", model)[0] == 0
     expected = as_fitted()
     assert pb.load(model).table == expected.table

@@ -45,11 +45,11 @@ SEVERAL = {
         pb.fit_cart, max_leaves=4, search="binned"
     ),
     "--model cart --pruned --seed 4": partial(pb.fit_pruned_cart, rng=4),
-    "--model forest --members 7 --features-per-split 2 --seed 3 --threads 1": partial(
-        pb.fit_forest, members=7, features_per_split=2, rng=3
+    "--model random-forest --members 7 --features-per-split 2 --seed 3 --threads 1": partial(
+        pb.fit_random_forest, members=7, features_per_split=2, rng=3
     ),
-    "--model forest --members 3 --features-per-split all --max-leaves 5": partial(
-        pb.fit_forest, members=3, features_per_split=None, max_leaves=5, rng=0
+    "--model random-forest --members 3 --features-per-split all --max-leaves 5": partial(
+        pb.fit_random_forest, members=3, features_per_split=None, max_leaves=5, rng=0
     ),
     "--model samme --rounds 5 --learning-rate 0.5": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=3), rounds=5, learning_rate=0.5
@@ -71,7 +71,7 @@ SEVERAL = {
         vote="average",
     ),
     "--model sbpmt --members 2 --published --min-leaf 9": partial(
-        pb.fit_sbpmt, members=2, rng=0, **{**pb.sbpmt_published(), "min_leaf": 9}
+        pb.fit_sbpmt, members=2, rng=0, **{**pb.models.published_sbpmt_options(), "min_leaf": 9}
     ),
     "--model sbpmt --steps 3 --one-vs-all tree": partial(
         pb.fit_sbpmt, steps=3, one_vs_all="tree", rng=0
@@ -82,22 +82,22 @@ SEVERAL = {
     "--model probit-tree --min-leaf 9 --criterion entropy --search binned --threads 1": partial(
         pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
     ),
-    "--one-vs-rest --model probit --steps 9": partial(
+    "--one-vs-rest --model probitboost --steps 9": partial(
         pb.fit_one_vs_rest, pb.fit_probitboost, steps=9
     ),
     "--rounds 4 --criterion kearns-mansour": partial(pb.fit_adaboost, rounds=4),
-    "--model tree --nodes 5": partial(pb.fit_boosted_tree, nodes=5),
+    "--model boosted-tree --nodes 5": partial(pb.fit_boosted_tree, nodes=5),
     "--model matryoshka --join all --shape 3,4": partial(
         pb.fit_matryoshka, join="all", shape=(3, 4)
     ),
     "--one-vs-rest --rounds 4 --criterion gini": partial(
         pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4, weak=pb.weak.stump("gini")
     ),
-    "--one-vs-rest --model stagewise --steps 5 --loss exponential": partial(
-        pb.fit_one_vs_rest, pb.fit_stagewise, steps=5, loss="exponential"
+    "--one-vs-rest --model gradient-boosting --steps 5 --loss exponential": partial(
+        pb.fit_one_vs_rest, pb.fit_gradient_boosting, steps=5, loss="exponential"
     ),
-    "--one-vs-rest --model stagewise --steps 5 --loss squared": partial(
-        pb.fit_one_vs_rest, pb.fit_stagewise, steps=5, loss="squared", task="classification"
+    "--one-vs-rest --model gradient-boosting --steps 5 --loss squared": partial(
+        pb.fit_one_vs_rest, pb.fit_gradient_boosting, steps=5, loss="squared", task="classification"
     ),
 }
 
@@ -150,12 +150,12 @@ TWO = {
 @pytest.mark.parametrize("options", TWO)
 def test_stagewise_of_two_labels(csv_file, pboost_main, options):
     model, output = csv_file.with_name("m"), csv_file.with_name("out.csv")
-    arguments = (csv_file, "--target", "state", "--model", "stagewise", *options.split())
+    arguments = (csv_file, "--target", "state", "--model", "gradient-boosting", *options.split())
     code, out, err = pboost_main("fit", *arguments, "-o", model)
     assert (code, err) == (0, "")
-    assert "fit_stagewise: " in out
+    assert "fit_gradient_boosting: " in out
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected, found = pb.fit_stagewise(X, y, rng=0, **TWO[options]), pb.load(model)
+    expected, found = pb.fit_gradient_boosting(X, y, rng=0, **TWO[options]), pb.load(model)
     assert found.settings == expected.settings
     assert pboost_main("predict", model, csv_file, "-o", output)[0] == 0
     table = pandas.read_csv(output)
@@ -174,14 +174,14 @@ NUMBERS = {
     "--model cart --task regression --pruned": partial(
         pb.fit_pruned_cart, task="regression", rng=0
     ),
-    "--model forest --task regression --members 5": partial(
-        pb.fit_forest, task="regression", members=5, rng=0
+    "--model random-forest --task regression --members 5": partial(
+        pb.fit_random_forest, task="regression", members=5, rng=0
     ),
-    "--model stagewise --task regression --steps 9": partial(
-        pb.fit_stagewise, loss="squared", steps=9
+    "--model gradient-boosting --task regression --steps 9": partial(
+        pb.fit_gradient_boosting, loss="squared", steps=9
     ),
-    "--model stagewise --loss squared --steps 9": partial(
-        pb.fit_stagewise, loss="squared", steps=9
+    "--model gradient-boosting --loss squared --steps 9": partial(
+        pb.fit_gradient_boosting, loss="squared", steps=9
     ),
 }
 
@@ -204,7 +204,7 @@ def test_numbers(zones, pboost_main, options):
     assert result.error.mean() < y.var()
 
 
-@pytest.mark.parametrize("model", ["adaboost-real", "matryoshka", "probit"])
+@pytest.mark.parametrize("model", ["real-adaboost", "matryoshka", "probitboost"])
 @pytest.mark.parametrize("command", ["fit", "evaluate"])
 def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, command):
     output = ["-o", zones.with_name("m")] if command == "fit" else []
@@ -213,8 +213,8 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     assert (code, out) == (1, "")
     names = (
         "--one-vs-rest (fit_one_vs_rest)",
-        "--model adaboost, tree, topdown, cart, forest, samme, stagewise, sbpmt, probit-tree and "
-        "within",
+        "--model adaboost, boosted-tree, topdown-tree, cart, random-forest, samme, gradient-boosting, sbpmt, probit-tree and "
+        "budget",
     )
     assert_one_line(err, "column 'zone' holds 3 values", f"--model {model} takes two", *names)
     assert not zones.with_name("m").exists()
@@ -225,29 +225,29 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     [
         ("--model cart --one-vs-rest", "--one-vs-rest does not go with --model cart"),
         ("--model samme --validation 0.2", "--validation does not go with --model samme"),
-        ("--model forest --weak affine", "--weak does not go with --model forest"),
-        ("--model forest --learning-rate 0.5", "--learning-rate does not go with --model forest"),
-        ("--model stagewise --criterion gini", "--criterion does not go with"),
-        ("--model stagewise --one-vs-rest --task regression", "with --task regression"),
-        ("--model stagewise --one-vs-rest --loss hinge", "with --loss hinge"),
-        ("--model tree --task regression", "--task regression needs --model cart, forest, stage"),
-        ("--model samme --task regression", "within (not samme)"),
-        ("--model forest --pruned", "--pruned belongs to --model cart, not forest"),
-        ("--model cart --members 3", "--members belongs to --model forest or sbpmt, not"),
-        ("--model forest --features-per-split 0", "--features-per-split"),
-        ("--model stagewise --loss cubic", "--loss"),
+        ("--model random-forest --weak affine", "--weak does not go with --model random-forest"),
+        ("--model random-forest --learning-rate 0.5", "--learning-rate does not go with --model random-forest"),
+        ("--model gradient-boosting --criterion gini", "--criterion does not go with"),
+        ("--model gradient-boosting --one-vs-rest --task regression", "with --task regression"),
+        ("--model gradient-boosting --one-vs-rest --loss hinge", "with --loss hinge"),
+        ("--model boosted-tree --task regression", "--task regression needs --model cart, random-forest, gradient"),
+        ("--model samme --task regression", "budget (not samme)"),
+        ("--model random-forest --pruned", "--pruned belongs to --model cart, not random-forest"),
+        ("--model cart --members 3", "--members belongs to --model random-forest or sbpmt, not"),
+        ("--model random-forest --features-per-split 0", "--features-per-split"),
+        ("--model gradient-boosting --loss cubic", "--loss"),
         ("--model sbpmt --one-vs-rest", "--one-vs-rest does not go with --model sbpmt"),
         ("--model sbpmt --max-leaves 3", "--max-leaves belongs to"),
         ("--model sbpmt --criterion gini", "--criterion does not go with --model sbpmt"),
         ("--model sbpmt --bag 0", "--bag"),
         ("--model sbpmt --vote mean", "--vote"),
         ("--model sbpmt --max-depth -1", "--max-depth"),
-        ("--model forest --published", "--published belongs to --model sbpmt, not forest"),
+        ("--model random-forest --published", "--published belongs to --model sbpmt, not random-forest"),
         ("--model probit-tree --rounds 3", "--rounds belongs to"),
         ("--model probit-tree --learning-rate 0.5", "--learning-rate does not go with"),
-        ("--model probit --min-leaf 3", "--min-leaf belongs to"),
-        ("--model probit --threads 2", "--threads does not go with --model probit"),
-        ("--model stagewise --bag 0", "--bag"),
+        ("--model probitboost --min-leaf 3", "--min-leaf belongs to"),
+        ("--model probitboost --threads 2", "--threads does not go with --model probitboost"),
+        ("--model gradient-boosting --bag 0", "--bag"),
     ],
 )
 def test_wrong_usage(zones, pboost_main, options, part):
@@ -260,7 +260,7 @@ def test_wrong_usage(zones, pboost_main, options, part):
 @pytest.mark.parametrize(
     ("options", "fit"),
     [
-        ("--model probit --steps 5", partial(pb.fit_probitboost, steps=5)),
+        ("--model probitboost --steps 5", partial(pb.fit_probitboost, steps=5)),
         ("--model probit-tree --steps 5", partial(pb.fit_probit_tree, steps=5)),
         ("--model sbpmt --members 2", partial(pb.fit_sbpmt, members=2, rng=0)),
     ],
@@ -278,7 +278,7 @@ def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):
     assert [line.split(",")[0] for line in lines[1:]] == pb.predict(expected, X).tolist()
     assert pboost_main("show", model)[1].rstrip("\n") == pb.describe(expected).rstrip("\n")
     code, out, err = pboost_main("show", model, "--coefficients")
-    assert (code, out, err) == (0, f"{pb.coefficients(expected)}\n", "")
+    assert (code, out, err) == (0, f"{pb.inspection.coefficients(expected)}\n", "")
     code, out, err = pboost_main("evaluate", *arguments, "--folds", 3)
     assert (code, err) == (0, "")
     assert "test error" in out
@@ -286,7 +286,7 @@ def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):
 
 def test_coefficients_of_a_model_without_any(csv_file, pboost_main):
     model = csv_file.with_name("m")
-    for kind, name in (("cart", "Tree"), ("tree", "DecisionGraph")):
+    for kind, name in (("cart", "Tree"), ("boosted-tree", "DecisionGraph")):
         pboost_main("fit", csv_file, "--target", "state", "--model", kind, "-o", model)
         code, out, err = pboost_main("show", model, "--coefficients")
         assert (code, out) == (1, "")

@@ -93,11 +93,11 @@ def test_the_target_says_the_task(name, form, tmp_path, pboost_main):
 @pytest.mark.parametrize(
     ("options", "task"),
     [
-        ("--model stagewise --steps 2", CLASSES),
-        ("--model stagewise --steps 2 --loss squared", REGRESSION),
-        ("--model forest --members 2 --criterion gini", CLASSES),
+        ("--model gradient-boosting --steps 2", CLASSES),
+        ("--model gradient-boosting --steps 2 --loss squared", REGRESSION),
+        ("--model random-forest --members 2 --criterion gini", CLASSES),
         ("--model cart --pruned --max-depth 2", CLASSES),
-        ("--model stagewise --steps 2 --one-vs-rest", CLASSES),
+        ("--model gradient-boosting --steps 2 --one-vs-rest", CLASSES),
         ("--model samme --rounds 2", CLASSES),
     ],
 )
@@ -118,7 +118,7 @@ def test_models_that_only_classify_name_those_of_numbers(tmp_path, pboost_main):
         code, _, err = pboost_main("evaluate", *given, "--model", model)
         assert code == 1
         assert_one_line(err, "66 different numbers that are not all whole")
-        assert_one_line(err, "--task regression with --model cart, forest, stagewise or within")
+        assert_one_line(err, "--task regression with --model cart, random-forest, gradient-boosting or budget")
 
 
 def test_help_says_the_rule(pboost_main):

@@ -31,7 +31,7 @@ def test_what_is_written_must_not_be_read_only():
         grow.preorder(nodes, found, np.empty(0, np.int32), place, children)
 
 
-@pytest.mark.parametrize("kind", [np.ndarray, pb.sort_columns])
+@pytest.mark.parametrize("kind", [np.ndarray, pb.data.sort_columns])
 def test_columns_stay_as_they_are_while_a_tree_partitions_their_orders(kind, monkeypatch):
     kept, init = [], TreeArrays.__init__
 
@@ -41,7 +41,7 @@ def test_columns_stay_as_they_are_while_a_tree_partitions_their_orders(kind, mon
 
     monkeypatch.setattr(TreeArrays, "__init__", watch)
     X = np.random.default_rng(0).normal(size=(300, 3))
-    rows = pb.sort_columns(X) if kind is pb.sort_columns else X
+    rows = pb.data.sort_columns(X) if kind is pb.data.sort_columns else X
     pb.fit_boosted_tree(rows, X[:, 0] * X[:, 1] > 0, nodes=9)
     ((columns, order),) = kept
     assert (columns.packed_order == order).all()

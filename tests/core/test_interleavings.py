@@ -41,11 +41,11 @@ FITS = {
         pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.affine(directions=3, seed=1), **LEVELS
     ),
     "separators": partial(pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.separator(2), **LEVELS),
-    "linear": partial(pb.fit_adaboost_real, X, TWO, rounds=3, weak=pb.weak.feature(), **LEVELS),
+    "linear": partial(pb.fit_real_adaboost, X, TWO, rounds=3, weak=pb.weak.feature(), **LEVELS),
     "cart": partial(pb.fit_cart, X, TWO, max_depth=4, **LEVELS),
-    "forest": partial(pb.fit_forest, X, THREE, members=3, rng=0, **LEVELS),
-    "sum": partial(pb.fit_stagewise, X, TWO, loss="logistic", steps=3, max_depth=2, **LEVELS),
-    "softmax": partial(pb.fit_stagewise, X, THREE, loss="softmax", steps=2, max_leaves=4, **LEVELS),
+    "forest": partial(pb.fit_random_forest, X, THREE, members=3, rng=0, **LEVELS),
+    "sum": partial(pb.fit_gradient_boosting, X, TWO, loss="logistic", steps=3, max_depth=2, **LEVELS),
+    "softmax": partial(pb.fit_gradient_boosting, X, THREE, loss="softmax", steps=2, max_leaves=4, **LEVELS),
     "probit": lambda n_threads=1: pb.fit_probitboost(X, TWO, steps=3, **LEVELS),
     "early": lambda **of: pb.early_exit(
         pb.fit_adaboost(X[:80], TWO[:80], rounds=9, **LEVELS, **of),
@@ -57,8 +57,8 @@ FITS = {
 QUESTIONS = {
     "labels": pb.predict,
     "probabilities": pb.predict_proba,
-    "comparisons": pb.evaluation_cost,
-    "columns": partial(pb.evaluation_cost, unit="features"),
+    "comparisons": pb.prediction_cost,
+    "columns": partial(pb.prediction_cost, unit="features"),
 }
 
 
@@ -142,7 +142,7 @@ def _calls():
     return {
         "fit": partial(pb.fit_adaboost, many, y, rounds=9, n_threads=1),
         "tree": partial(pb.predict, pb.fit_cart(*few), many),
-        "forest": partial(pb.predict, pb.fit_forest(*few, members=9, rng=0), many),
+        "forest": partial(pb.predict, pb.fit_random_forest(*few, members=9, rng=0), many),
         "no kernel": lambda: sum(k for k in range(500_000)),
     }
 

@@ -78,8 +78,8 @@ def graph(cuts, joined=False):
     """Return a graph of a node for each column; a tree whose second exits lead on, or a chain."""
     n = len(cuts)
     after = np.append(np.arange(1, n), -1)
-    record = pb.TrainingRecord(np.ones(n + 1), np.ones(n + 1), "made up")
-    return pb.DecisionGraph(
+    record = pb.models.TrainingRecord(np.ones(n + 1), np.ones(n + 1), "made up")
+    return pb.models.DecisionGraph(
         feature=np.arange(n),
         threshold=cuts,
         next=np.column_stack([after if joined else np.full(n, -1), after]),

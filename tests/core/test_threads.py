@@ -104,10 +104,10 @@ def test_helpers_take_part_in_boosting(many_threads, monkeypatch):
 def test_predictions_do_not_depend_on_threads(many_threads, problem, monkeypatch):
     X, y, _ = problem
     model = pb.fit_boosted_tree(X, y, nodes=60)
-    score, cost = pb.decision_function(model, X), pb.evaluation_cost(model, X)
+    score, cost = pb.decision_function(model, X), pb.prediction_cost(model, X)
     monkeypatch.setattr(threads, "available_threads", lambda: 1)
     assert pb.decision_function(model, X).tobytes() == score.tobytes()
-    assert pb.evaluation_cost(model, X).tobytes() == cost.tobytes()
+    assert pb.prediction_cost(model, X).tobytes() == cost.tobytes()
 
 
 @pytest.mark.parametrize("n", [1, 5, 8, 9, 64, 100])
@@ -162,7 +162,7 @@ CUT = {
     "flip": lambda X, y, n: pb.fit_matryoshka(
         X, y, shape=(2, 2), observation=pb.observation.flip(0.1), n_threads=n
     ),
-    "columns": lambda X, y, n: pb.fit_adaboost_real(
+    "columns": lambda X, y, n: pb.fit_real_adaboost(
         X, y, rounds=5, weak=pb.weak.feature(), n_threads=n
     ),
 }
@@ -191,22 +191,22 @@ def assert_same_arrays(one, other):
 def answers(X):
     rng = np.random.default_rng(1)
     y = X[:, 0] * X[:, 1] > 0
-    forest = pb.fit_forest(X, y, members=5, rng=0)
+    forest = pb.fit_random_forest(X, y, members=5, rng=0)
     flip = pb.fit_boosted_tree(X, y, nodes=9, observation=pb.observation.flip(0.1))
     gauss = pb.fit_adaboost(X, y, rounds=5, observation=pb.observation.gaussian(0.3))
     affine = pb.fit_adaboost(X, y, rounds=5, weak=pb.weak.affine(directions=9))
     cells = rng.uniform(0.1, 0.2, X.shape)
     return [
         pb.predict_proba(forest, X),
-        pb.apply(forest, X),
+        pb.inspection.apply(forest, X),
         pb.decision_function(flip, X, route="expected"),
         pb.decision_function(flip, X, route="sample", rng=1, draws=9),
         pb.decision_function(gauss, X, route="expected", sigma=cells),
         pb.decision_function(gauss, X, route="sample", rng=1, draws=5000, sigma=cells),
-        pb.reach(gauss, X, sigma=cells),
+        pb.inspection.reach(gauss, X, sigma=cells),
         np.array(pb.certificate(flip, X, y)),
-        pb.evaluation_cost(flip, X, unit="features"),
-        pb.evaluation_cost(affine, X),
+        pb.prediction_cost(flip, X, unit="features"),
+        pb.prediction_cost(affine, X),
         pb.decision_function(affine, X),
         pb.predict_proba(pb.fit_sbpmt(X, y, members=2, rounds=2, rng=0), X),
     ]
@@ -318,17 +318,17 @@ def test_models_on_all_threads(many_threads, problem):
     X, y, _ = problem
     fits = (
         partial(pb.fit_adaboost, rounds=5),
-        partial(pb.fit_forest, members=3, rng=0),
+        partial(pb.fit_random_forest, members=3, rng=0),
         partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=3), members=3, rng=0),
         partial(pb.fit_sbpmt, members=2, rounds=1, steps=2, rng=0),
-        partial(pb.fit_stagewise, loss="logistic", steps=2),
+        partial(pb.fit_gradient_boosting, loss="logistic", steps=2),
     )
     for fit in fits:
         one, every = (fit(X, y, n_threads=n) for n in (1, -1))
         score = [pb.predict_proba(model, X) for model in (one, every)]
         assert score[0].tobytes() == score[1].tobytes()
-    pb.fit_adaboost(pb.sort_columns(X, n_threads=-1), y, rounds=1)
-    pb.fit_adaboost(pb.bin_columns(X, n_threads=-1), y, rounds=1)
+    pb.fit_adaboost(pb.data.sort_columns(X, n_threads=-1), y, rounds=1)
+    pb.fit_adaboost(pb.data.bin_columns(X, n_threads=-1), y, rounds=1)
 
 
 def test_worker_threads_stay_serial(monkeypatch):

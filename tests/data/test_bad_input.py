@@ -38,7 +38,7 @@ def test_not_finite(fit, value, dtype):
 
 def test_not_finite_at_prediction():
     model = pb.fit_adaboost(X, Y, rounds=5)
-    for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.evaluation_cost):
+    for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.prediction_cost):
         with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
             call(model, spoilt(-np.inf, (37, 13)))
     with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
@@ -47,7 +47,7 @@ def test_not_finite_at_prediction():
         list(pb.staged_decision_function(model, spoilt(np.inf, (37, 13))))
 
 
-@pytest.mark.parametrize("sort", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("sort", [pb.data.sort_columns, pb.data.bin_columns])
 def test_columns_of_bad_rows(sort):
     with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
         sort(spoilt(np.inf, (37, 13)))
@@ -60,7 +60,7 @@ def test_columns_of_bad_rows(sort):
 @pytest.mark.parametrize("max_bins", [0, 1, 257, -3, 2.5])
 def test_number_of_bins(max_bins):
     with pytest.raises(REFUSED, match="max_bins"):
-        pb.bin_columns(X, max_bins=max_bins)
+        pb.data.bin_columns(X, max_bins=max_bins)
     with pytest.raises(REFUSED, match="max_bins"):
         pb.weak.stump(max_bins=max_bins)
 
@@ -217,13 +217,13 @@ def test_unknown_argument(fit):
 def test_unit_of_cost():
     model = pb.fit_adaboost(X, Y, rounds=5)
     with pytest.raises(ValueError, match=r"unit.*hours|hours.*unit"):
-        pb.evaluation_cost(model, X, unit="hours")
+        pb.prediction_cost(model, X, unit="hours")
 
 
 def test_other_number_of_columns():
     model = pb.fit_adaboost(X, Y, rounds=5)
     for wrong in (X[:, :19], np.column_stack([X, X[:, 0]])):
-        for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.evaluation_cost):
+        for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.prediction_cost):
             with pytest.raises(ValueError, match=r"20.*(19|21)|(19|21).*20"):
                 call(model, wrong)
     with pytest.raises(REFUSED):
@@ -231,11 +231,11 @@ def test_other_number_of_columns():
 
 
 def test_columns_of_other_data():
-    columns = pb.sort_columns(X)
+    columns = pb.data.sort_columns(X)
     with pytest.raises(ValueError):
         pb.fit_adaboost(columns, Y[:-1], rounds=5)
     with pytest.raises(ValueError, match=r"binned|exact"):
-        pb.fit_adaboost(pb.bin_columns(X), Y, rounds=5, weak=stump())
+        pb.fit_adaboost(pb.data.bin_columns(X), Y, rounds=5, weak=stump())
 
 
 @builders

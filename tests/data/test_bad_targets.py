@@ -19,15 +19,15 @@ SEVERAL = {
     "best first": partial(pb.fit_cart, max_leaves=4),
     "binned": partial(pb.fit_cart, search="binned"),
     "pruned": partial(pb.fit_pruned_cart, folds=3, rng=0),
-    "forest": partial(pb.fit_forest, members=3, rng=0),
+    "forest": partial(pb.fit_random_forest, members=3, rng=0),
     "bagging": partial(pb.fit_bagging, TREE, members=3, rng=0),
     "samme": partial(pb.fit_samme, base=TREE, rounds=3),
     "rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3),
 }
 #: Those of two.
 TWO_CLASS = {
-    "stagewise": partial(pb.fit_stagewise, loss="logistic", steps=3),
-    "real": partial(pb.fit_adaboost_real, rounds=3),
+    "stagewise": partial(pb.fit_gradient_boosting, loss="logistic", steps=3),
+    "real": partial(pb.fit_real_adaboost, rounds=3),
     "matryoshka": partial(pb.fit_matryoshka, shape=(2, 2)),
 }
 #: Those of numbers.
@@ -35,15 +35,15 @@ NUMBERS = {
     "cart": partial(pb.fit_cart, task="regression"),
     "binned": partial(pb.fit_cart, task="regression", search="binned"),
     "pruned": partial(pb.fit_pruned_cart, task="regression", folds=3, rng=0),
-    "forest": partial(pb.fit_forest, task="regression", members=3, rng=0),
+    "forest": partial(pb.fit_random_forest, task="regression", members=3, rng=0),
     "bagging": partial(pb.fit_bagging, TREE, task="regression", members=3, rng=0),
-    "stagewise": partial(pb.fit_stagewise, loss="squared", steps=3),
+    "stagewise": partial(pb.fit_gradient_boosting, loss="squared", steps=3),
 }
 #: Those that draw columns at each split.
 DRAWING = {
     "cart": pb.fit_cart,
     "pruned": partial(pb.fit_pruned_cart, folds=3, rng=0),
-    "forest": partial(pb.fit_forest, members=3, rng=0),
+    "forest": partial(pb.fit_random_forest, members=3, rng=0),
     "bagging": partial(pb.fit_bagging, pb.fit_cart, members=3, rng=0),
 }
 
@@ -130,7 +130,7 @@ RARE = np.where(np.arange(60) == 7, "yew", np.where(TWO, "oak", "elm"))
 def test_forest_of_bags_without_a_class(replace):
     """A tree knows all classes, also those that are not in its bag."""
     bag = 60 if replace else 30
-    forest = pb.fit_forest(X, RARE, members=20, rng=0, replace=replace, bag=bag)
+    forest = pb.fit_random_forest(X, RARE, members=20, rng=0, replace=replace, bag=bag)
     without = [tree for tree in forest if tree.value[0, 2] == 0.0]
     assert 0 < len(without) < 20
     share = pb.predict_proba(forest, X)
@@ -140,7 +140,7 @@ def test_forest_of_bags_without_a_class(replace):
     assert forest.oob.prediction.shape == (60, 3)
 
 
-@pytest.mark.parametrize("fit", [TREE, partial(pb.fit_forest, members=2)], ids=["cart", "forest"])
+@pytest.mark.parametrize("fit", [TREE, partial(pb.fit_random_forest, members=2)], ids=["cart", "forest"])
 def test_bagging_of_trees_and_bags_without_a_class(fit):
     bagging = pb.fit_bagging(fit, X, RARE, members=30, rng=0)
     assert bagging.oob.members[7] > 0

@@ -23,9 +23,9 @@ DRAWN = {
         .models[0]
         .n_rows[0]
     ),
-    "forest": lambda **o: pb.fit_forest(X, Y, members=2, replace=False, rng=0, **o)[0].n_rows[0],
+    "forest": lambda **o: pb.fit_random_forest(X, Y, members=2, replace=False, rng=0, **o)[0].n_rows[0],
     "stagewise": lambda **o: (
-        pb.fit_stagewise(X, Y, loss="logistic", steps=2, rng=0, **o).trees[0].n_rows[0]
+        pb.fit_gradient_boosting(X, Y, loss="logistic", steps=2, rng=0, **o).trees[0].n_rows[0]
     ),
     "sbpmt": lambda **o: (
         pb.fit_sbpmt(X, Y, members=2, rounds=1, steps=1, rng=0, **o).class_rows[0].sum()
@@ -75,7 +75,7 @@ def test_neither(builder, bag):
 
 def test_more_rows_than_there_are():
     """With replacement."""
-    forest = pb.fit_forest(X, Y, members=3, bag=200, rng=0)
+    forest = pb.fit_random_forest(X, Y, members=3, bag=200, rng=0)
     assert (forest.oob.members <= 1).mean() > 0.9
 
 
@@ -90,6 +90,6 @@ def test_strata_of_a_number_are_those_of_its_share():
 
 
 def test_the_setting_is_what_was_given():
-    assert pb.fit_forest(X, Y, members=1).settings["bag"] is None
-    bag = pb.fit_forest(X, Y, members=1, bag=np.float64(0.5)).settings["bag"]
+    assert pb.fit_random_forest(X, Y, members=1).settings["bag"] is None
+    bag = pb.fit_random_forest(X, Y, members=1, bag=np.float64(0.5)).settings["bag"]
     assert type(bag) is float

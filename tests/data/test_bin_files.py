@@ -65,8 +65,8 @@ def test_bins_and_models_are_those_in_memory(kind, is_weighed, sample_rows, tmp_
     weights = w if is_weighed else None
     for max_bins in (8, 256):
         folder = tmp_path / str(max_bins)
-        columns, labels, weight = pb.bin_files(given, folder, max_bins=max_bins)
-        whole = pb.bin_columns(X, max_bins=max_bins, sample_weight=weights)
+        columns, labels, weight = pb.data.bin_files(given, folder, max_bins=max_bins)
+        whole = pb.data.bin_columns(X, max_bins=max_bins, sample_weight=weights)
         assert_same_bins(columns, whole)
         by_class = np.argsort(y, kind="stable")
         np.testing.assert_array_equal(columns.codes, whole.codes[:, by_class])
@@ -86,7 +86,7 @@ def test_bins_do_not_depend_on_batches(tmp_path, monkeypatch):
     X, y, w = table("holes")
     order = np.random.default_rng(0).permutation(len(X))
     first, *others = (
-        pb.bin_files(batches(sizes, X[rows], y[rows], w[rows]), tmp_path / str(k))
+        pb.data.bin_files(batches(sizes, X[rows], y[rows], w[rows]), tmp_path / str(k))
         for k, (sizes, rows) in enumerate(
             [
                 ([900], slice(None)),
@@ -102,7 +102,7 @@ def test_bins_do_not_depend_on_batches(tmp_path, monkeypatch):
 def test_a_fit_copies_no_codes(tmp_path):
     X, y, w = table("holes")
     X[:, 3], w = X[:, 0], w + 1
-    columns, labels, weight = pb.bin_files(batches([450, 450], X, y, w), tmp_path)
+    columns, labels, weight = pb.data.bin_files(batches([450, 450], X, y, w), tmp_path)
     mapped = columns.codes.base.obj
     assert isinstance(mapped, np.memmap)
     rows = np.arange(900, dtype=np.int32)
@@ -118,8 +118,8 @@ def test_a_fit_copies_no_codes(tmp_path):
 def test_three_labels_and_trees(tmp_path):
     X, _, _ = table("holes")
     y = np.arange(900) % 3
-    columns, labels, _ = pb.bin_files(batches([450, 450], X, y), tmp_path / "columns")
-    whole, rows = pb.bin_columns(X), np.argsort(y, kind="stable")
+    columns, labels, _ = pb.data.bin_files(batches([450, 450], X, y), tmp_path / "columns")
+    whole, rows = pb.data.bin_columns(X), np.argsort(y, kind="stable")
     assert labels.tolist() == y[rows].tolist()
     for fit in (pb.fit_cart, pb.fit_adaboost):
         ours, theirs = fit(columns, labels), fit(whole.select(rows.astype(np.int32)), y[rows])
@@ -149,7 +149,7 @@ def test_batches_that_cannot_be_read(tmp_path):
     X, y, w = table("numbers", 6)
     for source, error, match in [
         (iter([(X, y)]), TypeError, "that can be read twice, got a list_iterator"),
-        (X, TypeError, "pb.bin_columns takes a table in memory"),
+        (X, TypeError, "pb.data.bin_columns takes a table in memory"),
         (5, TypeError, "expected paths, a data set of pyarrow, or an iterable of batches"),
         ([], ValueError, "expected at least one batch, got none"),
         ([X], TypeError, r"batch 0: expected a tuple \(X, y\) or"),
@@ -165,12 +165,12 @@ def test_batches_that_cannot_be_read(tmp_path):
         ([(np.inf * X, y)], ValueError, "batch 0: X: expected finite numbers, got -?inf"),
     ]:
         with np.errstate(all="ignore"), pytest.raises(error, match=match):
-            pb.bin_files(source, tmp_path / "columns")
+            pb.data.bin_files(source, tmp_path / "columns")
     assert not list((tmp_path / "columns").iterdir())
     with pytest.raises(ValueError, match="edges"):
-        pb.bin_files([(X, y)], tmp_path / "columns", edges="all")
+        pb.data.bin_files([(X, y)], tmp_path / "columns", edges="all")
     with pytest.raises(ValueError, match="weight: expected None without target"):
-        pb.bin_files([(X, y)], tmp_path / "columns", weight="w")
+        pb.data.bin_files([(X, y)], tmp_path / "columns", weight="w")
 
 
 @pytest.mark.parametrize("change", ["values", "fewer", "more", "labels"])
@@ -192,7 +192,7 @@ def test_batches_that_change(change, tmp_path):
     if change == "labels":
         y[:] = np.where(np.arange(len(y)) < 100, "yes", "no")
     with pytest.raises(ValueError, match="had other rows when they were read again"):
-        pb.bin_files(read, tmp_path)
+        pb.data.bin_files(read, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -202,7 +202,7 @@ def test_batches_that_change(change, tmp_path):
 @pytest.fixture
 def folder(tmp_path):
     X, y, w = table("holes")
-    pb.bin_files(batches([450, 450], X, y, w + 1), tmp_path / "columns")
+    pb.data.bin_files(batches([450, 450], X, y, w + 1), tmp_path / "columns")
     return tmp_path / "columns"
 
 
@@ -216,30 +216,30 @@ def change_header(folder, **new):
 def test_folders_that_are_not_complete(folder):
     X, y, _ = table("numbers")
     with pytest.raises(FileExistsError, match="holds columns already"):
-        pb.bin_files([(X, y)], folder)
+        pb.data.bin_files([(X, y)], folder)
     os.rename(folder / "header.json", folder / "header.json.part")
-    with pytest.raises(pb.FolderError, match="only half written: bin_files has not ended"):
-        pb.open_columns(folder)
-    columns, _, weight = pb.bin_files([(X, y)], folder)  # takes its place
+    with pytest.raises(pb.data.FolderError, match="only half written: bin_files has not ended"):
+        pb.data.open_columns(folder)
+    columns, _, weight = pb.data.bin_files([(X, y)], folder)  # takes its place
     assert weight is None
     assert columns.n_rows == 900
     assert not (folder / "weights.npy").exists()
     with pytest.raises(FileNotFoundError, match="no folder"):
-        pb.open_columns(folder / "other")
-    with pytest.raises(pb.FolderError, match=r"there is no header\.json"):
-        pb.open_columns(folder.parent)
+        pb.data.open_columns(folder / "other")
+    with pytest.raises(pb.data.FolderError, match=r"there is no header\.json"):
+        pb.data.open_columns(folder.parent)
     (folder.parent / "data.csv").write_text("")
     with pytest.raises(FileExistsError, match=r"holds 'columns'"):
-        pb.bin_files([(X, y)], folder.parent)
+        pb.data.bin_files([(X, y)], folder.parent)
 
 
 def test_folders_of_other_versions(folder):
     change_header(folder, version=2, pboost="99.0")
-    with pytest.raises(pb.FolderError, match=r"expected version 1 .* got 2, written by .*99\.0"):
-        pb.open_columns(folder)
+    with pytest.raises(pb.data.FolderError, match=r"expected version 1 .* got 2, written by .*99\.0"):
+        pb.data.open_columns(folder)
     change_header(folder, format="other")
-    with pytest.raises(pb.FolderError, match="is not one of columns"):
-        pb.open_columns(folder)
+    with pytest.raises(pb.data.FolderError, match="is not one of columns"):
+        pb.data.open_columns(folder)
 
 
 @pytest.mark.parametrize("name", ["codes", "weights", "lower", "label_count", "level_kind"])
@@ -247,31 +247,31 @@ def test_files_that_have_changed(name, folder):
     path = folder / f"{name}.npy"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    with pytest.raises(pb.FolderError, match=rf"{name}.npy has {len(whole) - 1} bytes, expected"):
-        pb.open_columns(folder)
+    with pytest.raises(pb.data.FolderError, match=rf"{name}.npy has {len(whole) - 1} bytes, expected"):
+        pb.data.open_columns(folder)
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(pb.FolderError, match=rf"{name}.npy has been changed"):
-        pb.open_columns(folder, check=True)
+    with pytest.raises(pb.data.FolderError, match=rf"{name}.npy has been changed"):
+        pb.data.open_columns(folder, check=True)
     path.unlink()
-    with pytest.raises(pb.FolderError, match=rf"{name}.npy is missing"):
-        pb.open_columns(folder)
+    with pytest.raises(pb.data.FolderError, match=rf"{name}.npy is missing"):
+        pb.data.open_columns(folder)
 
 
 def test_a_header_that_has_changed(folder):
     path = folder / "header.json"
     path.write_text(path.read_text().replace('"sample"', '"simple"'))
-    with pytest.raises(pb.FolderError, match=r"header\.json has been changed"):
-        pb.open_columns(folder)
+    with pytest.raises(pb.data.FolderError, match=r"header\.json has been changed"):
+        pb.data.open_columns(folder)
     path.write_text("[1")
-    with pytest.raises(pb.FolderError, match="damaged"):
-        pb.open_columns(folder)
+    with pytest.raises(pb.data.FolderError, match="damaged"):
+        pb.data.open_columns(folder)
 
 
 def test_codes_that_are_none_are_refused_without_a_check(folder):
     path = folder / "codes.npy"
     path.write_bytes(path.read_bytes()[:-900] + b"\xff" * 900)
-    with pytest.raises(pb.FolderError, match="codes: expected numbers below n_bins"):
-        pb.open_columns(folder)
+    with pytest.raises(pb.data.FolderError, match="codes: expected numbers below n_bins"):
+        pb.data.open_columns(folder)
 
 
 @pytest.mark.parametrize("at", [6, 20, 60])
@@ -279,8 +279,8 @@ def test_a_layout_of_codes_that_has_changed(at, folder):
     path = folder / "codes.npy"
     whole = path.read_bytes()
     path.write_bytes(whole[:at] + b"0" + whole[at + 1 :])
-    with pytest.raises(pb.FolderError, match=r"codes\.npy is not the array that header\.json"):
-        pb.open_columns(folder)
+    with pytest.raises(pb.data.FolderError, match=r"codes\.npy is not the array that header\.json"):
+        pb.data.open_columns(folder)
 
 
 @pytest.mark.parametrize("failing", ["codes", "lower", "header"])
@@ -293,7 +293,7 @@ def test_a_full_disk(failing, tmp_path, monkeypatch):
 
     monkeypatch.setattr(column_folder, "_flush", full)
     with pytest.raises(OSError, match=rf"No space left on device: '.*{failing}.*part'"):
-        pb.bin_files([(X, y)], tmp_path)
+        pb.data.bin_files([(X, y)], tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -326,9 +326,9 @@ def test_files_and_record_batches(kind, tmp_path):
         "table": found,
         "frames": [found.slice(0, 300).to_pandas(), found.slice(300).select([2, 1, 0, 6, 5, 4, 3])],
     }[kind]
-    made = pb.bin_files(source, tmp_path / "columns", target="label", weight="mass")
+    made = pb.data.bin_files(source, tmp_path / "columns", target="label", weight="mass")
     names = tuple(f"x{j}" for j in range(5))
-    whole = pb.bin_columns(X, sample_weight=w)
+    whole = pb.data.bin_columns(X, sample_weight=w)
     assert made.columns.names == names
     for name in FIELDS:
         np.testing.assert_array_equal(getattr(made.columns, name), getattr(whole, name))
@@ -353,7 +353,7 @@ def test_a_feature_that_a_file_lacks_is_refused(lacking, problem, is_data_set, k
         write(found.drop(["x1"] if k == lacking else []), path)
     source = dataset.dataset([str(path) for path in paths], format=kind) if is_data_set else paths
     with pytest.raises(ValueError, match=rf"source: .*/1\.{kind}' {problem}"):
-        pb.bin_files(source, tmp_path / "columns", target="label", weight="mass")
+        pb.data.bin_files(source, tmp_path / "columns", target="label", weight="mass")
 
 
 def test_columns_in_the_names_of_folders(tmp_path):
@@ -369,7 +369,7 @@ def test_columns_in_the_names_of_folders(tmp_path):
         partitioning=dataset.partitioning(found.select(["year"]).schema, flavor="hive"),
     )
     source = dataset.dataset(tmp_path / "years", **parts)
-    made = pb.bin_files(source, tmp_path / "columns", target="label", weight="mass")
+    made = pb.data.bin_files(source, tmp_path / "columns", target="label", weight="mass")
     assert made.columns.names == ("x0", "x1", "x2", "x3", "x4", "year")
     assert made.columns.n_bins[5] == 2
 
@@ -390,10 +390,10 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
         ([tmp_path, found], {"target": "label"}, TypeError, "got both in one list"),
     ]:
         with pytest.raises(error, match=match):
-            pb.bin_files(source, folder, **options)
+            pb.data.bin_files(source, folder, **options)
     (tmp_path / "rows.txt").write_text("1")
     with pytest.raises(ValueError, match=r"expected files ending in \.parquet, \.pq"):
-        pb.bin_files(tmp_path / "rows.txt", folder, target="label")
+        pb.data.bin_files(tmp_path / "rows.txt", folder, target="label")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'pip install "pboosting\[parquet\]"'):
-        pb.bin_files(tmp_path / "rows.txt", folder, target="label")
+        pb.data.bin_files(tmp_path / "rows.txt", folder, target="label")

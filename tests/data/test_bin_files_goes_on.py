@@ -57,7 +57,7 @@ def coded(monkeypatch):
 def passes(is_weighed, edges, tmp_path):
     """The number of the pass that encodes, and the folder of a call that was not interrupted."""
     calls, rows = [], table()[: 2 + is_weighed]
-    pb.bin_files(reader(rows, calls), tmp_path / "whole", edges=edges)
+    pb.data.bin_files(reader(rows, calls), tmp_path / "whole", edges=edges)
     return len(calls), files(tmp_path / "whole")
 
 
@@ -74,12 +74,12 @@ def test_batches_are_not_encoded_again(is_weighed, edges, seconds, tmp_path, cod
         folder, calls = tmp_path / str(k), []
         coded.clear()
         with pytest.raises(KeyboardInterrupt):
-            pb.bin_files(reader(rows, calls, (last, k)), folder, edges=edges)
+            pb.data.bin_files(reader(rows, calls, (last, k)), folder, edges=edges)
         assert coded == sizes[:k]
-        with pytest.raises(pb.FolderError, match="only half written"):
-            pb.open_columns(folder)
+        with pytest.raises(pb.data.FolderError, match="only half written"):
+            pb.data.open_columns(folder)
         calls.clear()
-        pb.bin_files(reader(rows, calls), folder, edges=edges)
+        pb.data.bin_files(reader(rows, calls), folder, edges=edges)
         assert len(calls) == 2  # one looks for weights
         assert coded[k:] == (sizes[k:] if seconds == 0 else sizes)
         assert files(folder) == whole
@@ -93,10 +93,10 @@ def test_interrupted_time_and_again(tmp_path, coded, monkeypatch):
     for k, stop in enumerate([(1, 0), (2, 1), (last, 1), (2, 0), (2, 3), (2, 4), None]):
         source = reader(table(), [], stop)
         if stop is None:
-            pb.bin_files(source, folder)
+            pb.data.bin_files(source, folder)
         else:
             with pytest.raises(KeyboardInterrupt):
-                pb.bin_files(source, folder)
+                pb.data.bin_files(source, folder)
         assert k > 1 or not list(folder.iterdir())
     assert len(coded) == N_BATCHES
     assert files(folder) == whole
@@ -126,9 +126,9 @@ def test_of_another_table_nothing_is_kept(what, tmp_path, monkeypatch):
     last, _ = passes(True, "sample", tmp_path)
     rows = changed(*table())[what]
     with pytest.raises(KeyboardInterrupt):
-        pb.bin_files(reader(table(), [], (last, 3)), tmp_path / "columns")
-    pb.bin_files(reader(rows, []), tmp_path / "columns")
-    pb.bin_files(reader(rows, []), tmp_path / "other")
+        pb.data.bin_files(reader(table(), [], (last, 3)), tmp_path / "columns")
+    pb.data.bin_files(reader(rows, []), tmp_path / "columns")
+    pb.data.bin_files(reader(rows, []), tmp_path / "other")
     assert files(tmp_path / "columns") == files(tmp_path / "other")
 
 
@@ -139,7 +139,7 @@ def test_what_cannot_be_gone_on_with(what, tmp_path, coded, monkeypatch):
     folder, error = tmp_path / "columns", OSError if what == "error" else KeyboardInterrupt
     options = {"max_bins": 9} if what == "options" else {}
     with pytest.raises(error):
-        pb.bin_files(reader(table(), [], (last, 3), error), folder, **options)
+        pb.data.bin_files(reader(table(), [], (last, 3), error), folder, **options)
     if what == "error":
         assert not list(folder.iterdir())
     state = folder / column_folder.STATE
@@ -152,7 +152,7 @@ def test_what_cannot_be_gone_on_with(what, tmp_path, coded, monkeypatch):
     elif what == "version":
         monkeypatch.setattr(encoded_batches, "__version__", "0")
     coded.clear()
-    pb.bin_files(reader(table(), []), folder)
+    pb.data.bin_files(reader(table(), []), folder)
     assert len(coded) == N_BATCHES
     found = files(folder)
     assert found == whole
@@ -172,12 +172,12 @@ def test_categories(tmp_path, coded, monkeypatch):
             yield X[k : k + 2], y[k : k + 2]
 
     with pytest.raises(KeyboardInterrupt):
-        pb.bin_files(read, tmp_path)
-    columns = pb.bin_files(read, tmp_path).columns
+        pb.data.bin_files(read, tmp_path)
+    columns = pb.data.bin_files(read, tmp_path).columns
     assert len(coded) == 5
     order = np.argsort(y, kind="stable")
-    np.testing.assert_array_equal(columns.codes, pb.bin_columns(X).codes[:, order])
-    assert columns.table == pb.bin_columns(X).table
+    np.testing.assert_array_equal(columns.codes, pb.data.bin_columns(X).codes[:, order])
+    assert columns.table == pb.data.bin_columns(X).table
 
 
 def test_numbers_that_have_become_categories(tmp_path, monkeypatch):
@@ -196,9 +196,9 @@ def test_numbers_that_have_become_categories(tmp_path, monkeypatch):
 
     calls = []
     with pytest.raises(KeyboardInterrupt):
-        pb.bin_files(stopped, tmp_path)
+        pb.data.bin_files(stopped, tmp_path)
     assert (tmp_path / column_folder.STATE).exists()
-    assert pb.bin_files(texts, tmp_path).columns.table.level_names(0) == ("x", "y")
+    assert pb.data.bin_files(texts, tmp_path).columns.table.level_names(0) == ("x", "y")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -224,6 +224,6 @@ def test_a_process_that_is_killed(tmp_path, coded, monkeypatch):
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     coded.clear()
-    pb.bin_files(reader(rows, []), folder, edges="exact")
+    pb.data.bin_files(reader(rows, []), folder, edges="exact")
     assert len(coded) == N_BATCHES - 3
     assert files(folder) == whole

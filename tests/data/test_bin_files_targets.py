@@ -20,19 +20,19 @@ def test_the_rule(name, edges, tmp_path):
     y, expected = TARGETS[name]
     if expected == ASKS:
         with pytest.raises(ValueError, match=r"y: got .* pass task="):
-            pb.bin_files(batches(y), tmp_path, edges=edges)
+            pb.data.bin_files(batches(y), tmp_path, edges=edges)
         y, task = np.asarray(y), REGRESSION
     else:
         task = None
-    columns, found, _ = pb.bin_files(batches(y), tmp_path, edges=edges, task=task)
+    columns, found, _ = pb.data.bin_files(batches(y), tmp_path, edges=edges, task=task)
     if expected == CLASSES:
         assert found.tolist() == np.sort(y, kind="stable").tolist()
         return
     assert found.tolist() == y.tolist()
     assert found.dtype == np.float64
-    assert columns.codes.tolist() == pb.bin_columns(X).codes.tolist()
+    assert columns.codes.tolist() == pb.data.bin_columns(X).codes.tolist()
     ours = pb.fit_cart(columns, found, task=REGRESSION)
-    theirs = pb.fit_cart(pb.bin_columns(X), y, task=REGRESSION)
+    theirs = pb.fit_cart(pb.data.bin_columns(X), y, task=REGRESSION)
     assert task_of(ours) == REGRESSION
     for array in ("threshold", "value", "feature"):
         assert getattr(ours, array).tolist() == getattr(theirs, array).tolist()
@@ -40,11 +40,11 @@ def test_the_rule(name, edges, tmp_path):
 
 def test_whole_numbers_of_a_regression_and_weights(tmp_path):
     y, w = TARGETS["20 integers"][0], np.arange(N) % 3.0
-    columns, found, weight = pb.bin_files(batches(y, w), tmp_path, task=REGRESSION)
+    columns, found, weight = pb.data.bin_files(batches(y, w), tmp_path, task=REGRESSION)
     used = w > 0
     assert found.tolist() == y[used].tolist()
     assert weight.tolist() == w[used].tolist()
-    assert columns.codes.tolist() == pb.bin_columns(X[used], sample_weight=w[used]).codes.tolist()
+    assert columns.codes.tolist() == pb.data.bin_columns(X[used], sample_weight=w[used]).codes.tolist()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_whole_numbers_of_a_regression_and_weights(tmp_path):
 )
 def test_what_is_refused(y, task, error, message, tmp_path):
     with pytest.raises(error, match=message):
-        pb.bin_files(batches(y), tmp_path / "columns", task=task)
+        pb.data.bin_files(batches(y), tmp_path / "columns", task=task)
 
 
 @pytest.mark.parametrize("edges", ["sample", "exact"])
@@ -70,7 +70,7 @@ def test_targets_that_change(edges, tmp_path):
         return batches(y if len(calls) < 4 else y[::-1])
 
     with pytest.raises(ValueError, match="had other rows when they were read again"):
-        pb.bin_files(read, tmp_path, edges=edges)
+        pb.data.bin_files(read, tmp_path, edges=edges)
 
 
 def test_a_call_that_is_interrupted_goes_on(tmp_path, monkeypatch):
@@ -86,13 +86,13 @@ def test_a_call_that_is_interrupted_goes_on(tmp_path, monkeypatch):
             yield batch
 
     with pytest.raises(KeyboardInterrupt):
-        pb.bin_files(read, tmp_path)
-    with pytest.raises(pb.FolderError, match="half written"):
-        pb.open_columns(tmp_path)
-    columns, found, _ = pb.bin_files(read, tmp_path)
+        pb.data.bin_files(read, tmp_path)
+    with pytest.raises(pb.data.FolderError, match="half written"):
+        pb.data.open_columns(tmp_path)
+    columns, found, _ = pb.data.bin_files(read, tmp_path)
     assert len(reads) == 6  # whether there are weights, and the codes
     assert found.tolist() == y.tolist()
-    assert columns.codes.tolist() == pb.bin_columns(X).codes.tolist()
+    assert columns.codes.tolist() == pb.data.bin_columns(X).codes.tolist()
 
 
 @pytest.mark.parametrize("targets", [np.ones(N - 1), np.full(N, np.nan), np.full(N, 1e300)])
@@ -103,5 +103,5 @@ def test_folders_with_other_targets(targets, tmp_path, monkeypatch):
         own(self, name, targets if name == "targets" else array)
 
     monkeypatch.setattr(column_folder.Writer, "array", changed)
-    with pytest.raises(pb.FolderError, match="targets: expected a finite number for each row"):
-        pb.bin_files(batches(X[:, 0]), tmp_path)
+    with pytest.raises(pb.data.FolderError, match="targets: expected a finite number for each row"):
+        pb.data.bin_files(batches(X[:, 0]), tmp_path)

@@ -10,7 +10,7 @@ from pboost._core.binning import list_rows
 
 
 def check_order(X):
-    columns = pb.sort_columns(X)
+    columns = pb.data.sort_columns(X)
     order, values, tied = sort_columns(X)
     assert (columns.n_rows, columns.n_features) == X.shape
     for j in range(X.shape[1]):
@@ -21,7 +21,7 @@ def check_order(X):
 
 
 def check_bins(X, max_bins, weight):
-    columns = pb.bin_columns(X, max_bins=max_bins, sample_weight=weight)
+    columns = pb.data.bin_columns(X, max_bins=max_bins, sample_weight=weight)
     for j, x in enumerate(X.T):
         codes, edges = rank_bins(x, weight, max_bins)
         np.testing.assert_array_equal(columns.codes[j], codes)
@@ -56,7 +56,7 @@ def test_bins(n, max_bins):
 @pytest.mark.parametrize("d", [1, 3, 4, 9])
 def test_codes_of_some_rows(n, d):
     rng = np.random.default_rng([43, n, d])
-    columns = pb.bin_columns(random_matrix(rng, n, d))
+    columns = pb.data.bin_columns(random_matrix(rng, n, d))
     lists = rng.permutation(n), np.flatnonzero(rng.random(n) < 0.3), rng.integers(0, n, 2 * n)
     for rows in lists:
         found = columns.select(rows.astype(np.int32))
@@ -86,7 +86,7 @@ def test_rows_of_a_kind(n, share):
 
 
 def both_kinds(X):
-    return [(pb.bin_columns(X), ()), (pb.sort_columns(X), (255,))]
+    return [(pb.data.bin_columns(X), ()), (pb.data.sort_columns(X), (255,))]
 
 
 @pytest.mark.parametrize("row", [-1, 5, 2**31 - 1, 2**32])
@@ -149,7 +149,7 @@ def test_infinity_is_no_second_value(bad):
     x = np.where(np.arange(600) % 3 == 0, bad, 1.0)[:, None]
     for X in (x, x[::-1], np.full((9, 1), bad)):
         with pytest.raises(ValueError, match=r"finite|infinit"):
-            pb.sort_columns(X)
+            pb.data.sort_columns(X)
 
 
 def test_float32_columns():
@@ -158,7 +158,7 @@ def test_float32_columns():
     X[::3] = np.round(X[::3])
     check_order(X)
     check_bins(X.astype(np.float64), 100, None)
-    narrow, wide = pb.bin_columns(X), pb.bin_columns(X.astype(np.float64))
+    narrow, wide = pb.data.bin_columns(X), pb.data.bin_columns(X.astype(np.float64))
     np.testing.assert_array_equal(narrow.codes, wide.codes)
     np.testing.assert_array_equal(narrow.lower, wide.lower)
     np.testing.assert_array_equal(narrow.upper, wide.upper)

@@ -29,4 +29,4 @@ def test_labels_of_bytes_are_refused(tmp_path):
     folders = make(tmp_path)
     for case in (1088, 5816, 12728):
         assert run_case(folders, {}, case) == "refused"
-    assert len(pb.open_columns(folders[0]).y) == 60
+    assert len(pb.data.open_columns(folders[0]).y) == 60

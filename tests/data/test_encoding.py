@@ -30,7 +30,7 @@ def by_hand(columns, chosen):
 @pytest.mark.parametrize("columns", [None, [0], [0, 2], [2, 0], range(3), np.array([0, 2])])
 def test_as_by_hand(columns):
     rows = [[a, int(2 * b), c] for a, b, c in ROWS]
-    values, names = pb.one_hot(rows, columns)
+    values, names = pb.data.one_hot(rows, columns)
     expected, expected_names = by_hand(
         list(zip(*rows, strict=True)), {0} if columns is None else set(columns)
     )
@@ -45,7 +45,7 @@ def test_arrays_of_strings(dtype):
         dtype = np.dtypes.StringDType()
     X = np.array([["b", "1"], ["a", "2"], ["", "10"]]).astype(dtype)
     before = X.copy()
-    values, names = pb.one_hot(X)
+    values, names = pb.data.one_hot(X)
     # Digits are text here: sorted as such.
     assert names == ("x[0]=", "x[0]=a", "x[0]=b", "x[1]=1", "x[1]=10", "x[1]=2")
     np.testing.assert_array_equal(values.sum(axis=1), 2)
@@ -55,22 +55,22 @@ def test_arrays_of_strings(dtype):
 
 def test_numbers_are_left_unless_named():
     X = np.array([[1.5, 2.0], [1.0, -7.0], [1.5, 0.0]])
-    values, names = pb.one_hot(X)
+    values, names = pb.data.one_hot(X)
     np.testing.assert_array_equal(values, X)
     assert names == ("x[0]", "x[1]")
-    values, names = pb.one_hot(X, columns=[0])
+    values, names = pb.data.one_hot(X, columns=[0])
     assert names == ("x[0]=1", "x[0]=1.5", "x[1]")
     np.testing.assert_array_equal(values, [[0, 1, 2], [1, 0, -7], [0, 1, 0]])
-    assert pb.one_hot(np.array([[True], [False]]), [0])[1] == ("x[0]=False", "x[0]=True")
+    assert pb.data.one_hot(np.array([[True], [False]]), [0])[1] == ("x[0]=False", "x[0]=True")
 
 
 def test_other_rows():
-    encoding = pb.fit_one_hot(ROWS)
+    encoding = pb.data.fit_one_hot(ROWS)
     assert encoding.columns == (0,)
     assert encoding.values[0].tolist() == ["blue", "green", "red"]
     assert not encoding.values[0].flags.writeable
     assert encoding.n_features == 3
-    np.testing.assert_array_equal(encoding.transform(ROWS), pb.one_hot(ROWS)[0])
+    np.testing.assert_array_equal(encoding.transform(ROWS), pb.data.one_hot(ROWS)[0])
     np.testing.assert_array_equal(encoding.transform([["green", 9, 8]]), [[0, 1, 0, 9, 8]])
     assert encoding.transform(np.empty((0, 3), dtype=object)).shape == (0, 5)
     again = pickle.loads(pickle.dumps(encoding))
@@ -78,7 +78,7 @@ def test_other_rows():
 
 
 def test_unknown_values():
-    encoding = pb.fit_one_hot(ROWS, columns=[0, 2])
+    encoding = pb.data.fit_one_hot(ROWS, columns=[0, 2])
     # Before the first value, between two, behind the last.
     for colour in ("amber", "mauve", "white"):
         rows = [["red", 0, 1], [colour, 5, 9]]
@@ -93,7 +93,7 @@ def test_unknown_values():
 
 
 def test_rows_of_another_kind():
-    encoding = pb.fit_one_hot(ROWS, columns=[0, 2])
+    encoding = pb.data.fit_one_hot(ROWS, columns=[0, 2])
     with pytest.raises(TypeError, match=r"expected strings in column 0, .*, got numbers"):
         encoding.transform([[1, 0, 1]])
     with pytest.raises(TypeError, match=r"expected numbers in column 2, .*, got strings"):
@@ -108,12 +108,12 @@ def test_rows_of_another_kind():
 def test_missing_values_are_named(missing):
     rows = [["red", 1.0], [missing, 2.0]]
     with pytest.raises(ValueError, match=r"^X: expected a value in column 0, row 1, got"):
-        pb.fit_one_hot(rows)
+        pb.data.fit_one_hot(rows)
     with pytest.raises(ValueError, match=r"^X: expected a value in column 0, row 1, got"):
-        pb.fit_one_hot(rows[:1]).transform(rows, unknown="zeros")
+        pb.data.fit_one_hot(rows[:1]).transform(rows, unknown="zeros")
     numbers = np.array([[1.0], [np.nan]])
     with pytest.raises(ValueError, match=r"^X: expected a value in column 0, row 1, got nan"):
-        pb.one_hot(numbers, [0])
+        pb.data.one_hot(numbers, [0])
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_missing_values_are_named(missing):
 )
 def test_bad_columns(columns, message):
     with pytest.raises(REFUSED, match=rf"^columns: expected .*{message}"):
-        pb.one_hot(ROWS, columns)
+        pb.data.one_hot(ROWS, columns)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_bad_columns(columns, message):
 )
 def test_bad_rows(X):
     with pytest.raises(REFUSED, match=r"^X: expected"):
-        pb.one_hot(X)
+        pb.data.one_hot(X)
 
 
 # Data frames
@@ -164,10 +164,10 @@ def test_frames():
             "size": pd.Categorical(["s", "m", "s"], categories=["s", "m", "l"]),
         }
     )
-    values, names = pb.one_hot(frame)
+    values, names = pb.data.one_hot(frame)
     assert names == ("wind", "sky=clear", "sky=rain", "day", "size=m", "size=s")
     np.testing.assert_array_equal(values[1], [8.5, 0, 1, 1, 1, 0])
-    encoding = pb.fit_one_hot(frame, columns=["sky", 2, "size"])
+    encoding = pb.data.fit_one_hot(frame, columns=["sky", 2, "size"])
     assert encoding.names == ("wind", "sky=clear", "sky=rain", "day=1", "day=2", "size=m", "size=s")
     assert encoding.feature_names == ("wind", "sky", "day", "size")
     shuffled = frame[["size", "wind", "day", "sky"]].set_index(pd.Index([7, 8, 9]))
@@ -177,18 +177,18 @@ def test_frames():
     with pytest.raises(ValueError, match="missing: sky"):
         encoding.transform(frame.drop(columns="sky"))
     with pytest.raises(ValueError, match=r"got 'tint'; the columns are wind, sky"):
-        pb.one_hot(frame, ["tint"])
+        pb.data.one_hot(frame, ["tint"])
     with pytest.raises(ValueError, match=r"column 'sky', row 1"):
-        pb.one_hot(frame.assign(sky=["clear", None, "rain"]))
+        pb.data.one_hot(frame.assign(sky=["clear", None, "rain"]))
     with pytest.raises(ValueError, match=r"column 'day', row 0"):
-        pb.one_hot(frame.assign(day=pd.array([None, 1, 2], dtype="Int64")), ["day"])
+        pb.data.one_hot(frame.assign(day=pd.array([None, 1, 2], dtype="Int64")), ["day"])
 
 
 def test_frames_of_narwhals():
     pytest.importorskip("narwhals")
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"wind": [3.0, 8.5], "sky": ["rain", "clear"]})
-    values, names = pb.one_hot(frame)
+    values, names = pb.data.one_hot(frame)
     assert names == ("wind", "sky=clear", "sky=rain")
     np.testing.assert_array_equal(values, [[3, 0, 1], [8.5, 1, 0]])
 
@@ -196,7 +196,7 @@ def test_frames_of_narwhals():
 def test_names_reach_the_model():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"sky": ["clear", "rain"] * 10, "wind": np.arange(20.0)})
-    values, names = pb.one_hot(frame)
+    values, names = pb.data.one_hot(frame)
     model = pb.fit_boosted_tree(
         pd.DataFrame(values, columns=names), frame["sky"] == "rain", nodes=1
     )

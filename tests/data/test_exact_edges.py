@@ -69,7 +69,7 @@ def test_bins_are_those_of_one_table(kind, cells, monkeypatch):
     monkeypatch.setattr(exact_edges, "CELLS", cells)
     for n, max_bins, n_parts in [(1, 2, 1), (3, 256, 5), (700, 7, 2), (700, 256, 5), (900, 2, 1)]:
         X, w, rows = table(n), weights(kind, n), dealt(n, n_parts, max_bins)
-        whole = pb.bin_columns(X, max_bins=max_bins, edges="exact", sample_weight=w)
+        whole = pb.data.bin_columns(X, max_bins=max_bins, edges="exact", sample_weight=w)
         parts = bin_parts(
             [X[r] for r in rows],
             max_bins=max_bins,
@@ -82,8 +82,8 @@ def test_bins_are_those_of_one_table(kind, cells, monkeypatch):
 def test_of_few_rows_both_kinds_of_edges_are_the_same():
     X, w = table(500), weights("real", 500)
     assert_rows_of(
-        [pb.bin_columns(X, edges="exact", sample_weight=w)],
-        pb.bin_columns(X, sample_weight=w),
+        [pb.data.bin_columns(X, edges="exact", sample_weight=w)],
+        pb.data.bin_columns(X, sample_weight=w),
         [np.arange(500)],
     )
 
@@ -93,9 +93,9 @@ def test_edges_of_many_rows_are_those_of_all(monkeypatch):
     x = np.round(np.random.default_rng(0).normal(size=400), 2)
     weight = np.arange(400) % 3 + 1
     _, edges = rank_bins(x, weight, 20)
-    found = pb.bin_columns(x[:, None], max_bins=20, edges="exact", sample_weight=weight)
+    found = pb.data.bin_columns(x[:, None], max_bins=20, edges="exact", sample_weight=weight)
     np.testing.assert_array_equal((found.upper[0, :-1] + found.lower[0, 1:]) / 2, edges)
-    sampled = pb.bin_columns(x[:, None], max_bins=20, sample_weight=weight)
+    sampled = pb.data.bin_columns(x[:, None], max_bins=20, sample_weight=weight)
     assert not np.array_equal(found.upper, sampled.upper)
 
 
@@ -105,7 +105,7 @@ def test_weights_of_a_sample(kind, sample_rows, monkeypatch):
     for module in (sampled_edges, tasks, partitions):
         monkeypatch.setattr(module, "SAMPLE_ROWS", sample_rows)
     X, w = table(700), weights(kind, 700)
-    whole = pb.bin_columns(X, max_bins=50, sample_weight=w)
+    whole = pb.data.bin_columns(X, max_bins=50, sample_weight=w)
     for n_parts in (1, 4):
         rows = dealt(700, n_parts, 1)
         given = [X[r] for r in rows], [w[r] for r in rows]
@@ -162,10 +162,10 @@ def test_what_is_refused():
         with pytest.raises(error, match=re.escape(match)):
             bin_parts([X, X], **options)
     with pytest.raises(ValueError, match="edges: expected"):
-        pb.bin_columns(X, edges="all")
+        pb.data.bin_columns(X, edges="all")
 
 
 def test_threads_change_nothing():
     X = table(3000)
-    one, two = (pb.bin_columns(X, edges="exact", n_threads=k) for k in (1, 2))
+    one, two = (pb.data.bin_columns(X, edges="exact", n_threads=k) for k in (1, 2))
     assert_rows_of([one], two, [slice(None)])

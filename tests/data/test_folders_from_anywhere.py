@@ -46,15 +46,15 @@ def forged(folder, arrays, **fields):
 
 def refused(folder, message, check=False):
     def opened():
-        with pytest.raises(pb.FolderError, match=message):
-            pb.open_columns(folder, check=check)
+        with pytest.raises(pb.data.FolderError, match=message):
+            pb.data.open_columns(folder, check=check)
 
     assert peak(opened) < OF_FILES * size_of(folder) + FREE
 
 
 @pytest.fixture
 def folder(tmp_path):
-    pb.bin_files([(HOLED, TEXT)], tmp_path / "columns", values=True, max_bins=8)
+    pb.data.bin_files([(HOLED, TEXT)], tmp_path / "columns", values=True, max_bins=8)
     return tmp_path / "columns"
 
 
@@ -117,30 +117,30 @@ def test_one_long_label_of_many_rows(tmp_path):
     long = "a" * 2000
     y = np.array(["b", long], dtype=object)[(np.arange(rows) % 3 == 0).astype(int)]
     folder = tmp_path / "columns"
-    pb.bin_files([(np.arange(rows * 1.0)[:, None] % 7, y)], folder)
+    pb.data.bin_files([(np.arange(rows * 1.0)[:, None] % 7, y)], folder)
     opened = []
     # As an array of strings, the labels of the rows would take 160 MB.
-    assert peak(lambda: opened.append(pb.open_columns(folder))) < OF_FILES * size_of(folder) + FREE
+    assert peak(lambda: opened.append(pb.data.open_columns(folder))) < OF_FILES * size_of(folder) + FREE
     columns, labels, _ = opened[0]
-    for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_stagewise, pb.fit_forest):
-        options = {"members": 2, "rng": 0} if fit is pb.fit_forest else {}
+    for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_gradient_boosting, pb.fit_random_forest):
+        options = {"members": 2, "rng": 0} if fit is pb.fit_random_forest else {}
         options |= {"rounds": 3} if fit is pb.fit_adaboost else {}
-        options |= {"steps": 3} if fit is pb.fit_stagewise else {}
+        options |= {"steps": 3} if fit is pb.fit_gradient_boosting else {}
         made = []
         assert peak(lambda: made.append(fit(columns, labels, **options))) < 20_000_000  # noqa: B023
         assert made[0].labels.tolist() == [long, "b"]
-    assert peak(lambda: pb.balanced_weights(labels)) < 2_000_000
+    assert peak(lambda: pb.data.balanced_weights(labels)) < 2_000_000
 
 
 def test_a_folder_label_of_8_mb(folder):
     forged(folder, {"labels": np.array(["a", LONG])})
     opened = []
-    assert peak(lambda: opened.append(pb.open_columns(folder))) < OF_FILES * size_of(folder) + FREE
+    assert peak(lambda: opened.append(pb.data.open_columns(folder))) < OF_FILES * size_of(folder) + FREE
     assert len(opened[0].y) == N
 
 
 def test_text_of_rows_is_what_an_array_is(folder):
-    columns, y, _ = pb.open_columns(folder)
+    columns, y, _ = pb.data.open_columns(folder)
     array = np.sort(TEXT)
     assert (len(y), y.shape, y.size, y.ndim, y.dtype) == (N, (N,), N, 1, array.dtype)
     assert np.asarray(y).tolist() == y.tolist() == list(y) == array.tolist()
@@ -158,7 +158,7 @@ def test_text_of_rows_is_what_an_array_is(folder):
         assert one.labels.tolist() == two.labels.tolist() == ["no", "yes"]
     model = pb.fit_adaboost(HOLED, TEXT, rounds=3)
     of_text = type(y)(y.labels, np.searchsorted(y.labels, TEXT).astype(np.uint8))
-    assert pb.margins(model, HOLED, of_text).tolist() == pb.margins(model, HOLED, TEXT).tolist()
+    assert pb.inspection.margins(model, HOLED, of_text).tolist() == pb.inspection.margins(model, HOLED, TEXT).tolist()
     with pytest.raises(ValueError, match="expected at least two label values, got only 'no'"):
         pb.fit_adaboost(HOLED[: len(y[y == "no"])], y[y == "no"])
     with pytest.raises(ValueError, match="a copy"):
@@ -181,7 +181,7 @@ def test_states_that_claim_more_than_they_hold(tmp_path, kind):
     content = large_state(kind)
     (tmp_path / STATE).write_bytes(hashlib.sha256(content).digest() + content)
     opened = []
-    most = peak(lambda: opened.append(pb.bin_files([(X, TEXT)], tmp_path)))
+    most = peak(lambda: opened.append(pb.data.bin_files([(X, TEXT)], tmp_path)))
     assert most < FREE
     assert opened[0].columns.codes.shape == (3, N)
     assert not (tmp_path / STATE).exists()
@@ -214,7 +214,7 @@ def test_states_that_no_call_has_left(monkeypatch, tmp_path, wrong):
     monkeypatch.setattr(encoded_batches, "SECONDS", -1)
     monkeypatch.setattr(Encoding, "_encode", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        pb.bin_files(batches, tmp_path)
+        pb.data.bin_files(batches, tmp_path)
     monkeypatch.undo()
     whole = (tmp_path / STATE).read_bytes()
     with np.load(io.BytesIO(whole[32:])) as found:
@@ -223,6 +223,6 @@ def test_states_that_no_call_has_left(monkeypatch, tmp_path, wrong):
     np.savez(buffer, **state)
     content = buffer.getvalue()
     (tmp_path / STATE).write_bytes(hashlib.sha256(content).digest() + content)
-    columns, y, _ = pb.bin_files(batches, tmp_path)
+    columns, y, _ = pb.data.bin_files(batches, tmp_path)
     assert columns.codes.shape == (3, 2 * N)
     assert y.tolist() == np.sort([*TEXT, *TEXT]).tolist()

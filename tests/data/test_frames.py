@@ -36,7 +36,7 @@ def test_reordered_names_are_put_in_order(fit):
     model = fit(FRAME, Y)
     expected = pb.decision_function(model, FRAME)
     shuffled = FRAME[["weight", "length", "width"]]
-    for call in (pb.decision_function, pb.predict, pb.predict_proba, pb.evaluation_cost):
+    for call in (pb.decision_function, pb.predict, pb.predict_proba, pb.prediction_cost):
         np.testing.assert_array_equal(call(model, shuffled), call(model, FRAME))
     assert pb.decision_function(model, FRAME.to_numpy()).tobytes() == expected.tobytes()
     certificate = pb.certificate(model, shuffled, Y)

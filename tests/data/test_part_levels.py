@@ -64,7 +64,7 @@ def test_levels_are_those_of_one_table(edges, is_weighed, monkeypatch):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
     X, edges = frame(), edges.split()[0]
     w = np.random.default_rng(0).integers(0, 3, len(X)) / 2 if is_weighed else None
-    whole = pb.bin_columns(X, edges=edges, sample_weight=w)
+    whole = pb.data.bin_columns(X, edges=edges, sample_weight=w)
     assert whole.table.n_levels.tolist() == [0, 255, 3, 3, 0, 3, 2, 0]
     for n_parts in (1, 2, 5):
         rows = dealt(len(X), n_parts)
@@ -82,7 +82,7 @@ def test_a_fit_on_them_is_that_on_one_table():
     rows = dealt(len(X), 3)
     parts = bin_parts([X.iloc[r] for r in rows], edges="exact")
     model = fit_parted("fit_adaboost", parts, [y[r] for r in rows], rounds=10)
-    whole = pb.fit_adaboost(pb.bin_columns(X, edges="exact"), y, rounds=10)
+    whole = pb.fit_adaboost(pb.data.bin_columns(X, edges="exact"), y, rounds=10)
     for name in ("feature", "threshold", "vote", "missing"):
         assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()
     np.testing.assert_array_equal(pb.predict(model, X), pb.predict(whole, X))
@@ -92,7 +92,7 @@ def test_parts_in_which_text_is_missing_or_single():
     whole = pd.DataFrame({"a": [None, None, "x", "y", "x", "y", "x", "x"]}, dtype=object)
     parts = [whole[:0], whole[:2], whole[2:4], whole[4:]]  # in the third each value stands once
     rows = [np.arange(0), np.arange(2), np.arange(2, 4), np.arange(4, 8)]
-    assert_rows_of(bin_parts(parts), pb.bin_columns(whole), rows)
+    assert_rows_of(bin_parts(parts), pb.data.bin_columns(whole), rows)
 
 
 def single(n):
@@ -155,8 +155,8 @@ def test_levels_of_batches_are_those_in_memory(edges, is_weighed, tmp_path, monk
         X, y, w = X[w > 0], y[w > 0], w[w > 0]
     else:
         batches = [part.drop(columns="mass") for part in batches]
-    whole = pb.bin_columns(X, edges=edges, sample_weight=w if is_weighed else None)
-    made = pb.bin_files(batches, tmp_path / "columns", target="label", weight=weight, edges=edges)
+    whole = pb.data.bin_columns(X, edges=edges, sample_weight=w if is_weighed else None)
+    made = pb.data.bin_files(batches, tmp_path / "columns", target="label", weight=weight, edges=edges)
     order = np.argsort(y, kind="stable")
     assert_rows_of([made.columns], whole, [order])
     ours = pb.fit_cart(made.columns, made.y, sample_weight=made.weight)
@@ -168,7 +168,7 @@ def test_levels_of_batches_are_those_in_memory(edges, is_weighed, tmp_path, monk
 def test_levels_of_rows_without_weight_are_none(tmp_path):
     X = pd.DataFrame({"a": ["x", "y", "z", "x", "y", "y"], "y": [0, 1, 0, 1, 0, 1]})
     X["w"] = [1, 1, 0, 1, 1, 2]
-    columns = pb.bin_files([X[:2], X[2:]], tmp_path, target="y", weight="w").columns
+    columns = pb.data.bin_files([X[:2], X[2:]], tmp_path, target="y", weight="w").columns
     assert columns.table.level_names(0) == ("x", "y")
 
 
@@ -176,9 +176,9 @@ def test_text_that_comes_late(tmp_path):
     X = pd.DataFrame({"a": [None, None, "x", "y", "x", "y", "x", "x"]}, dtype=object)
     y = np.arange(8) % 2
     batches = [(X[:2], y[:2]), (X[2:4], y[2:4]), (X[4:], y[4:])]
-    found = pb.bin_files(batches, tmp_path)
+    found = pb.data.bin_files(batches, tmp_path)
     order = np.argsort(y, kind="stable")
-    assert_rows_of([found.columns], pb.bin_columns(X), [order])
+    assert_rows_of([found.columns], pb.data.bin_columns(X), [order])
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_batches_that_are_refused(frames, error, match, tmp_path):
         X = pd.DataFrame(given) if isinstance(given, dict) else given
         batches.append((X, np.arange(len(X)) % 2))
     with pytest.raises(error, match=match):
-        pb.bin_files(batches, tmp_path)
+        pb.data.bin_files(batches, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -214,5 +214,5 @@ def test_levels_that_change(tmp_path):
         yield pd.DataFrame({"a": ["x", "y", level, level, "y"]}), np.array([0, 1, 0, 1, 1])
 
     with pytest.raises(ValueError, match="had other rows when they were read again"):
-        pb.bin_files(read, tmp_path)
+        pb.data.bin_files(read, tmp_path)
     assert len(calls) == 4

@@ -87,12 +87,12 @@ def test_bins_are_those_of_the_definition(monkeypatch, case):
     lower_limit(monkeypatch, most)
     part, max_bins = rows_of_edges(X, weight, most), int(rng.choice([2, 16, 255, 256]))
     table = as_table(X, n_levels)
-    columns = pb.bin_columns(table, max_bins=max_bins, sample_weight=given)
+    columns = pb.data.bin_columns(table, max_bins=max_bins, sample_weight=given)
     if part is not None:
         check_columns(columns, X, weight, max_bins, part, n_levels)
         return
     lower_limit(monkeypatch, n)  # all rows
-    assert_same_columns(columns, pb.bin_columns(table, max_bins=max_bins, sample_weight=given))
+    assert_same_columns(columns, pb.data.bin_columns(table, max_bins=max_bins, sample_weight=given))
 
 
 def normal_rows(n, d, seed=0):
@@ -106,9 +106,9 @@ def normal_rows(n, d, seed=0):
 @pytest.mark.usefixtures("few")
 def test_the_order_of_the_rows_is_nothing_to_the_edges():
     X = normal_rows(900, 4)
-    columns = pb.bin_columns(X, max_bins=16)
+    columns = pb.data.bin_columns(X, max_bins=16)
     order = np.random.default_rng(0).permutation(len(X))
-    other = pb.bin_columns(np.asfortranarray(X[order]), max_bins=16)
+    other = pb.data.bin_columns(np.asfortranarray(X[order]), max_bins=16)
     np.testing.assert_array_equal(other.codes, columns.codes[:, order])
     for name in ("n_bins", "lower", "upper", "bin_start", "special"):
         np.testing.assert_array_equal(getattr(other, name), getattr(columns, name))
@@ -118,8 +118,8 @@ def test_the_order_of_the_rows_is_nothing_to_the_edges():
 def test_weights_are_copies():
     X = normal_rows(300, 4)
     weight = np.random.default_rng(1).integers(0, 5, len(X))
-    columns = pb.bin_columns(X[weight > 0], max_bins=16, sample_weight=weight[weight > 0])
-    copies = pb.bin_columns(np.repeat(X, weight, axis=0), max_bins=16)
+    columns = pb.data.bin_columns(X[weight > 0], max_bins=16, sample_weight=weight[weight > 0])
+    copies = pb.data.bin_columns(np.repeat(X, weight, axis=0), max_bins=16)
     kept = weight[weight > 0]
     np.testing.assert_array_equal(copies.codes, np.repeat(columns.codes, kept, axis=1))
     for name in ("n_bins", "lower", "upper", "special"):
@@ -133,7 +133,7 @@ def test_weights_are_copies():
         lambda X, y, w: pb.fit_adaboost(
             X, y, rounds=5, sample_weight=w, weak=pb.weak.stump(search="binned", max_bins=16)
         ),
-        lambda X, y, w: pb.fit_stagewise(
+        lambda X, y, w: pb.fit_gradient_boosting(
             X, y, steps=3, max_depth=3, search="binned", max_bins=16, sample_weight=w
         ),
         lambda X, y, w: pb.fit_cart(X, y, search="binned", max_bins=16, sample_weight=w),
@@ -156,7 +156,7 @@ def test_rows_without_weight_are_left_out(fit):
 @pytest.mark.parametrize("max_bins", [5, 256])
 def test_thresholds_separate_all_rows(max_bins):
     X = normal_rows(3000, 3)
-    columns = pb.bin_columns(X, max_bins=max_bins)
+    columns = pb.data.bin_columns(X, max_bins=max_bins)
     for j, code in enumerate(columns.codes):
         last = columns.n_bins[j] - 1
         threshold = columns.threshold(j, np.arange(last), None)
@@ -171,18 +171,18 @@ def test_thresholds_separate_all_rows(max_bins):
 def test_any_number_of_threads(monkeypatch):
     lower_limit(monkeypatch, 3000)
     X = normal_rows(30_000, 35)
-    one, two = (pb.bin_columns(X, n_threads=n) for n in (1, 2))
+    one, two = (pb.data.bin_columns(X, n_threads=n) for n in (1, 2))
     assert_same_columns(one, two)
 
 
 @pytest.mark.usefixtures("few")
 def test_variants_of_simd_and_kinds_of_numbers():
     X = normal_rows(1001, 5).astype(np.float32)
-    columns = pb.bin_columns(X)
-    assert_same_columns(columns, pb.bin_columns(X.astype(np.float64)))
+    columns = pb.data.bin_columns(X)
+    assert_same_columns(columns, pb.data.bin_columns(X.astype(np.float64)))
     try:
         binning.use_simd_level(0)
-        assert_same_columns(columns, pb.bin_columns(X))
+        assert_same_columns(columns, pb.data.bin_columns(X))
     finally:
         binning.use_simd_level(2)
 
@@ -204,7 +204,7 @@ def test_infinities_are_refused():
     X = normal_rows(900, 4)
     X[7, 2] = np.inf
     with pytest.raises(ValueError, match="inf in column 2, row 7"):
-        pb.bin_columns(X)
+        pb.data.bin_columns(X)
 
 
 def test_the_kernels_refuse_arrays_that_do_not_fit():

@@ -9,9 +9,9 @@ import pboost as pb
 
 X = np.random.default_rng(0).normal(size=(500, 30))
 MADE = {
-    "BinnedColumns": pb.bin_columns(X),
-    "SortedColumns": pb.sort_columns(X),
-    "BinnedValues": pb.bin_columns(X, values=True),
+    "BinnedColumns": pb.data.bin_columns(X),
+    "SortedColumns": pb.data.sort_columns(X),
+    "BinnedValues": pb.data.bin_columns(X, values=True),
 }
 
 
@@ -22,7 +22,7 @@ def test_columns_are_shown_in_short(name):
 
 def test_stored_columns_are_shown_in_short(tmp_path):
     batches = [(X[:40, :3], np.arange(40) % 2)]
-    folder = pb.bin_files(batches, tmp_path / "folder")
+    folder = pb.data.bin_files(batches, tmp_path / "folder")
     assert "40 rows" in repr(folder)
     assert len(repr(folder)) <= 200
 

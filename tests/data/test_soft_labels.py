@@ -59,10 +59,10 @@ TWO = {
     "matryoshka": partial(pb.fit_matryoshka, shape=(3, 3)),
     "greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=9),
     "top down": partial(pb.fit_topdown_tree, nodes=9, impurity=lambda z: 4 * z * (1 - z)),
-    "adaboost real": partial(pb.fit_adaboost_real, rounds=8),
-    "columns": partial(pb.fit_adaboost_real, rounds=8, weak=pb.weak.feature()),
+    "adaboost real": partial(pb.fit_real_adaboost, rounds=8),
+    "columns": partial(pb.fit_real_adaboost, rounds=8, weak=pb.weak.feature()),
     "gaussian": partial(pb.fit_adaboost, rounds=5, observation=pb.observation.gaussian(0.2)),
-    "stagewise": partial(pb.fit_stagewise, steps=5, loss="exponential"),
+    "stagewise": partial(pb.fit_gradient_boosting, steps=5, loss="exponential"),
     "probitboost": partial(pb.fit_probitboost, steps=9),
 }
 ANY = {
@@ -74,15 +74,15 @@ ANY = {
 }
 DRAWN = {
     "pruned": partial(pb.fit_pruned_cart, rng=0),
-    "forest": partial(pb.fit_forest, members=4, rng=0),
-    "subsamples": partial(pb.fit_forest, members=4, bag=0.4, replace=False, rng=0),
+    "forest": partial(pb.fit_random_forest, members=4, rng=0),
+    "subsamples": partial(pb.fit_random_forest, members=4, bag=0.4, replace=False, rng=0),
     "sbpmt": partial(pb.fit_sbpmt, members=2, rounds=2, rng=0),
     "stratified": partial(pb.fit_sbpmt, members=2, rounds=2, bag=0.3, stratify=True, rng=0),
     "bagging": partial(pb.fit_bagging, pb.fit_cart, members=4, rng=0),
 }
 DRAWN_OF_TWO = {
     "held out": partial(pb.fit_adaboost, rounds=9, validation=0.3, patience=3, rng=0),
-    "stagewise bags": partial(pb.fit_stagewise, steps=4, bag=0.5, validation=0.2, rng=0),
+    "stagewise bags": partial(pb.fit_gradient_boosting, steps=4, bag=0.5, validation=0.2, rng=0),
     "bagging of two": partial(pb.fit_bagging, pb.fit_adaboost, members=3, rng=0, rounds=3),
     "sampled": partial(
         pb.fit_adaboost,
@@ -132,16 +132,16 @@ def test_a_row_stands_for_each_of_its_labels(name, j):
     np.testing.assert_allclose(
         pb.predict_proba(soft, X), pb.predict_proba(other, X), rtol=0, atol=1e-10
     )
-    if isinstance(soft, pb.DecisionGraph | pb.LinearModel):
+    if isinstance(soft, pb.models.DecisionGraph | pb.models.LinearModel):
         again = pb.certificate(soft, X, y_proba=SHARE[2], sample_weight=WEIGHT)
         np.testing.assert_allclose(again, pb.certificate(soft), rtol=1e-9)
 
 
-@pytest.mark.parametrize("make", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("make", [pb.data.sort_columns, pb.data.bin_columns])
 @pytest.mark.parametrize("name", ["adaboost", "cart"])
 def test_columns_made_before(make, name):
     fit = partial(FITS[name].func, rounds=8) if name == "adaboost" else FITS[name]
-    if make is pb.bin_columns and name == "adaboost":
+    if make is pb.data.bin_columns and name == "adaboost":
         fit = FITS["binned"]
     soft = fit(make(X), y_proba=SHARE[2])
     rows, label = np.nonzero(SHARE[2])
@@ -239,8 +239,8 @@ def test_cross_validation_cuts_errors_of_cells():
 def test_fitting_goes_on():
     for fit, more in (
         (partial(pb.fit_adaboost, rounds=4), {"rounds": 3}),
-        (partial(pb.fit_forest, members=3, rng=0), {"members": 2}),
-        (partial(pb.fit_stagewise, steps=3), {"steps": 2}),
+        (partial(pb.fit_random_forest, members=3, rng=0), {"members": 2}),
+        (partial(pb.fit_gradient_boosting, steps=3), {"steps": 2}),
     ):
         option = next(iter(more))
         soft = {"y_proba": SHARE[2], "labels": ["a", "b"]}
@@ -321,7 +321,7 @@ def changed(row, column, value):
     ],
 )
 def test_wrong_soft_labels(options, message):
-    for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_probitboost, pb.fit_samme, pb.fit_forest):
+    for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_probitboost, pb.fit_samme, pb.fit_random_forest):
         with pytest.raises((ValueError, TypeError), match=message):
             fit(X, **options)
 
@@ -329,33 +329,33 @@ def test_wrong_soft_labels(options, message):
 def test_what_takes_no_soft_labels():
     hypothesis = pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0])
     with pytest.raises(ValueError, match=r"y_proba: expected y with weak.hypothesis"):
-        pb.fit_adaboost_real(X, y_proba=SHARE[2], weak=hypothesis)
-    for fit in (pb.fit_cart, pb.fit_forest, partial(pb.fit_bagging, pb.fit_cart)):
+        pb.fit_real_adaboost(X, y_proba=SHARE[2], weak=hypothesis)
+    for fit in (pb.fit_cart, pb.fit_random_forest, partial(pb.fit_bagging, pb.fit_cart)):
         with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
             fit(X, y_proba=SHARE[2], task="regression")
     for options in ({"loss": "poisson"}, {"loss": "squared", "task": "regression"}):
         with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
-            pb.fit_stagewise(X, y_proba=SHARE[2], **options)
+            pb.fit_gradient_boosting(X, y_proba=SHARE[2], **options)
     with pytest.raises(TypeError, match="takes y_proba"):
         pb.fit_samme(X, y_proba=SHARE[2], base=lambda X, y, sample_weight: None)
-    with pytest.raises(pb.ManyClassesError, match=r"two columns.*fit_one_vs_rest"):
+    with pytest.raises(pb.models.MulticlassError, match=r"two columns.*fit_one_vs_rest"):
         pb.fit_matryoshka(X, y_proba=SHARE[3])
 
 
 def test_balanced_weights():
-    weight = pb.balanced_weights(LABELS[Y3], WEIGHT)
+    weight = pb.data.balanced_weights(LABELS[Y3], WEIGHT)
     mass = np.bincount(Y3, weight)
     np.testing.assert_allclose(mass, WEIGHT.sum() / 3)
     for k in range(3):
         share = weight[k == Y3] / mass[k]
         np.testing.assert_allclose(share, WEIGHT[k == Y3] / WEIGHT[k == Y3].sum())
-    assert pb.balanced_weights(Y).sum() == pytest.approx(N)
+    assert pb.data.balanced_weights(Y).sum() == pytest.approx(N)
     with pytest.raises(ValueError, match="expected every class to have positive weight"):
-        pb.balanced_weights(Y, (Y == 1).astype(float))
+        pb.data.balanced_weights(Y, (Y == 1).astype(float))
 
 
 def test_threshold():
-    model = pb.fit_forest(X, LABELS[Y], members=9, rng=0)
+    model = pb.fit_random_forest(X, LABELS[Y], members=9, rng=0)
     share = pb.predict_proba(model, X)[:, 1]
     for threshold in (0.0, 0.2, float(np.median(share)), 1.0):
         expected = LABELS[(share > threshold).astype(int)]
@@ -366,12 +366,12 @@ def test_threshold():
         pb.predict(model, X, threshold=1.5)
 
 
-@pytest.mark.parametrize("make", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("make", [pb.data.sort_columns, pb.data.bin_columns])
 def test_columns_made_before_of_a_table(make):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abc")).assign(sky=np.array(["rain", "sun", "ice"])[Y3])
     frame.loc[::5, ["a", "sky"]] = None
-    weak = pb.weak.stump(search="exact" if make is pb.sort_columns else "binned")
+    weak = pb.weak.stump(search="exact" if make is pb.data.sort_columns else "binned")
     fit = partial(pb.fit_adaboost, rounds=9, weak=weak)
     one, other = fit(make(frame), y_proba=SHARE[2]), fit(frame, y_proba=SHARE[2])
     np.testing.assert_allclose(one.vote, other.vote, rtol=0, atol=1e-10)

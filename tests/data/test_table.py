@@ -233,8 +233,8 @@ def test_columns_are_named_as_categories_in_builders():
             np.testing.assert_array_equal(getattr(model, name), getattr(of_text, name))
         assert (pb.predict(of_text, text.iloc[::-1, ::-1]) == y[::-1]).all()
     with pytest.raises(ValueError, match="categorical: expected None with SortedColumns"):
-        pb.fit_adaboost(pb.sort_columns(X), y, categorical=[0])
-    for make in (pb.sort_columns, pb.bin_columns):
+        pb.fit_adaboost(pb.data.sort_columns(X), y, categorical=[0])
+    for make in (pb.data.sort_columns, pb.data.bin_columns):
         model = pb.fit_adaboost(make(X), y, categorical=[])
         assert pb.describe(model) == pb.describe(pb.fit_adaboost(make(X), y))
     with pytest.raises(TypeError, match="categorical: expected a sequence of names"):
@@ -257,4 +257,4 @@ def test_more_levels_than_numbers_in_builders():
     model = pb.fit_adaboost(frame, y, rounds=3)
     assert (pb.predict(model, frame) == y).mean() > 0.95
     pb.explain(model, frame.iloc[[0]])
-    assert pb.permutation_importance(model, frame, y, rng=0, repeats=1)[0, 0] > 0.2
+    assert pb.inspection.permutation_importance(model, frame, y, rng=0, repeats=1)[0, 0] > 0.2

@@ -16,15 +16,15 @@ from pboost.losses import LOSSES, Squared
 BUILDERS = {
     "cart": partial(pb.fit_cart, max_depth=2),
     "pruned": partial(pb.fit_pruned_cart, max_depth=2, folds=2, rng=0),
-    "forest": partial(pb.fit_forest, members=2, max_depth=2, rng=0),
-    "stagewise": partial(pb.fit_stagewise, steps=1, max_depth=1),
+    "forest": partial(pb.fit_random_forest, members=2, max_depth=2, rng=0),
+    "stagewise": partial(pb.fit_gradient_boosting, steps=1, max_depth=1),
     "bagging": partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=2), members=2, rng=0),
     "cross_validate": partial(pb.cross_validate, partial(pb.fit_cart, max_depth=2), folds=2, rng=0),
 }
 #: Builders that have no regression.
 CLASSIFIERS = {
     "adaboost": partial(pb.fit_adaboost, rounds=1),
-    "adaboost_real": partial(pb.fit_adaboost_real, rounds=1),
+    "adaboost_real": partial(pb.fit_real_adaboost, rounds=1),
     "boosted_tree": partial(pb.fit_boosted_tree, nodes=1),
     "topdown": partial(pb.fit_topdown_tree, nodes=1),
     "oblique": partial(pb.fit_oblique_tree, separators=1),
@@ -68,7 +68,7 @@ def test_builders_follow_it(builder, name):
 @pytest.mark.parametrize("name", ["text", "20 integers", "21 integers", "two fractions"])
 def test_a_budget_follows_it(name):
     y, expected = TARGETS[name]
-    fit = partial(pb.fit_within, X[:, :1], y, comparisons=1, folds=2, rng=0)
+    fit = partial(pb.fit_within_budget, X[:, :1], y, comparisons=1, folds=2, rng=0)
     if expected == ASKS:
         with pytest.raises(ValueError, match="pass task="):
             fit()
@@ -82,8 +82,8 @@ def test_partitions_follow_it(builder, name):
     y, expected = TARGETS[name]
     fit = {
         "cart": partial(fit_parted, "fit_cart", max_depth=2),
-        "forest": partial(fit_parted, "fit_forest", members=2, max_depth=2, rng=0),
-        "stagewise": partial(fit_parted, "fit_stagewise", steps=1, max_depth=1),
+        "forest": partial(fit_parted, "fit_random_forest", members=2, max_depth=2, rng=0),
+        "stagewise": partial(fit_parted, "fit_gradient_boosting", steps=1, max_depth=1),
     }[builder]
     columns = bin_parts(parts(X))
     if expected == ASKS:
@@ -108,8 +108,8 @@ def test_builders_without_a_regression_refuse_one(name):
 
 def test_a_loss_or_a_criterion_decides_first():
     few, many, floats = (TARGETS[name][0] for name in ("20 integers", "21 integers", "floats"))
-    forest = partial(pb.fit_forest, members=2, max_depth=2, rng=0)
-    trees = partial(pb.fit_stagewise, steps=1, max_depth=1)
+    forest = partial(pb.fit_random_forest, members=2, max_depth=2, rng=0)
+    trees = partial(pb.fit_gradient_boosting, steps=1, max_depth=1)
     for y in (few, many):
         for fit in (partial(pb.fit_cart, max_depth=2), forest):
             assert task_of(fit(X, y, criterion="squared")) == REGRESSION
@@ -143,7 +143,7 @@ def test_a_builder_without_a_regression_decides_first():
     rest = partial(pb.fit_one_vs_rest, partial(pb.fit_cart, max_depth=1))
     assert len(pb.fit_bagging(rest, X, many, members=1, rng=0).labels) == 21
     assert len(pb.fit_samme(X, many, base=pb.fit_cart, rounds=1).labels) == 21
-    forest = partial(pb.fit_forest, members=2, max_depth=2, rng=0)
+    forest = partial(pb.fit_random_forest, members=2, max_depth=2, rng=0)
     assert len(pb.calibrate(forest, X, many, folds=2, rng=0).labels) == 21
 
 
@@ -151,7 +151,7 @@ def test_probabilities_of_classes_are_a_classification():
     share = np.linspace(0, 1, N)
     for name in ("cart", "forest", "stagewise", "bagging"):
         assert task_of(BUILDERS[name](X, y_proba=share)) == CLASSES
-    own = partial(pb.fit_stagewise, steps=1, loss="squared")
+    own = partial(pb.fit_gradient_boosting, steps=1, loss="squared")
     assert task_of(own(X, y_proba=share)) == CLASSES
 
 

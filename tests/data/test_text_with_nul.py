@@ -70,11 +70,11 @@ def test_labels(kind):
 @pytest.mark.parametrize("kind", FRAMES)
 def test_categories_of_frames(kind):
     X = FRAMES[kind]()
-    for read in (lambda: pb.fit_cart(X, EVEN), lambda: pb.bin_columns(X)):
+    for read in (lambda: pb.fit_cart(X, EVEN), lambda: pb.data.bin_columns(X)):
         with pytest.raises(ValueError, match=f"X: expected text in column 'c' {REFUSED}"):
             read()
     with pytest.raises(ValueError, match=f"X: expected column 'c' to hold values {REFUSED}"):
-        pb.one_hot(X, ["c"])
+        pb.data.one_hot(X, ["c"])
 
 
 @pytest.mark.parametrize("kind", MATRICES)
@@ -89,9 +89,9 @@ def test_rows_and_labels_for_a_model():
     with pytest.raises(ValueError, match=f"X: expected text in column 'c' {REFUSED}"):
         pb.predict(model, X.assign(c=TEXT))
     with pytest.raises(ValueError, match=f"X: expected text in column 0 {REFUSED}"):
-        pb.decide(model, {"c": "a\0", "z": 1.0})
+        pb.acquisition.predict_with_acquisition(model, {"c": "a\0", "z": 1.0})
     with pytest.raises(ValueError, match=f"y_cal: expected labels {REFUSED}"):
-        pb.guarantee(model, X, TEXT)
+        pb.error_bound(model, X, TEXT)
     share = np.column_stack([EVEN, ~EVEN]).astype(float)
     for labels in (TEXT[:2], tuple(TEXT[:2]), np.array(TEXT[:2], dtype=object)):
         with pytest.raises(ValueError, match=f"labels: expected labels {REFUSED}"):
@@ -118,17 +118,17 @@ def test_names_of_columns_stay_different(tmp_path):
     X = pd.DataFrame({"a": NUMBERS, "a\0": NUMBERS[::-1] % 3})
     model = pb.fit_cart(X, EVEN, prices={"a": 1.0, "a\0": 2.0})
     pb.save(model, tmp_path / "model.npz")
-    loaded = pb.load(tmp_path / "model.npz"), pb.from_json(pb.to_json(model))
+    loaded = pb.load(tmp_path / "model.npz"), pb.export.from_json(pb.export.to_json(model))
     assert {found.feature_names for found in loaded} == {("a", "a\0")}
-    assert pb.bin_columns(X).names == ("a", "a\0")
+    assert pb.data.bin_columns(X).names == ("a", "a\0")
 
 
 def test_json_that_does_not_fit_its_dtype_is_refused():
-    said = json.loads(pb.to_json(pb.fit_cart(ROWS, ["a", "b"] * 10)))
+    said = json.loads(pb.export.to_json(pb.fit_cart(ROWS, ["a", "b"] * 10)))
     for values in (["a", "b\0"], ["a", "bc"]):
         said["labels"]["values"] = values
         with pytest.raises(ValueError, match="values: expected values that fit into 'U1'"):
-            pb.from_json(json.dumps(said))
+            pb.export.from_json(json.dumps(said))
 
 
 def test_files_and_command_line(tmp_path, pboost_main):
@@ -141,7 +141,7 @@ def test_files_and_command_line(tmp_path, pboost_main):
         table.to_parquet(tmp_path / f"{name}.parquet")
         table.to_csv(tmp_path / f"{name}.csv", index=False)
         with pytest.raises(ValueError, match=f"{expected} {REFUSED}"):
-            pb.bin_files(tmp_path / f"{name}.parquet", tmp_path / f"{name}_bins", target="y")
+            pb.data.bin_files(tmp_path / f"{name}.parquet", tmp_path / f"{name}_bins", target="y")
         for form in ("parquet", "csv"):
             model = tmp_path / "model.npz"
             code, _, error = pboost_main(

@@ -104,7 +104,7 @@ def test_affine_models_err_as_often_as_said():
             pb.fit_adaboost(X, y, rounds=400, weak=weak),
         )
         errors.append([np.mean(pb.predict(model, X_test) != y_test) for model in models])
-        costs.append([pb.evaluation_cost(model, X_test).mean() for model in models])
+        costs.append([pb.prediction_cost(model, X_test).mean() for model in models])
     # Means of 100 draws: 15.2, 12.4 and 8.2 %; standard deviations of one: 2.6, 1.8 and 0.9 %.
     np.testing.assert_allclose(np.mean(errors, axis=0), [0.152, 0.124, 0.082], atol=0.025)
     np.testing.assert_allclose(np.mean(costs, axis=0), [8.7, 12, 400], atol=1)

@@ -15,7 +15,7 @@ def small_weights():
     X = np.round(rng.normal(size=(300, 4)), 1)
     X[rng.random(X.shape) < 0.1] = np.nan
     weight = np.where(rng.random(300) < 0.3, 1e-150, 10.0 ** -rng.integers(0, 14, 300))
-    return pb.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
+    return pb.data.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
 
 
 ALL = {**TABLES, "small weights": small_weights()}
@@ -76,7 +76,7 @@ def test_weights_are_made_anew_where_little_mass_is_left(tmp_path):
 
 def test_growth_without_a_split(tmp_path):
     for values in (np.zeros((4, 2)), np.arange(8.0).reshape(4, 2)):
-        table = pb.bin_columns(values), np.array([0, 1, 1, 1]), None
+        table = pb.data.bin_columns(values), np.array([0, 1, 1, 1]), None
         whole, parted = both(table, 2, tmp_path)
         assert parted == whole
 

@@ -42,7 +42,7 @@ def small_weights():
     X = np.round(rng.normal(size=(300, 4)), 1)
     X[rng.random(X.shape) < 0.1] = np.nan
     weight = np.where(rng.random(300) < 0.3, 1e-280, 10.0 ** -rng.integers(0, 14, 300))
-    return pb.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
+    return pb.data.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
 
 
 ALL = {**TABLES, "small weights": small_weights()}
@@ -97,7 +97,7 @@ def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
 
 def test_numbers_of_any_size_in_any_order(tmp_path):
     columns, y, weight = of_numbers(ALL["small weights"])
-    exact = pb.bin_columns(columns.codes[:1].T.astype(float))
+    exact = pb.data.bin_columns(columns.codes[:1].T.astype(float))
     cases = {"huge": 1e140 * y, "one apart": np.where(np.arange(len(y)) == 7, 1e9, 0.1 + 1e-9 * y)}
     for name, numbers in {**cases, "equal": np.full(len(y), 0.1)}.items():
         for columns_here, weight_here in ((columns, weight), (exact, None)):
@@ -196,7 +196,7 @@ def test_trees_are_pruned_as_those_of_one_table(tmp_path):
     columns, y, _ = TABLES["numbers"]
     X, labels, _ = divided(TABLES["numbers"], 3)
     whole, parted = pb.fit_cart(columns, y), fit_parted("fit_cart", X, labels)
-    lam = float(np.median(pb.prune_path(whole).lam))
+    lam = float(np.median(pb.models.cost_complexity_pruning_path(whole).lam))
     pruned = pb.prune(parted, lam)
     assert 1 < pruned.n_nodes < parted.n_nodes
     assert contents(pruned, tmp_path) == contents(pb.prune(whole, lam), tmp_path)

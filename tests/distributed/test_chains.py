@@ -78,7 +78,7 @@ def test_weights_near_a_power_of_two_in_any_order(tmp_path):
     # Their float sums are 8, or just below it, depending on the order.
     weight = np.array([0.1, 0.7, 0.2, 0.9, 0.1, 0.3, 0.6, 1.1, 0.4, 0.6, 1.9, 1.1])
     y = np.arange(12) % 3 == 0
-    columns = pb.bin_columns((np.arange(12.0) % 5)[:, None])
+    columns = pb.data.bin_columns((np.arange(12.0) % 5)[:, None])
     sums, found = set(), set()
     for seed in range(12):
         rows = np.random.default_rng(seed).permutation(12).astype(np.int32)
@@ -163,8 +163,8 @@ def test_callbacks_stop_and_see_what_they_see_of_one_table():
 
 
 def test_growth_ends_as_on_one_table(tmp_path):
-    pure = pb.bin_columns(np.arange(6.0)[:, None]), np.array([0, 0, 0, 1, 1, 1]), None
-    for table in (pure, (pb.bin_columns(np.zeros((4, 2))), np.array([0, 1, 1, 1]), None)):
+    pure = pb.data.bin_columns(np.arange(6.0)[:, None]), np.array([0, 0, 0, 1, 1, 1]), None
+    for table in (pure, (pb.data.bin_columns(np.zeros((4, 2))), np.array([0, 1, 1, 1]), None)):
         whole, parted = both(table, 2, tmp_path, rounds=5)
         assert parted == whole
 
@@ -173,7 +173,7 @@ def changed(what):
     """Return arguments of which one is wrong, and what the error says."""
     X, y, weights = divided(TABLES["weights"], 3, seed=1)
     a, b, c = X
-    other = pb.bin_columns(np.ones((len(y[1]), 4)))
+    other = pb.data.bin_columns(np.ones((len(y[1]), 4)))
     holed = TABLES["holes"][0].select(np.arange(len(y[1]), dtype=np.int32))
     return {
         "not a list": ((a, y[0]), {}, TypeError, "X: expected a list with an entry for each part"),
@@ -181,7 +181,7 @@ def changed(what):
         "values": (([a, np.ones((3, 5))], y[:2]), {}, TypeError, "got ndarray in partition 1"),
         "columns": (([a, other], y[:2]), {}, ValueError, "number of columns (5, 4)"),
         "bins": (
-            ([a, pb.bin_columns(np.ones((9, 5)))], y[:2]),
+            ([a, pb.data.bin_columns(np.ones((9, 5)))], y[:2]),
             {},
             ValueError,
             "partition 1 differs",

@@ -115,9 +115,9 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
     y, labels = X[:, 0] > rng.normal(size=200), other[:, 0] > rng.normal(size=150)
     parts = [other[:20], other[20:]], [labels[:20], labels[20:]]
     for values in (False, True):
-        columns = pb.bin_columns(other, max_bins=9, values=values)
+        columns = pb.data.bin_columns(other, max_bins=9, values=values)
         binned = bin_parts(parts[0], max_bins=9, values=values)
-        first = pb.fit_stagewise(X, y, steps=5)
+        first = pb.fit_gradient_boosting(X, y, steps=5)
         whole = pb.continue_fit(first, columns, labels, steps=5)
         model = continue_parted(first, binned, parts[1], steps=5)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
@@ -126,7 +126,7 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
             pb.continue_fit(first, columns, labels, rounds=5)
         with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
             continue_parted(first, binned, parts[1], rounds=5)
-        first = pb.fit_adaboost(pb.bin_columns(other, max_bins=9), labels, rounds=5)
+        first = pb.fit_adaboost(pb.data.bin_columns(other, max_bins=9), labels, rounds=5)
         rows = rng.permutation(150)[:90].astype(np.int32)
         whole = pb.continue_fit(first, columns.select(rows), labels[rows], rounds=4)
         halves = [columns.select(rows[:30]), columns.select(rows[30:])]
@@ -150,7 +150,7 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
         columns, y, weight = TABLES[name]
         y = np.unique(y, return_inverse=True)[1] * 1.5 if kind == "numbers" else y
         options = {"steps": 4, **SUMS[kind]}
-        first = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
+        first = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
         whole = pb.continue_fit(first, columns, y, sample_weight=weight, steps=3)
         cuts = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
         rows = np.split(np.arange(len(y), dtype=np.int32), cuts)
@@ -172,8 +172,8 @@ def test_validation_rows_are_given_once_more(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
     held = rng.normal(size=(50, 4)), rng.integers(0, 2, 50)
-    first = pb.fit_stagewise(pb.bin_columns(X), y, steps=3, validation=held)
-    whole = pb.continue_fit(first, pb.bin_columns(X), y, steps=3, validation=held)
+    first = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, steps=3, validation=held)
+    whole = pb.continue_fit(first, pb.data.bin_columns(X), y, steps=3, validation=held)
     parts = bin_parts([X[:30], X[30:]])
     labels = [y[:30], y[30:]]
     model = continue_parted(first, parts, labels, steps=3, validation=held)
@@ -185,11 +185,11 @@ def refused():
     columns, y, _ = TABLES["numbers"]
     chain = pb.fit_adaboost(columns, y, rounds=3)
     nested = pb.fit_matryoshka(columns, y, shape=(2, 2))
-    forest = pb.fit_forest(columns, y, members=2, rng=0)
-    total = pb.fit_stagewise(columns, y, steps=2)
-    bagged = pb.fit_stagewise(columns, y, steps=2, bag=0.5, rng=0)
-    exact = pb.fit_stagewise(columns.codes.T * 1.0, y, steps=2, search="exact")
-    hinge = pb.fit_stagewise(columns, y, steps=2, loss="hinge")
+    forest = pb.fit_random_forest(columns, y, members=2, rng=0)
+    total = pb.fit_gradient_boosting(columns, y, steps=2)
+    bagged = pb.fit_gradient_boosting(columns, y, steps=2, bag=0.5, rng=0)
+    exact = pb.fit_gradient_boosting(columns.codes.T * 1.0, y, steps=2, search="exact")
+    hinge = pb.fit_gradient_boosting(columns, y, steps=2, loss="hinge")
     words = pb.fit_adaboost(columns, np.where(y, "a", "b"), rounds=2)
     fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, rounds=2)
     missing = NotImplementedError
@@ -202,7 +202,7 @@ def refused():
         (exact, {"steps": 2}, missing, "search: 'exact' needs"),
         (words, {"rounds": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
         (fewer, {"rounds": 2}, ValueError, "X: expected 3 columns, got 5"),
-        (chain, {"steps": 2}, TypeError, "steps, model: expected a StagewiseModel"),
+        (chain, {"steps": 2}, TypeError, "steps, model: expected a GradientBoostingModel"),
         (total, {"rounds": 2}, TypeError, "rounds, model: expected a DecisionGraph"),
         (chain, {"members": 2}, TypeError, "members"),
         (chain, {}, ValueError, "rounds, nodes: expected exactly one of them"),

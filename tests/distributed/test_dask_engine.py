@@ -55,7 +55,7 @@ def client(cluster):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    model = pb.fit_adaboost(pb.bin_columns(X), Y, **OPTIONS)
+    model = pb.fit_adaboost(pb.data.bin_columns(X), Y, **OPTIONS)
     return contents(model, tmp_path_factory.mktemp("whole"))
 
 

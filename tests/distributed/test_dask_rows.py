@@ -61,7 +61,7 @@ def client(cluster):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    model = pb.fit_adaboost(pb.bin_columns(X), Y, sample_weight=WEIGHT, **OPTIONS)
+    model = pb.fit_adaboost(pb.data.bin_columns(X), Y, sample_weight=WEIGHT, **OPTIONS)
     return contents(model, tmp_path_factory.mktemp("whole"))
 
 
@@ -91,7 +91,7 @@ def test_frames_and_unknown_lengths(client, whole, tmp_path):
     labels = dd.from_pandas(pd.Series(np.where(Y, "yes", "no")), npartitions=3)
     model = fit_dask("fit_adaboost", frame, labels, **OPTIONS)
     local = pb.fit_adaboost(
-        pb.bin_columns(pd.DataFrame(X, columns=names)), np.where(Y, "yes", "no"), **OPTIONS
+        pb.data.bin_columns(pd.DataFrame(X, columns=names)), np.where(Y, "yes", "no"), **OPTIONS
     )
     assert contents(model, tmp_path) == contents(local, tmp_path)
     predicted = pb.dask.predict(model, frame)
@@ -109,7 +109,7 @@ def test_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
     for module in (partitions, tasks, sampled_edges):
         monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     for max_bins in (5, 256):
-        bins = pb.bin_columns(X, max_bins=max_bins)
+        bins = pb.data.bin_columns(X, max_bins=max_bins)
         local = pb.fit_adaboost(bins, Y, **OPTIONS)
         columns, labels, _ = collections(70)
         model = fit_dask("fit_adaboost", columns, labels, max_bins=max_bins, **OPTIONS)
@@ -122,15 +122,15 @@ def test_rows_that_are_held_out(client, tmp_path):
     for builder, size in (
         ("fit_adaboost", {"rounds": 6}),
         ("fit_boosted_tree", {"nodes": 3}),
-        ("fit_stagewise", {"steps": 3, "max_depth": 2}),
+        ("fit_gradient_boosting", {"steps": 3, "max_depth": 2}),
     ):
         options = {"validation": held, "patience": 2, "sample_weight": WEIGHT, **size}
-        local = getattr(pb, builder)(pb.bin_columns(X), Y, **options)
+        local = getattr(pb, builder)(pb.data.bin_columns(X), Y, **options)
         fit = partial(fit_dask, builder)
         model = fit(columns, labels, **options | {"sample_weight": weight})
         assert contents(model, tmp_path) == contents(local, tmp_path)
         share = {"validation": 0.2, "rng": 0, **size}
-        whole = getattr(pb, builder)(pb.bin_columns(X, values=True), Y, **share)
+        whole = getattr(pb, builder)(pb.data.bin_columns(X, values=True), Y, **share)
         model = fit(columns, labels, values=True, **share)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
         with pytest.raises(ValueError, match="patience: expected None without validation"):
@@ -163,7 +163,7 @@ def test_predictions_are_lazy(client):
     assert found.dtype == model.labels.dtype
     np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
     frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
-    numbers = pb.fit_stagewise(X, np.nan_to_num(X[:, 1]), loss="squared", steps=3)
+    numbers = pb.fit_gradient_boosting(X, np.nan_to_num(X[:, 1]), loss="squared", steps=3)
     series = pb.dask.predict(numbers, frame[frame[1] > 1.0])
     assert series.compute().index.min() >= 7
     assert series.dtype == float
@@ -280,7 +280,7 @@ def test_frames_that_were_split_after_they_were_read(client, tmp_path):
     dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / "table")
     read = dd.read_parquet(tmp_path / "table")
     rows = pb.dask.rows(read.drop(columns="y"), read["y"])
-    whole = pb.fit_adaboost(pb.bin_columns(frame.drop(columns="y")), Y, **OPTIONS)
+    whole = pb.fit_adaboost(pb.data.bin_columns(frame.drop(columns="y")), Y, **OPTIONS)
     assert contents(pb.fit_adaboost(rows, **OPTIONS), tmp_path) == contents(whole, tmp_path)
 
 

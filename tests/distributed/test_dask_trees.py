@@ -42,9 +42,9 @@ FITS = {
         TWO,
         {"growth": "greedy", "nodes": 8, "observation": pb.observation.flip(0.1)},
     ),
-    "sum": ("fit_stagewise", TWO, {"steps": 8, "loss": "logistic", "growth": "free"}),
+    "sum": ("fit_gradient_boosting", TWO, {"steps": 8, "loss": "logistic", "growth": "free"}),
     "sum of numbers": (
-        "fit_stagewise",
+        "fit_gradient_boosting",
         TWO + np.nan_to_num(X[:, 2]) * 3,
         {
             "steps": 6,
@@ -53,7 +53,7 @@ FITS = {
             "rng": 0,
         },
     ),
-    "forest": ("fit_forest", TWO, {"members": 6, "rng": 0, "max_depth": 4}),
+    "forest": ("fit_random_forest", TWO, {"members": 6, "rng": 0, "max_depth": 4}),
     "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "prices": {0: 2.0, 1: 1.0}}),
     "three labels": (
         "fit_cart",
@@ -71,7 +71,7 @@ FITS = {
         {"task": "regression", "min_leaf": 12, "max_depth": 4},
     ),
     "sum of classes, rows held out": (
-        "fit_stagewise",
+        "fit_gradient_boosting",
         TWO + (np.nan_to_num(X[:, 2]) > 0),
         {"steps": 3, "validation": 0.3, "rng": 0},
     ),
@@ -122,7 +122,7 @@ def whole(name, columns, tmp_path, weight=WEIGHT):
 @pytest.mark.parametrize("name", FITS)
 def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
     builder, y, options = FITS[name]
-    want = whole(name, pb.bin_columns(X, values=True), tmp_path)
+    want = whole(name, pb.data.bin_columns(X, values=True), tmp_path)
     for chunks in ((240,), (100, 0, 13, 127)):
         columns, labels, weight = arrays(X, y, WEIGHT, chunks=chunks)
         model = fit_dask(builder, columns, labels, sample_weight=weight, **options)
@@ -135,7 +135,7 @@ def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
 def test_rows_that_are_held_out_stay_on_workers_that_are_lost(client, tmp_path, monkeypatch):
     engines = seen(monkeypatch)
     options = {"rounds": 12, "validation": 0.3, "patience": 2, "rng": 0}
-    table = pb.bin_columns(X, values=True)
+    table = pb.data.bin_columns(X, values=True)
     want = pb.fit_adaboost(table, TWO, sample_weight=WEIGHT, **options)
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
 
@@ -182,8 +182,8 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
     frame.loc[::7, "word"] = None
     bins = bin_parts([frame], max_bins=9, edges=which)[0]
     lists = [dd.from_pandas(a, npartitions=4) for a in (frame, pd.Series(TWO))]
-    for builder in ("fit_adaboost", "fit_cart", "fit_stagewise", "fit_forest"):
-        options = {"rng": 0, "members": 5} if builder == "fit_forest" else {}
+    for builder in ("fit_adaboost", "fit_cart", "fit_gradient_boosting", "fit_random_forest"):
+        options = {"rng": 0, "members": 5} if builder == "fit_random_forest" else {}
         whole = getattr(pb, builder)(bins, TWO, **options)
         model = fit_dask(builder, *lists, max_bins=9, edges=which, **options)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
@@ -194,7 +194,7 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
 @pytest.mark.full
 def test_edges_of_all_rows(client, tmp_path, monkeypatch):
     for max_bins in (5, 256):
-        bins = pb.bin_columns(X, max_bins=max_bins, edges="exact")
+        bins = pb.data.bin_columns(X, max_bins=max_bins, edges="exact")
         columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
         for builder in ("fit_adaboost", "fit_cart"):
             whole = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT)
@@ -260,7 +260,7 @@ def test_lost_actors_cost_time_and_nothing_else(client, name, tmp_path, monkeypa
     builder, y, options = FITS[name]
     columns, labels, weight = arrays(X, y, WEIGHT, chunks=80)
     model = fit_dask(builder, columns, labels, sample_weight=weight, callback=cut, **options)
-    assert contents(model, tmp_path) == whole(name, pb.bin_columns(X, values=True), tmp_path)
+    assert contents(model, tmp_path) == whole(name, pb.data.bin_columns(X, values=True), tmp_path)
     assert len(cuts) == 3
 
 
@@ -273,23 +273,23 @@ def test_models_go_on(client, tmp_path, monkeypatch):
             lose(engines[-1], 2)
 
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=80)
-    bins = pb.bin_columns(X, values=True)
+    bins = pb.data.bin_columns(X, values=True)
     flip = pb.observation.flip(0.1)
     for builder, options, more in (
         ("fit_adaboost", {"rounds": 3}, {"rounds": 4}),
         ("fit_boosted_tree", {"nodes": 3, "observation": flip}, {"nodes": 4}),
-        ("fit_stagewise", {"steps": 3, "max_depth": 2}, {"steps": 4}),
+        ("fit_gradient_boosting", {"steps": 3, "max_depth": 2}, {"steps": 4}),
     ):
         first = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT, **options)
         whole = pb.continue_fit(first, bins, TWO, sample_weight=WEIGHT, **more)
         rows = pb.dask.rows(columns, labels, sample_weight=weight)
         model = pb.continue_fit(first, rows, callback=cut, **more)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
-    held = pb.fit_stagewise(bins, TWO, steps=3, validation=0.3, rng=0)
+    held = pb.fit_gradient_boosting(bins, TWO, steps=3, validation=0.3, rng=0)
     whole = pb.continue_fit(held, bins, TWO, steps=2)
     model = pb.continue_fit(held, pb.dask.rows(columns, labels), steps=2)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
-    forest = pb.fit_forest(bins, TWO, members=2, rng=0)
+    forest = pb.fit_random_forest(bins, TWO, members=2, rng=0)
     whole = pb.continue_fit(forest, bins, TWO, members=2)
     model = pb.continue_fit(forest, pb.dask.rows(columns, labels), members=2)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
@@ -334,7 +334,7 @@ REFUSED = {
         "for two classes",
     ),
     "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
-    "loss": ("fit_stagewise", TWO, {"loss": "hinge"}, NotImplementedError, "loss"),
+    "loss": ("fit_gradient_boosting", TWO, {"loss": "hinge"}, NotImplementedError, "loss"),
     "edges": ("fit_cart", TWO, {"edges": "all"}, ValueError, "edges"),
 }
 
@@ -358,9 +358,9 @@ def test_sums_whose_growth_the_data_choose(client, weight, tmp_path):
     z = rows[:, 0] * rows[:, 1] + np.sin(2 * rows[:, 2]) + rows[:, 3] + rng.normal(size=8000)
     weights = np.resize(weight, 8000).astype(float)
     options = {"steps": 2, "max_depth": 6, "loss": "logistic"}
-    one = pb.fit_stagewise(pb.bin_columns(rows), z > 0, sample_weight=weights, **options)
+    one = pb.fit_gradient_boosting(pb.data.bin_columns(rows), z > 0, sample_weight=weights, **options)
     given = [da.from_array(a, chunks=(3000, 20)[: a.ndim]) for a in (rows, z > 0, weights)]
-    model = fit_dask("fit_stagewise", given[0], given[1], sample_weight=given[2], **options)
+    model = fit_dask("fit_gradient_boosting", given[0], given[1], sample_weight=given[2], **options)
     assert model.settings["growth"] == "symmetric"
     assert contents(model, tmp_path) == contents(one, tmp_path)
 
@@ -374,8 +374,8 @@ def test_no_rows_of_numbers(client):
 #: Options that are of a regression only.
 DECIDED = {
     "fit_cart": {"criterion": "squared"},
-    "fit_forest": {"criterion": "squared"},
-    "fit_stagewise": {"loss": "squared"},
+    "fit_random_forest": {"criterion": "squared"},
+    "fit_gradient_boosting": {"loss": "squared"},
 }
 
 
@@ -384,8 +384,8 @@ def test_targets_say_the_task(client):
     y = np.arange(N)
     for name, options in (
         ("fit_cart", {"max_depth": 2}),
-        ("fit_forest", {"members": 2, "max_depth": 2, "rng": 0}),
-        ("fit_stagewise", {"steps": 2}),
+        ("fit_random_forest", {"members": 2, "max_depth": 2, "rng": 0}),
+        ("fit_gradient_boosting", {"steps": 2}),
     ):
         fit = partial(fit_dask, name)
         for target, task, n_classes in (

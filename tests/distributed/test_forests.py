@@ -33,9 +33,9 @@ def both(table, n_parts, path, **options):
     at = np.sort(np.random.default_rng(n_parts).integers(0, len(y) + 1, n_parts - 1))
     rows = np.split(np.arange(len(y), dtype=np.int32), at)
     options = {"members": 4, "rng": 3, **options}
-    whole = pb.fit_forest(columns, y, sample_weight=weight, **options)
+    whole = pb.fit_random_forest(columns, y, sample_weight=weight, **options)
     parted = fit_parted(
-        "fit_forest",
+        "fit_random_forest",
         [columns.select(of) for of in rows],
         [y[of] for of in rows],
         sample_weight=None if weight is None else [weight[of] for of in rows],
@@ -72,7 +72,7 @@ def test_a_callback_is_told_of_members_and_may_stop():
     columns, y, _ = TABLES["numbers"]
     told = []
     forest = fit_parted(
-        "fit_forest",
+        "fit_random_forest",
         [columns],
         [y],
         members=9,
@@ -90,17 +90,17 @@ def in_parts():
     rows = np.split(np.arange(len(y), dtype=np.int32), [90, 200])
     parts = [columns.select(of) for of in rows], [y[of] for of in rows]
     source = pb.partitions(*parts, sample_weight=[weight[of] for of in rows])
-    return source, pb.fit_forest(columns, y, sample_weight=weight, members=3, rng=3)
+    return source, pb.fit_random_forest(columns, y, sample_weight=weight, members=3, rng=3)
 
 
 def test_the_record_of_each_row_is_made_when_it_is_read(in_parts):
     source, whole = in_parts
-    forest = pb.fit_forest(source, members=3, rng=3)
+    forest = pb.fit_random_forest(source, members=3, rng=3)
     assert forest.oob.error == whole.oob.error
     assert not hasattr(forest.oob, "found")
     np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
     np.testing.assert_array_equal(forest.oob.members, whole.oob.members)
-    again = pickle.loads(pickle.dumps(pb.fit_forest(source, members=3, rng=3)))
+    again = pickle.loads(pickle.dumps(pb.fit_random_forest(source, members=3, rng=3)))
     np.testing.assert_array_equal(again.oob.prediction, whole.oob.prediction)
 
 
@@ -115,7 +115,7 @@ def test_a_partition_that_begins_anew_hears_of_all_trees(in_parts, monkeypatch, 
         return tallied(shard, *given)
 
     monkeypatch.setattr(BagShard, "tallied", forgetful)
-    forest = pb.fit_forest(source, members=3, rng=3, callback=lambda step, record: False)
+    forest = pb.fit_random_forest(source, members=3, rng=3, callback=lambda step, record: False)
     assert forest.oob.error == whole.oob.error
     np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
 
@@ -125,7 +125,7 @@ def test_a_partition_that_begins_anew_hears_of_all_trees(in_parts, monkeypatch, 
 def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
     columns, y, weight = TABLES[name] if task == "classification" else of_numbers(TABLES[name])
     options = {"rng": 3, "task": task, "max_depth": 4}
-    first = pb.fit_forest(columns, y, sample_weight=weight, members=2, **options)
+    first = pb.fit_random_forest(columns, y, sample_weight=weight, members=2, **options)
     whole = pb.continue_fit(first, columns, y, members=3, sample_weight=weight)
 
     def continued(rows):
@@ -159,7 +159,7 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
 def test_what_is_refused(options, error, message):
     columns, y, _ = TABLES["numbers"]
     with pytest.raises(error, match=re.escape(message)):
-        fit_parted("fit_forest", [columns], [y], **options)
+        fit_parted("fit_random_forest", [columns], [y], **options)
 
 
 def test_targets_of_rows_of_weight_0_have_no_effect():
@@ -171,7 +171,7 @@ def test_targets_of_rows_of_weight_0_have_no_effect():
     parts = bin_parts([X[:20], X[20:]])
     one, other = (
         fit_parted(
-            "fit_forest",
+            "fit_random_forest",
             parts,
             [of[:20], of[20:]],
             task="regression",

@@ -46,9 +46,9 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the models of one table and of partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
-    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **{"steps": 6, **options})
+    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **{"steps": 6, **options})
     parted = fit_parted(
-        "fit_stagewise", X, labels, sample_weight=weights, **{"steps": 6, **options}
+        "fit_gradient_boosting", X, labels, sample_weight=weights, **{"steps": 6, **options}
     )
     return contents(whole, path), contents(parted, path)
 
@@ -86,12 +86,12 @@ def test_rows_that_are_held_out(validation, tmp_path):
                 held = values, target[rows[::-1]], np.arange(80.0)
             options = {"loss": loss, "steps": 30, "validation": held, "patience": 2, "rng": 8}
             options["learning_rate"] = 1.0
-            whole = pb.fit_stagewise(columns, target, sample_weight=weight, **options)
+            whole = pb.fit_gradient_boosting(columns, target, sample_weight=weight, **options)
             cuts = [40, 40, 41, 250]
             parts = [part.astype(np.int32) for part in np.split(np.arange(len(y)), cuts)]
             weights = None if weight is None else [weight[part] for part in parts]
             parted = fit_parted(
-                "fit_stagewise",
+                "fit_gradient_boosting",
                 [columns.select(part) for part in parts],
                 [target[part] for part in parts],
                 sample_weight=weights,
@@ -104,12 +104,12 @@ def test_rows_that_are_held_out(validation, tmp_path):
 def test_losses_of_many_classes_are_added_up_as_in_one_table(tmp_path):
     columns, y, weight = of_classes(TABLES["weights"], 12)
     options = {"steps": 3, "validation": 0.4, "rng": 2}
-    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
+    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
     for n_parts in (1, 3, 60):
         rows = np.array_split(np.arange(len(y), dtype=np.int32), n_parts)
         parts = [columns.select(of) for of in rows], [y[of] for of in rows]
         weights = [weight[of] for of in rows]
-        parted = fit_parted("fit_stagewise", *parts, sample_weight=weights, **options)
+        parted = fit_parted("fit_gradient_boosting", *parts, sample_weight=weights, **options)
         assert contents(parted, tmp_path) == contents(whole, tmp_path)
 
 
@@ -125,10 +125,10 @@ def test_the_data_choose_the_growth(weight, tmp_path):
     weights = None if weight is None else np.full(len(y), weight)
     if weight == 0.3:
         weights[::3] = 0.77
-    table = pb.bin_columns(X), y, weights
+    table = pb.data.bin_columns(X), y, weights
     whole, parted = both(table, 5, tmp_path, loss="logistic", steps=2, max_depth=6)
     assert parted == whole
-    model = fit_parted("fit_stagewise", *divided(table, 2)[:2], steps=1, max_depth=6)
+    model = fit_parted("fit_gradient_boosting", *divided(table, 2)[:2], steps=1, max_depth=6)
     assert model.settings["growth"] == "symmetric"
 
 
@@ -138,7 +138,7 @@ def test_columns_of_two_values_that_share_a_lane_in_one_table(tmp_path):
     X = np.column_stack([np.eye(6)[kind], rng.normal(size=400)])
     y = (kind % 2 + X[:, 6] + rng.normal(size=400) > 1).astype(int)
     for growth in ("free", "symmetric"):
-        whole, parted = both((pb.bin_columns(X), y, None), 3, tmp_path, growth=growth)
+        whole, parted = both((pb.data.bin_columns(X), y, None), 3, tmp_path, growth=growth)
         assert parted == whole
 
 
@@ -150,8 +150,8 @@ def test_rows_in_another_order_give_the_bytes(tmp_path):
             _, target, _ = of_numbers(TABLES[name])
             target = target if loss in ("squared", "poisson") else y
             options = {"loss": loss, "steps": 3}
-            first = pb.fit_stagewise(columns, target, sample_weight=weight, **options)
-            again = pb.fit_stagewise(
+            first = pb.fit_gradient_boosting(columns, target, sample_weight=weight, **options)
+            again = pb.fit_gradient_boosting(
                 columns.select(order), target[order], sample_weight=weight[order], **options
             )
             assert contents(again, tmp_path) == contents(first, tmp_path), (name, loss)
@@ -164,9 +164,9 @@ def test_partitions_without_weight_or_of_one_row(tmp_path):
     cuts = [100, len(y) - 1]
     parts = [rows.astype(np.int32) for rows in np.split(np.arange(len(y)), cuts)]
     options = {"steps": 5, "loss": "logistic"}
-    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
+    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
     parted = fit_parted(
-        "fit_stagewise",
+        "fit_gradient_boosting",
         [columns.select(rows) for rows in parts],
         [y[rows] for rows in parts],
         sample_weight=[weight[rows] for rows in parts],
@@ -199,7 +199,7 @@ def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_pa
     columns, y, weight = TABLES["categories, weights"]
     X, labels, weights = divided(TABLES["categories, weights"], 3)
     options = {"steps": 6, "loss": "logistic", "growth": "free", "sums": sums}
-    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
+    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
 
     class Place(round_shards.RoundShard):
         made = 0
@@ -215,7 +215,7 @@ def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_pa
         )
 
     monkeypatch.setattr(partitions.Here, "engine", engine)
-    parted = fit_parted("fit_stagewise", X, labels, sample_weight=weights, **options)
+    parted = fit_parted("fit_gradient_boosting", X, labels, sample_weight=weights, **options)
     assert contents(parted, tmp_path) == contents(whole, tmp_path)
     assert Place.made > 15
 
@@ -236,14 +236,14 @@ def test_what_goes_wrong_at_a_question_is_raised(monkeypatch):
     for last in (0, 7, 14, 25, 40, 60):  # in a look, at the root, at nodes, at leaves
         left = last
         with pytest.raises(KeyboardInterrupt):
-            fit_parted("fit_stagewise", X, labels, steps=20)
+            fit_parted("fit_gradient_boosting", X, labels, steps=20)
 
 
 def test_callbacks_are_told_of_every_step():
     X, labels, _ = divided(TABLES["numbers"], 2)
     told = []
     model = fit_parted(
-        "fit_stagewise",
+        "fit_gradient_boosting",
         X,
         labels,
         steps=9,
@@ -278,26 +278,26 @@ def test_callbacks_are_told_of_every_step():
 def test_what_is_refused(options, error, message):
     X, labels, _ = divided(TABLES["numbers"], 2)
     with pytest.raises(error, match=re.escape(message)):
-        fit_parted("fit_stagewise", X, labels, **options)
+        fit_parted("fit_gradient_boosting", X, labels, **options)
 
 
 def test_more_rows_than_are_counted_are_refused(monkeypatch):
     monkeypatch.setattr("pboost.distributed.engines.MOST_ROWS", 299)
     X, labels, _ = divided(TABLES["numbers"], 2)
     with pytest.raises(ValueError, match="at most 299 rows in all partitions, got 300"):
-        fit_parted("fit_stagewise", X, labels)
+        fit_parted("fit_gradient_boosting", X, labels)
     with pytest.raises(ValueError, match="at most 299 rows in all partitions, got 300"):
-        fit_parted("fit_forest", X, labels)
+        fit_parted("fit_random_forest", X, labels)
 
 
 def test_labels_and_numbers_that_do_not_go_with_the_loss():
     X, labels, _ = divided(TABLES["numbers"], 2)
     three = [np.arange(len(part)) % 3 for part in labels]
     with pytest.raises(ValueError, match=r"y: expected two|softmax"):
-        fit_parted("fit_stagewise", X, three, loss="logistic")
-    assert fit_parted("fit_stagewise", X, three, steps=2).loss.name == "softmax"
+        fit_parted("fit_gradient_boosting", X, three, loss="logistic")
+    assert fit_parted("fit_gradient_boosting", X, three, steps=2).loss.name == "softmax"
     with pytest.raises(ValueError, match="poisson"):
-        fit_parted("fit_stagewise", X, [part - 1.5 for part in labels], loss="poisson")
+        fit_parted("fit_gradient_boosting", X, [part - 1.5 for part in labels], loss="poisson")
 
 
 def of_classes(table, n_classes=3, seed=0):

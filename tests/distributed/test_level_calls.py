@@ -17,7 +17,7 @@ def small_weights():
     X = np.round(rng.normal(size=(300, 4)), 1)
     X[rng.random(X.shape) < 0.1] = np.nan
     weight = np.where(rng.random(300) < 0.3, 1e-150, 10.0 ** -rng.integers(0, 14, 300))
-    return pb.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
+    return pb.data.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
 
 
 ALL = {**TABLES, "small weights": small_weights()}
@@ -42,14 +42,14 @@ FITS = {
     "regression": ("fit_cart", {"task": "regression", "min_leaf": 3}, numbers),
     "regression, best first": ("fit_cart", {"task": "regression", "max_leaves": 9}, numbers),
     "columns drawn": ("fit_cart", {"features_per_split": 1, "rng": 3}, None),
-    "forest": ("fit_forest", {"members": 3, "rng": 0, "max_depth": 4}, None),
+    "forest": ("fit_random_forest", {"members": 3, "rng": 0, "max_depth": 4}, None),
     "forest, three classes": (
-        "fit_forest",
+        "fit_random_forest",
         {"members": 2, "rng": 0, "max_depth": 4},
         three_classes,
     ),
     "forest, regression": (
-        "fit_forest",
+        "fit_random_forest",
         {"members": 2, "task": "regression", "rng": 0, "max_depth": 3},
         numbers,
     ),
@@ -66,7 +66,7 @@ def test_bits_do_not_depend_on_what_is_sent(fit, n_bytes, tmp_path, monkeypatch)
         given = ALL[table]
         columns, y, weight = of(given) if of else given
         X, labels, weights = divided((columns, y, weight), PARTS[(k + at) % len(PARTS)])
-        if name == "fit_forest":  # whose bags are drawn by the numbers of rows
+        if name == "fit_random_forest":  # whose bags are drawn by the numbers of rows
             columns = columns.select(np.concatenate(divided_rows(given, len(X))))
             y, weight = (None if of is None else np.concatenate(of) for of in (labels, weights))
         whole = getattr(pb, name)(columns, y, sample_weight=weight, **options)
@@ -145,7 +145,7 @@ def test_trees_take_a_call_for_each_level_and_three_of_numbers(calls, monkeypatc
 def test_trees_of_a_forest_share_their_calls(calls, monkeypatch):
     columns, y = data()
     send_few_rows(monkeypatch, 5000)
-    fit_parted("fit_forest", columns, [part > 0 for part in y], members=8, rng=0)
+    fit_parted("fit_random_forest", columns, [part > 0 for part in y], members=8, rng=0)
     assert len(calls) < 40
     queries = [call.queries for call in calls if isinstance(call, Queries)]
     assert {query.tree for query in queries[0]} == set(range(8))

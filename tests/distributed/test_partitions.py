@@ -34,7 +34,7 @@ def test_bins_are_those_of_one_table(kind, sample_rows, monkeypatch):
     monkeypatch.setattr(partitions, "SAMPLE_ROWS", sample_rows)
     X = table(kind)
     for max_bins in (8, 256):
-        whole = pb.bin_columns(X, max_bins=max_bins)
+        whole = pb.data.bin_columns(X, max_bins=max_bins)
         for n_parts in (1, 2, 5, 16):
             rng = np.random.default_rng(n_parts)
             at = np.sort(rng.integers(0, len(X) + 1, n_parts - 1))
@@ -56,7 +56,7 @@ def test_a_fit_on_them_is_that_on_one_table():
     for at in ([0, 0, 400], [899], [10, 20, 500]):
         parts = bin_parts(np.split(X, at))
         model = fit_parted("fit_adaboost", parts, np.split(y, at), rounds=10)
-        whole = pb.fit_adaboost(pb.bin_columns(X), y, rounds=10)
+        whole = pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=10)
         assert model.n_nodes == 10
         for name in ("feature", "threshold", "vote", "missing"):
             assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()

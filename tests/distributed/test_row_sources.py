@@ -77,7 +77,7 @@ def test_certificates_of_a_source_are_those_of_one_table(n_classes):
         pb.certificate(model, in_order(TABLES["categories, weights"]))
 
 
-@pytest.mark.parametrize("fit", [pb.fit_adaboost, partial(pb.fit_stagewise, steps=20)])
+@pytest.mark.parametrize("fit", [pb.fit_adaboost, partial(pb.fit_gradient_boosting, steps=20)])
 def test_validation_rows_can_be_a_source(fit):
     columns, y, weight = VALUED["holes"]
     rows, (X, truth, of_rows) = in_order(VALUED["holes"]), (columns.features(), y, weight)
@@ -92,7 +92,7 @@ def test_validation_rows_can_be_a_source(fit):
     [
         (partial(pb.fit_adaboost, rounds=5), None),
         (partial(pb.fit_cart, max_depth=3), "classification"),
-        (partial(pb.fit_stagewise, steps=5), "regression"),
+        (partial(pb.fit_gradient_boosting, steps=5), "regression"),
     ],
 )
 def test_cross_validation_has_the_folds_of_one_table(fit, task):
@@ -116,7 +116,7 @@ def test_cross_validation_has_the_folds_of_one_table(fit, task):
 
 
 IN_ONE_PLACE = {
-    "fit_adaboost_real": {},
+    "fit_real_adaboost": {},
     "fit_bagging": {"fit": pb.fit_adaboost, "members": 3, "rng": 0},
     "fit_one_vs_rest": {"fit": pb.fit_adaboost},
     "fit_oblique_tree": {},
@@ -125,7 +125,7 @@ IN_ONE_PLACE = {
     "fit_pruned_cart": {"rng": 0},
     "fit_samme": {"rounds": 3},
     "fit_sbpmt": {"members": 2, "rng": 0},
-    "fit_within": {"comparisons": 5, "rng": 0},
+    "fit_within_budget": {"comparisons": 5, "rng": 0},
 }
 
 
@@ -157,7 +157,7 @@ def test_inputs_are_not_changed_by_fits():
     rows, before = in_order(table), contents_of(table)
     for _ in range(2):
         pb.fit_adaboost(rows, rounds=3, validation=0.3, rng=0)
-        pb.fit_forest(rows, members=2, rng=0)
+        pb.fit_random_forest(rows, members=2, rng=0)
     assert contents_of(table) == before
     again = pb.fit_adaboost(in_order(table), rounds=3).vote
     np.testing.assert_array_equal(pb.fit_adaboost(rows, rounds=3).vote, again)
@@ -180,7 +180,7 @@ GIVEN_TWICE = {
 @pytest.mark.parametrize("name", GIVEN_TWICE)
 def test_what_a_source_has_is_not_given_again(name):
     rows, message = in_order(TABLES["numbers"]), f"{name}: expected None, since X is a source"
-    for builder in ("fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_forest", "fit_stagewise"):
+    for builder in ("fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_random_forest", "fit_gradient_boosting"):
         for X in (rows, rows.gather()):
             with pytest.raises(ValueError, match=re.escape(message)):
                 getattr(pb, builder)(X, **GIVEN_TWICE[name])
@@ -195,7 +195,7 @@ def test_what_a_source_has_is_not_given_again(name):
         (pb.fit_adaboost, {"prices": {0: 1.0}}),
         (pb.fit_boosted_tree, {"weak": pb.weak.stump(search="exact")}),
         (pb.fit_cart, {"search": "exact"}),
-        (pb.fit_stagewise, {"loss": "absolute", "task": "regression"}),
+        (pb.fit_gradient_boosting, {"loss": "absolute", "task": "regression"}),
     ],
 )
 def test_options_that_need_all_rows_in_one_place(fit, options):

@@ -53,7 +53,7 @@ def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
 def test_tiny_weights_at_deep_exits(tmp_path):
     rng = np.random.default_rng(1)
     weight = 10.0 ** -rng.integers(0, 300, 200)
-    table = pb.bin_columns(rng.normal(size=(200, 3))), rng.integers(0, 2, 200), weight
+    table = pb.data.bin_columns(rng.normal(size=(200, 3))), rng.integers(0, 2, 200), weight
     whole, parted = both(table, 4, tmp_path, nodes=40, observation=ANSWERS["uniform"])
     assert parted == whole
 

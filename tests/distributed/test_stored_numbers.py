@@ -31,7 +31,7 @@ def test_stored_numbers_do_not_depend_on_partitions(name):
     builder, options = FITS[name]
     for seed in range(8):
         X, y, weight = problem(seed)
-        whole = getattr(pb, builder)(pb.bin_columns(X), y, sample_weight=weight, **options)
+        whole = getattr(pb, builder)(pb.data.bin_columns(X), y, sample_weight=weight, **options)
         parts = bin_parts([X[:5], X[5:]])
         found = fit_parted(
             builder, parts, [y[:5], y[5:]], sample_weight=[weight[:5], weight[5:]], **options
@@ -46,7 +46,7 @@ def test_stored_numbers_do_not_depend_on_partitions(name):
 
 def test_a_soft_tree_of_partitions_may_have_no_nodes():
     X, y, weight = np.zeros((6, 1)), np.arange(6) % 2, np.arange(1.0, 7.0)
-    whole = pb.fit_boosted_tree(pb.bin_columns(X), y, sample_weight=weight, **TREE, **ADATREE)
+    whole = pb.fit_boosted_tree(pb.data.bin_columns(X), y, sample_weight=weight, **TREE, **ADATREE)
     found = fit_parted(
         "fit_boosted_tree",
         bin_parts([X[:2], X[2:]]),

@@ -65,8 +65,8 @@ def test_builders(fit, options):
     [
         (pb.fit_boosted_tree, {"nodes": 8}),
         (pb.fit_cart, {"max_depth": 3}),
-        (pb.fit_adaboost_real, {"rounds": 4, "weak": pb.weak.feature()}),
-        (pb.fit_stagewise, {"loss": "logistic", "steps": 4}),
+        (pb.fit_real_adaboost, {"rounds": 4, "weak": pb.weak.feature()}),
+        (pb.fit_gradient_boosting, {"loss": "logistic", "steps": 4}),
         (pb.fit_probit_tree, {"steps": 4, "max_depth": 1}),
         (partial(pb.fit_bagging, pb.fit_cart, members=2, rng=0), {"max_depth": 2}),
     ],
@@ -114,7 +114,7 @@ class Sign:
 
 
 @pytest.mark.parametrize(
-    ("fit", "options"), [(pb.fit_stagewise, {"loss": "hinge", "steps": 3}), (Sign, {})]
+    ("fit", "options"), [(pb.fit_gradient_boosting, {"loss": "hinge", "steps": 3}), (Sign, {})]
 )
 def test_members_without_probabilities_vote(fit, options):
     X, y = problem()
@@ -236,7 +236,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match=r"^bag: "):
         pb.fit_bagging(pb.fit_cart, X, y, bag=301, replace=False)
     with pytest.raises(TypeError, match=r"^X: "):
-        pb.fit_bagging(pb.fit_cart, pb.bin_columns(X), y)
+        pb.fit_bagging(pb.fit_cart, pb.data.bin_columns(X), y)
     with pytest.raises(ValueError, match=r"^fit: "):
         pb.fit_bagging(Mean, X, X[:, 0] > 0, members=3, rng=0)
 
@@ -247,7 +247,7 @@ def test_frames_and_sorted_columns():
     frame = pandas.DataFrame(X, columns=list("abcd"))
     options = {"members": 5, "rng": 0, "nodes": 6}
     plain = pb.fit_bagging(pb.fit_boosted_tree, X, y, **options)
-    for data in (frame, pb.sort_columns(frame)):
+    for data in (frame, pb.data.sort_columns(frame)):
         named = pb.fit_bagging(pb.fit_boosted_tree, data, y, **options)
         assert named.feature_names == ("a", "b", "c", "d")
         assert np.array_equal(named.oob.prediction, plain.oob.prediction, equal_nan=True)

@@ -76,13 +76,13 @@ def test_sums_are_the_same_bits(tmp_path, case, n_threads):
     common = {"sample_weight": weight, "n_threads": n_threads}
     given = options.get("validation")
     more = {"validation": given} if isinstance(given, tuple) else {}
-    kept = alone = pb.fit_stagewise(X, y, steps=2, **common, **options)
-    state = pb.FitState()
+    kept = alone = pb.fit_gradient_boosting(X, y, steps=2, **common, **options)
+    state = pb.models.FitState()
     for steps in (1, 3, 1, 5):
         alone = pb.continue_fit(alone, X, y, steps=steps, **common, **more)
         kept = pb.continue_fit(kept, X, y, steps=steps, state=state, **common, **more)
         assert bits(kept, tmp_path) == bits(alone, tmp_path)
-    at_once = pb.fit_stagewise(X, y, steps=12, **common, **options)
+    at_once = pb.fit_gradient_boosting(X, y, steps=12, **common, **options)
     assert bits(kept, tmp_path) == bits(at_once, tmp_path)
     assert (at_once.stop_reason != "all trees are there") == (case in ENDS)
 
@@ -103,7 +103,7 @@ def test_chains_are_the_same_bits(tmp_path, case, n_threads):
     X, z, weight = problem(2)
     common = {"sample_weight": weight, "n_threads": n_threads}
     kept = alone = pb.fit_adaboost(X, two(z), rounds=2, **common, **CHAINS[case])
-    state = pb.FitState()
+    state = pb.models.FitState()
     for rounds in (1, 3, 1, 4):
         alone = pb.continue_fit(alone, X, two(z), rounds=rounds, **common)
         kept = pb.continue_fit(kept, X, two(z), rounds=rounds, state=state, **common)
@@ -119,19 +119,19 @@ def test_chains_are_the_same_bits(tmp_path, case, n_threads):
 def test_tables_and_probabilities(tmp_path):
     X, z, _ = problem(3)
     table, share = frame(X), 1 / (1 + np.exp(-z))
-    kept = alone = pb.fit_stagewise(table, y_proba=share, loss="logistic", steps=1)
-    state = pb.FitState()
+    kept = alone = pb.fit_gradient_boosting(table, y_proba=share, loss="logistic", steps=1)
+    state = pb.models.FitState()
     for _ in range(4):
         alone = pb.continue_fit(alone, table, y_proba=share, steps=2)
         kept = pb.continue_fit(kept, table.copy(), y_proba=share, steps=2, state=state)
     assert bits(kept, tmp_path) == bits(alone, tmp_path)
 
 
-@pytest.mark.parametrize("columns", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("columns", [pb.data.sort_columns, pb.data.bin_columns])
 def test_prepared_columns_are_told_by_identity(columns):
     X, z, _ = problem(4)
-    prepared, state = columns(X), pb.FitState()
-    model = pb.fit_stagewise(prepared, z, steps=1)
+    prepared, state = columns(X), pb.models.FitState()
+    model = pb.fit_gradient_boosting(prepared, z, steps=1)
     model = pb.continue_fit(model, prepared, z, steps=1, state=state)
     with pytest.raises(ValueError, match=r"X: expected the values that the state was made with"):
         pb.continue_fit(model, columns(X), z, steps=1, state=state)
@@ -146,11 +146,11 @@ def test_a_call_adds_trees_and_nothing_else(monkeypatch):
         SumFit, "_next_tree", lambda f, step: grown.append(step) or next_tree(f, step)
     )
     monkeypatch.setattr(Chain, "ask", lambda f, *cut: asked.append(cut) or ask(f, *cut))
-    model, state = pb.fit_stagewise(X, z, steps=1), pb.FitState()
+    model, state = pb.fit_gradient_boosting(X, z, steps=1), pb.models.FitState()
     for _ in range(20):
         model = pb.continue_fit(model, X, z, steps=1, state=state)
     assert grown == [1, *range(1, 22)]  # the first call takes in the tree that is there
-    model, state = pb.fit_adaboost(X, two(z), rounds=1), pb.FitState()
+    model, state = pb.fit_adaboost(X, two(z), rounds=1), pb.models.FitState()
     for _ in range(20):
         model = pb.continue_fit(model, X, two(z), rounds=1, state=state)
     assert model.n_nodes == 21
@@ -160,7 +160,7 @@ def test_a_call_adds_trees_and_nothing_else(monkeypatch):
 def builders():
     X, z, _ = problem(6, n=4000, d=12)
     sums = {
-        name: (pb.fit_stagewise, "steps", SUMS[name][0](z))
+        name: (pb.fit_gradient_boosting, "steps", SUMS[name][0](z))
         for name in ("squared", "logistic", "softmax")
     }
     return X, {**sums, "adaboost": (pb.fit_adaboost, "rounds", two(z))}
@@ -178,7 +178,7 @@ def test_a_hundred_calls_take_at_most_ten_fits(case):
         fit(X, y, n_threads=1, **{size: 100})
         once.append(time.process_time() - start)
         start = time.process_time()
-        model, state = fit(X, y, n_threads=1, **{size: 1}), pb.FitState()
+        model, state = fit(X, y, n_threads=1, **{size: 1}), pb.models.FitState()
         for _ in range(99):
             model = pb.continue_fit(model, X, y, n_threads=1, state=state, **{size: 1})
         calls.append(time.process_time() - start)
@@ -190,7 +190,7 @@ def begun():
     X, z, weight = problem(7)
     y, valid = two(z), (OTHER[0].copy(), two(OTHER[1]))
     data = {"X": X, "y": y, "sample_weight": np.maximum(weight, 0.5), "validation": valid}
-    model, state = pb.fit_stagewise(**data, steps=1, patience=50), pb.FitState()
+    model, state = pb.fit_gradient_boosting(**data, steps=1, patience=50), pb.models.FitState()
     return data, pb.continue_fit(model, **data, steps=1, state=state), state
 
 
@@ -225,7 +225,7 @@ def test_a_value_changed_in_place_is_refused():
 
 def test_other_models_are_refused(tmp_path):
     data, model, state = begun()
-    for other in (pb.fit_stagewise(**data, steps=2), model.prefix(1)):
+    for other in (pb.fit_gradient_boosting(**data, steps=2), model.truncate(1)):
         with pytest.raises(ValueError, match=r"^model: expected the model that continue_fit ret"):
             pb.continue_fit(other, **data, steps=1, state=state)
     assert state.model is model
@@ -234,14 +234,14 @@ def test_other_models_are_refused(tmp_path):
 
 def test_what_takes_no_state():
     X, z, _ = problem(8)
-    state = pb.FitState()
-    sum_, tree = pb.fit_stagewise(X, z, steps=1), pb.fit_boosted_tree(X, two(z), nodes=2)
+    state = pb.models.FitState()
+    sum_, tree = pb.fit_gradient_boosting(X, z, steps=1), pb.fit_boosted_tree(X, two(z), nodes=2)
     with pytest.raises(TypeError, match=r"^state: expected a FitState or None, got 'mine'"):
         pb.continue_fit(sum_, X, z, steps=1, state="mine")
     with pytest.raises(ValueError, match=r"^rng: expected None"):
         pb.continue_fit(sum_, X, z, steps=1, state=state, rng=0)
     with pytest.raises(TypeError, match=r"^state, model: expected a DecisionGraph"):
-        pb.continue_fit(pb.fit_forest(X, two(z), members=2), X, two(z), members=1, state=state)
+        pb.continue_fit(pb.fit_random_forest(X, two(z), members=2), X, two(z), members=1, state=state)
     for model, options in (
         (tree, {"nodes": 1}),
         (tree, {"rounds": 1}),
@@ -262,7 +262,7 @@ def test_states_are_not_copied(how):
 
 def test_a_callback_may_stop_or_fail(tmp_path):
     X, z, _ = problem(10)
-    state, model = pb.FitState(), pb.fit_stagewise(X, z, steps=2)
+    state, model = pb.models.FitState(), pb.fit_gradient_boosting(X, z, steps=2)
     told = []
     model = pb.continue_fit(
         model, X, z, steps=9, state=state, callback=lambda step, _: told.append(step) or step == 5
@@ -292,9 +292,9 @@ def test_models_hold_nothing_of_the_state():
 def test_text_labels_of_a_folder(tmp_path):
     """They are codes, and are compared as such."""
     X = np.random.default_rng(0).normal(size=(60, 2))
-    columns, y, _ = pb.bin_files([(X, np.where(X[:, 0] > 0, "yes", "no"))], tmp_path / "columns")
-    state = pb.FitState()
-    kept = plain = pb.fit_stagewise(columns, y, steps=1)
+    columns, y, _ = pb.data.bin_files([(X, np.where(X[:, 0] > 0, "yes", "no"))], tmp_path / "columns")
+    state = pb.models.FitState()
+    kept = plain = pb.fit_gradient_boosting(columns, y, steps=1)
     for _ in range(3):
         kept = pb.continue_fit(kept, columns, y, steps=1, state=state)
         plain = pb.continue_fit(plain, columns, y, steps=1)

@@ -77,8 +77,8 @@ def test_members_are_those_of_their_classes(fit):
         assert (pb.decision_function(model, X)[:, k] == pb.decision_function(alone, X)).all()
     p = np.column_stack([pb.predict_proba(m, X)[:, 1] for m in model.models])
     np.testing.assert_allclose(pb.predict_proba(model, X), p / p.sum(axis=1, keepdims=True))
-    cost = sum(pb.evaluation_cost(m, X) for m in model.models)
-    assert (pb.evaluation_cost(model, X) == cost).all()
+    cost = sum(pb.prediction_cost(m, X) for m in model.models)
+    assert (pb.prediction_cost(model, X) == cost).all()
     check_consistent(model, X)
 
 
@@ -88,7 +88,7 @@ def test_columns_are_sorted_once(monkeypatch):
     monkeypatch.setattr(
         shared_rows,
         "sort_columns",
-        lambda *a, **k: calls.append(1) or pb.sort_columns(*a, **k),
+        lambda *a, **k: calls.append(1) or pb.data.sort_columns(*a, **k),
     )
     pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2)
     pb.fit_samme(X, y, base=STUMPS, rounds=3)
@@ -110,12 +110,12 @@ def test_columns_are_sorted_once(monkeypatch):
     assert len(calls) == 4
 
 
-@pytest.mark.parametrize("prepare", [pb.sort_columns, pb.bin_columns, np.float32])
+@pytest.mark.parametrize("prepare", [pb.data.sort_columns, pb.data.bin_columns, np.float32])
 def test_prepared_columns(prepare):
     X, y = three()
     X = X.astype(np.float32)
     model = pb.fit_one_vs_rest(pb.fit_adaboost, prepare(X), y, rounds=4)
-    weak = pb.weak.stump(search="binned" if prepare is pb.bin_columns else "exact")
+    weak = pb.weak.stump(search="binned" if prepare is pb.data.bin_columns else "exact")
     plain = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=4, weak=weak)
     assert (pb.decision_function(model, X) == pb.decision_function(plain, X)).all()
 
@@ -166,7 +166,7 @@ def test_probabilities_below_all_numbers(monkeypatch):
     for _k in range(3):
         member = pb.fit_adaboost([[0.0], [1.0]], [False, True], rounds=1)
         members.append(member)
-    model = pb.OneVsRest(tuple(members), np.arange(3), {})
+    model = pb.models.OneVsRest(tuple(members), np.arange(3), {})
     order = {id(member): k for k, member in enumerate(members)}
 
     def values(member, X):
@@ -254,11 +254,11 @@ def test_one_vs_rest_as_base():
     model = pb.fit_samme(X, y, base=STUMPS, rounds=20)
     again = pb.fit_samme(X, y, base=partial(STUMPS, n_threads=2), rounds=20)
     assert (model.alpha == again.alpha).all()
-    sorted_ = pb.fit_samme(pb.sort_columns(X), y, base=STUMPS, rounds=20)
+    sorted_ = pb.fit_samme(pb.data.sort_columns(X), y, base=STUMPS, rounds=20)
     assert (model.alpha == sorted_.alpha).all()
     assert np.mean(pb.predict(model, X) != y) < 0.15
-    cost = sum(pb.evaluation_cost(m, X) for m in model.models)
-    assert (pb.evaluation_cost(model, X) == cost).all()
+    cost = sum(pb.prediction_cost(m, X) for m in model.models)
+    assert (pb.prediction_cost(model, X) == cost).all()
 
 
 def test_stages_of_samme():
@@ -280,7 +280,7 @@ def test_stages_of_one_vs_rest():
     stages = list(pb.staged_decision_function(model, X))
     assert len(stages) == max(sizes)
     for t, score in enumerate(stages, 1):
-        members = [pb.prefix(m, min(t, m.n_nodes)) for m in model.models]
+        members = [pb.models.truncate(m, min(t, m.n_nodes)) for m in model.models]
         alone = [pb.decision_function(member, X) for member in members]
         np.testing.assert_array_equal(score, np.column_stack(alone))
     for function in ("decision_function", "predict", "predict_proba"):
@@ -352,7 +352,7 @@ def test_no_member_gives_the_shares():
     assert model.error.tolist() == [pytest.approx(0.8)]
     np.testing.assert_allclose(pb.predict_proba(model, X), [[0.2, 0.5, 0.3]] * 6)
     assert pb.predict(model, X).tolist() == [1] * 6
-    assert pb.evaluation_cost(model, X).tolist() == [0.0] * 6
+    assert pb.prediction_cost(model, X).tolist() == [0.0] * 6
     assert list(pb.staged_predict(model, X)) == []
 
 
@@ -360,7 +360,7 @@ def test_ties_go_to_the_first_label():
     labels = np.array(["a", "b", "c"])
     members = Constant("c"), Constant("b"), Constant("a")
     for alpha in ([1.0, 1.0, 0.5], [0.1 + 0.2, 0.3, 0.1], [1e-17, 1e-17, 0.0], [800.0, 800.0, 1.0]):
-        model = pb.WeightedVote(members, alpha, labels, np.zeros(3), {}, np.zeros(3), "")
+        model = pb.models.WeightedVote(members, alpha, labels, np.zeros(3), {}, np.zeros(3), "")
         check_consistent(model, np.zeros((2, 1)))
     assert pb.predict(model, np.zeros((1, 1))).tolist() == ["b"]
 

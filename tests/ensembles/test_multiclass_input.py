@@ -51,8 +51,8 @@ def test_functions_of_a_model(kind, tmp_path):
     assert "3 classes>" in repr(model)
     for ask in (
         lambda: pb.certificate(model),
-        lambda: pb.reach(model, X),
-        lambda: pb.prefix(model, 1),
+        lambda: pb.inspection.reach(model, X),
+        lambda: pb.models.truncate(model, 1),
         lambda: pb.continue_fit(model, X, y, rounds=1),
         *([] if kind == "rest" else [lambda: pb.decision_function(model, X, route="expected")]),
     ):
@@ -62,17 +62,17 @@ def test_functions_of_a_model(kind, tmp_path):
     stored = pb.load(tmp_path / "model.npz")
     assert (pb.decision_function(stored, X) == pb.decision_function(model, X)).all()
     with pytest.raises(NotImplementedError, match='expected "nodes"'):
-        pb.evaluation_cost(model, X, "features")
+        pb.prediction_cost(model, X, "features")
     with pytest.raises(AttributeError):
         model.labels = y
     empty = pb.predict_proba(model, X[:0])
     assert empty.shape == (0, 3)
 
 
-@pytest.mark.parametrize("fit", [pb.fit_adaboost_real, pb.fit_matryoshka])
+@pytest.mark.parametrize("fit", [pb.fit_real_adaboost, pb.fit_matryoshka])
 def test_two_class_builders_name_the_others(fit):
     X, y = three()
-    sizes = {pb.fit_adaboost_real: {"rounds": 2}, pb.fit_matryoshka: {"shape": (2,)}}
+    sizes = {pb.fit_real_adaboost: {"rounds": 2}, pb.fit_matryoshka: {"shape": (2,)}}
     with pytest.raises(ValueError, match=r"got 3: pb\.fit_one_vs_rest"):
         fit(X, y, **sizes.get(fit, {"nodes": 2}))
 
@@ -103,7 +103,7 @@ def ivy(X, y, sample_weight):
             "every class to have positive weight, got none for 'elm'",
         ),
         (
-            lambda: pb.fit_one_vs_rest(pb.fit_stagewise, X9, Y9, loss="hinge", steps=2),
+            lambda: pb.fit_one_vs_rest(pb.fit_gradient_boosting, X9, Y9, loss="hinge", steps=2),
             ValueError,
             "fit: decision values of the hinge loss do not tell probabilities, by which labels",
         ),
@@ -130,7 +130,7 @@ def ivy(X, y, sample_weight):
             "rounds",
         ),
         (
-            lambda: pb.fit_samme(pb.bin_columns(X9), Y9, base=STUMPS, rounds=1),
+            lambda: pb.fit_samme(pb.data.bin_columns(X9), Y9, base=STUMPS, rounds=1),
             TypeError,
             "X: BinnedColumns hold no values to predict from",
         ),
@@ -141,17 +141,17 @@ def ivy(X, y, sample_weight):
             "callback: expected a function",
         ),
         (
-            lambda: pb.OneVsRest((), np.arange(2), {}),
+            lambda: pb.models.OneVsRest((), np.arange(2), {}),
             ValueError,
             "models: expected one per label",
         ),
         (
-            lambda: pb.OneVsRest((Certain(), Constant(1)), np.arange(2), {}),
+            lambda: pb.models.OneVsRest((Certain(), Constant(1)), np.arange(2), {}),
             ValueError,
             "models: expected a two-class model of labels False and True for 1",
         ),
         (
-            lambda: pb.WeightedVote((), [1.0], np.arange(2), [0.0, 0.0], {}, [], ""),
+            lambda: pb.models.WeightedVote((), [1.0], np.arange(2), [0.0, 0.0], {}, [], ""),
             ValueError,
             r"alpha: expected shape \(0,\)",
         ),

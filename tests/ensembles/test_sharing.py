@@ -26,7 +26,7 @@ def seen_by(fit, call):
     return set(types)
 
 
-COLUMNS = pb.SortedColumns
+COLUMNS = pb.data.SortedColumns
 SHARING = [
     (pb.fit_adaboost, {"rounds": 2}),
     (pb.fit_boosted_tree, {"nodes": 2}),
@@ -57,7 +57,7 @@ def test_binned_columns_are_for_those_that_take_them():
     def bag(spy):
         pb.fit_bagging(spy, X, Y, members=2, rng=0, search="binned")
 
-    assert seen_by(pb.fit_cart, bag) == {pb.BinnedColumns}
+    assert seen_by(pb.fit_cart, bag) == {pb.data.BinnedColumns}
     assert seen_by(pb.fit_pruned_cart, bag) == {np.ndarray}
 
 
@@ -97,7 +97,7 @@ CLASSES = np.digitize(X[:, 0], [-0.4, 0.4])
 def test_classes_share_bins_and_get_their_models(fit, options, weight):
     given = {**options, "sample_weight": weight}
     assert seen_by(fit, lambda spy: pb.fit_one_vs_rest(spy, X, CLASSES, **given)) == {
-        pb.BinnedColumns
+        pb.data.BinnedColumns
     }
     model = pb.fit_one_vs_rest(fit, X, CLASSES, **given)
     for k, member in enumerate(model.models):

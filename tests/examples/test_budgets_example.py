@@ -250,7 +250,7 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
 
     def fit(X, y, *, comparisons, categorical, rng, n_threads):
         fitted.append(comparisons)
-        model = pb.fit_stagewise(
+        model = pb.fit_gradient_boosting(
             X,
             y,
             steps=2,
@@ -261,7 +261,7 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
         )
         return [model] * len(comparisons)
 
-    monkeypatch.setattr(pb, "fit_within", fit, raising=False)
+    monkeypatch.setattr(pb, "fit_within_budget", fit, raising=False)
     monkeypatch.setattr(example, "BUDGETS", (5, 20))
     monkeypatch.setattr(example, "CALLS", ((5,), (20,)))
     monkeypatch.setattr(example, "SETS", dict.fromkeys(example.SETS, ("glass", "gone")))

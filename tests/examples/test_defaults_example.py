@@ -50,7 +50,7 @@ def few(example, monkeypatch):
         example.MANY: (("three",), ()),
         example.NUMBERS: (("two/b",), ("friedman",)),
     }
-    stages = partial(pb.fit_stagewise, loss="squared", steps=5)
+    stages = partial(pb.fit_gradient_boosting, loss="squared", steps=5)
     candidates = {
         example.TWO: {
             "fit_adaboost": {
@@ -60,12 +60,12 @@ def few(example, monkeypatch):
         example.MANY: {
             "fit_cart": {"max_depth 2": partial(example.own, partial(pb.fit_cart, max_depth=2))}
         },
-        example.NUMBERS: {"fit_stagewise": {"steps": partial(example.staged, stages, (3, 5))}},
+        example.NUMBERS: {"fit_gradient_boosting": {"steps": partial(example.staged, stages, (3, 5))}},
     }
     fits = {
         example.TWO: {"fit_adaboost": pb.fit_adaboost},
         example.MANY: {"fit_cart": pb.fit_cart},
-        example.NUMBERS: {"fit_stagewise": pb.fit_stagewise},
+        example.NUMBERS: {"fit_gradient_boosting": pb.fit_gradient_boosting},
     }
     learners = {
         kind: {name: partial(example.own, fit) for name, fit in of.items()}
@@ -109,11 +109,11 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
             truth = share[np.arange(test.sum()), two.y[test].astype(int)]
             losses.append(-np.log(np.maximum(truth, 1e-6)).mean())
         np.testing.assert_allclose(found[f" {rounds}"][:2], [np.mean(errors), np.mean(losses)])
-    found = example.outcome(example.candidates(example.NUMBERS)["fit_stagewise"]["steps"], numbers)
+    found = example.outcome(example.candidates(example.NUMBERS)["fit_gradient_boosting"]["steps"], numbers)
     errors = []
     for k in range(5):
         test = numbers.fold == k
-        model = pb.fit_stagewise(numbers.X[~test], numbers.y[~test], loss="squared", steps=3)
+        model = pb.fit_gradient_boosting(numbers.X[~test], numbers.y[~test], loss="squared", steps=3)
         residual = pb.predict(model, numbers.X[test]) - numbers.y[test]
         errors.append(100 * np.mean(residual**2) / np.var(numbers.y[test]))
     np.testing.assert_allclose(found[" 3"][0], np.mean(errors))
@@ -129,7 +129,7 @@ def test_sizes_beyond_the_last_stage_are_the_last(example):
 
 def test_every_builder_is_there(example):
     builders = {name for name in pb.__all__ if name.startswith("fit_")}
-    builders -= {"fit_one_hot", "fit_within"}  # which has no default budget
+    builders -= {"fit_within_budget"}  # which has no default budget
     named = " ".join(name for kind in example.SETS for name in example.with_defaults(kind))
     assert set(re.findall(r"fit_\w+", named)) == builders
     every = {f"{of}: " for kind in example.SETS for of in example.candidates(kind)}

@@ -166,7 +166,7 @@ def test_the_largest_size_within_budget_is_chosen(example, quick, name):
 
     def of_size(size):
         model = fit(X, y, **options, callback=lambda step, _: step >= size)
-        return model, pb.evaluation_cost(model, X).mean()
+        return model, pb.prediction_cost(model, X).mean()
 
     budget = example.BUDGETS[0]
     size = next(k for k in range(1, 400) if of_size(k + 1)[1] > budget)
@@ -180,7 +180,7 @@ def test_cost_of_first_nodes(example):
     model = pb.fit_matryoshka(X, y, shape=(3, 4), observation=pb.observation.adatree2())
     costs = example.cost_of_first_nodes(model, X)
     assert costs[0] == 1
-    assert np.isclose(costs[-1], pb.evaluation_cost(model, X).mean())
+    assert np.isclose(costs[-1], pb.prediction_cost(model, X).mean())
     assert not np.allclose(costs, model.record.cost[1:])
     exact = pb.fit_boosted_tree(X, y, nodes=20)
     assert np.allclose(example.cost_of_first_nodes(exact, X), exact.record.cost[1:])

@@ -65,7 +65,7 @@ def test_an_outcome_is_a_cross_validation(example, folder):
     outcomes = example.outcomes_on(iris, quick=True)
     tree = partial(pb.fit_cart, max_depth=30, min_split=20, min_leaf=7)
     expected = {
-        "forest": partial(pb.fit_forest, members=10, rng=0),
+        "forest": partial(pb.fit_random_forest, members=10, rng=0),
         "boosted trees": partial(pb.fit_samme, base=tree, rounds=10),
         "pruned tree": partial(pb.fit_pruned_cart, rng=0),
     }

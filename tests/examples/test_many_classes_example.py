@@ -59,17 +59,17 @@ def test_figures_are_those_of_the_models(example, folder):
     )
     for budget, (error, loss, brier, cost) in zip(example.BUDGETS, found, strict=True):
         costs = [
-            pb.evaluation_cost(pb.prefix(model, k), split.X).mean()
+            pb.prediction_cost(pb.models.truncate(model, k), split.X).mean()
             for k in range(1, model.n_nodes + 1)
         ]
-        part = pb.prefix(model, int(np.searchsorted(costs, budget, side="right")))
+        part = pb.models.truncate(model, int(np.searchsorted(costs, budget, side="right")))
         said = pb.predict_proba(part, split.X_test)
         share = said[np.arange(len(said)), split.y_test]
         assert error == pytest.approx(100 * np.mean(said.argmax(axis=1) != split.y_test))
         assert loss == pytest.approx(-np.log(np.maximum(share, example.LEAST)).mean())
         truth = np.eye(3)[split.y_test]
         assert brier == pytest.approx(((said - truth) ** 2).sum(axis=1).mean())
-        assert cost == pytest.approx(pb.evaluation_cost(part, split.X_test).mean())
+        assert cost == pytest.approx(pb.prediction_cost(part, split.X_test).mean())
 
 
 def test_choices(example):

@@ -57,7 +57,7 @@ def test_numbers_are_those_of_the_models(example, results):
         }
         for name, model in models.items():
             error, cost, longest = results.whole[name][number]
-            evaluations = pb.evaluation_cost(model, X_test)
+            evaluations = pb.prediction_cost(model, X_test)
             assert error == pytest.approx(np.mean(pb.predict(model, X_test) != y_test))
             assert (cost, longest) == (evaluations.mean(), evaluations.max())
         assert results.curves["AdaTree 1"][number, -1, 0] == 0

@@ -30,12 +30,12 @@ def test_labels_of_the_example_are_those_of_the_package(example):
     ill = rng.random(40) < example.ILL
     y = np.where(ill, *example.LABELS)
     errors = {
-        name: pb.count_answers(np.array(example.LABELS)[said[:, 0]], y)
+        name: pb.acquisition.fit_annotators(np.array(example.LABELS)[said[:, 0]], y)
         for name, said in example.answers_about(ill, 1, rng).items()
     }
     said = example.answers_about(ill, 4, rng)
     prior = {"ill": example.ILL, "well": 1 - example.ILL}
-    session = pb.oracle_decisions(errors, [prior] * 40, repeats=4)
+    session = pb.acquisition.annotation_session(errors, [prior] * 40, repeats=4)
     asked = []
     while questions := session.ask():
         for question in questions:

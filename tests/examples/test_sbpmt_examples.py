@@ -101,11 +101,11 @@ def test_an_outcome_is_a_cross_validation(example, folder):
     less = {"members": 3, "rounds": 2, "steps": 10, "rng": 0}
     expected = {
         "SBPMT": partial(pb.fit_sbpmt, **{**example.PAPER_OPTIONS, **less}),
-        "SBPMT as coded": partial(pb.fit_sbpmt, **{**pb.sbpmt_published(), **less}),
+        "SBPMT as coded": partial(pb.fit_sbpmt, **{**pb.models.published_sbpmt_options(), **less}),
         "shared trees": partial(
-            pb.fit_sbpmt, **{**pb.sbpmt_published(), "one_vs_all": "leaf", **less}
+            pb.fit_sbpmt, **{**pb.models.published_sbpmt_options(), "one_vs_all": "leaf", **less}
         ),
-        "forest": partial(pb.fit_forest, members=10, rng=0),
+        "forest": partial(pb.fit_random_forest, members=10, rng=0),
     }
     assert list(outcomes)[:4] == list(expected)
     assert len(stored) == len(outcomes)

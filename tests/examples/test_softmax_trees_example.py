@@ -25,7 +25,7 @@ def test_figures_are_those_of_the_models(trees, monkeypatch):
         data = example.DataSet("some", X, (), y, np.arange(200) % 5)
         found = example.curve(data, 0, trees, 0.3)
         test = data.fold == 0
-        model = pb.fit_stagewise(
+        model = pb.fit_gradient_boosting(
             X[~test],
             y[~test],
             loss="softmax",
@@ -36,8 +36,8 @@ def test_figures_are_those_of_the_models(trees, monkeypatch):
             learning_rate=0.3,
             leaf_step="newton",
         )
-        stages = [pb.prefix(model, k) for k in range(1, 10)]
-        cost = [pb.evaluation_cost(stage, X[test]).mean() for stage in stages]
+        stages = [pb.models.truncate(model, k) for k in range(1, 10)]
+        cost = [pb.prediction_cost(stage, X[test]).mean() for stage in stages]
         np.testing.assert_allclose(example.costs(model, X[test]), cost)
         fits = max([k for k in range(9) if cost[k] <= 20], default=0)
         for at, k in enumerate((1, 8, 0, fits)):

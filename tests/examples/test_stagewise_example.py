@@ -37,7 +37,7 @@ def test_accuracy_is_that_of_the_library(example):
     fold = assign_folds(y, None, 5, np.random.default_rng(0))
     right = []
     for k in range(5):
-        model = pb.fit_stagewise(
+        model = pb.fit_gradient_boosting(
             X[fold != k], y[fold != k], loss="logistic", steps=5, search="exact"
         )
         right.append(100 * np.mean(pb.predict(model, X[fold == k]) == y[fold == k]))

@@ -23,7 +23,7 @@ from reference import c_numbers as twin
 import pboost as pb
 from pboost.data.node_inputs.inputs import Subsets
 from pboost.data.read.convert import Features
-from pboost.export.c_file import export_c
+from pboost.export.c_file import to_c
 from pboost.export.c_form import is_exact, part_of
 from pboost.export.c_numbers import Grid, fixed_part, leave_walk, single_part, sums_of
 
@@ -72,17 +72,17 @@ SUMS = {
         X, TWO, rounds=6, weak=pb.weak.affine(directions=6, terms=2, seed=1), **LEVELS
     ),
     "separators": lambda: pb.fit_boosted_tree(X, TWO, nodes=4, weak=pb.weak.separator(4), **LEVELS),
-    "real": lambda: pb.fit_adaboost_real(X, TWO, rounds=9, weak=pb.weak.feature(), **LEVELS),
+    "real": lambda: pb.fit_real_adaboost(X, TWO, rounds=9, weak=pb.weak.feature(), **LEVELS),
     "probit": lambda: pb.fit_probitboost(X, TWO, steps=9, **LEVELS),
     "probit tree": lambda: pb.fit_probit_tree(X, TWO, max_depth=2, steps=3, **LEVELS),
     "probit tree, three": lambda: pb.fit_probit_tree(X, THREE, max_depth=2, steps=3, **LEVELS),
     "rest of calibrated": _rest_of_calibrated,
     "mean of chains": lambda: _averaged(partial(pb.fit_adaboost, rounds=5), TWO),
     "mean of sums": lambda: _averaged(
-        partial(pb.fit_stagewise, loss="logistic", steps=2, max_depth=2), TWO
+        partial(pb.fit_gradient_boosting, loss="logistic", steps=2, max_depth=2), TWO
     ),
     "mean of probit sums": lambda: _averaged(
-        partial(pb.fit_stagewise, loss="probit", steps=2, max_depth=2), TWO
+        partial(pb.fit_gradient_boosting, loss="probit", steps=2, max_depth=2), TWO
     ),
     "mean of probits": lambda: _averaged(partial(pb.fit_probitboost, steps=5), TWO),
     "mean of probit trees": lambda: _averaged(
@@ -160,20 +160,20 @@ def _given(model, rows):
 
 def _has_int16(model):
     """Return whether int16 holds a model: one of nodes that compare columns."""
-    if isinstance(model, pb.DecisionGraph):
+    if isinstance(model, pb.models.DecisionGraph):
         return model.inputs is None or isinstance(model.inputs, Subsets)
-    if isinstance(model, pb.EarlyExitModel):
+    if isinstance(model, pb.models.EarlyExitModel):
         return _has_int16(model.model)
-    if isinstance(model, pb.CalibratedModel):
-        is_early = isinstance(model.model, pb.EarlyExitModel)
+    if isinstance(model, pb.models.CalibratedModel):
+        is_early = isinstance(model.model, pb.models.EarlyExitModel)
         return len(model.labels) == 2 and not is_early and _has_int16(model.model)
-    return isinstance(model, pb.Tree | pb.Forest | pb.StagewiseModel)
+    return isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.GradientBoostingModel)
 
 
 def _expected(model, rows):
     """Return decision values (n, k), or shares, and predictions."""
     X = _given(model, rows)
-    kind = isinstance(model, pb.Tree | pb.Forest | pb.Bagging)
+    kind = isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.Bagging)
     if kind and model.labels is not None and len(model.labels) > 2:
         score = pb.predict_proba(model, X)
     else:
@@ -225,9 +225,9 @@ class _Every:
             options = {"prefix": f"m{len(self.cases)}", "X": _given(model, rows)}
             if dtype == "int16" and not _has_int16(model):
                 with pytest.raises(NotImplementedError, match='dtype: "int16" is for'):
-                    export_c(model, path, dtype, **options)
+                    to_c(model, path, dtype, **options)
                 continue
-            file = export_c(model, path, dtype, **options)
+            file = to_c(model, path, dtype, **options)
             own = rows.astype(np.float32).astype(float) if dtype == "float32" else rows
             if dtype == "int16":
                 own = file.to_grid(rows)
@@ -240,10 +240,10 @@ class _Every:
 
     def _add_single(self, model, kind):
         """Add a file with votes of float32, whose scores are those of the twin."""
-        whole = model.model if isinstance(model, pb.EarlyExitModel) else model
+        whole = model.model if isinstance(model, pb.models.EarlyExitModel) else model
         path, rows = self.folder / f"single {kind}.c", rows_for(whole, 60).astype(np.float32)
         prefix = f"s{len(self.cases)}"
-        file = export_c(model, path, "float32", prefix=prefix, votes="float32")
+        file = to_c(model, path, "float32", prefix=prefix, votes="float32")
         if whole is model:
             score = np.array([[twin.single_score(model, row)] for row in rows])
         else:  # see tests of `leave_walk` for the twin of this
@@ -277,7 +277,7 @@ def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
         where = f"{kind}, {dtype}"
         if dtype == "int16":
             error = np.abs(own * file.scale - score)
-            if isinstance(model, pb.EarlyExitModel):
+            if isinstance(model, pb.models.EarlyExitModel):
                 _check_early(every, case, own, predicted)
                 continue
             assert error.max() <= file.bound + ROUNDING, where
@@ -324,8 +324,8 @@ def test_all_kinds_are_there(every):
     names = {
         "DecisionGraph",
         "Tree",
-        "Forest",
-        "StagewiseModel",
+        "RandomForest",
+        "GradientBoostingModel",
         "LinearModel",
         "ProbitModel",
         "ProbitTree",
@@ -336,7 +336,7 @@ def test_all_kinds_are_there(every):
         "CalibratedModel",
     }
     assert kinds >= {(name, dtype) for name in names for dtype in DTYPES[:2]}
-    assert kinds >= {(name, "int16") for name in ("DecisionGraph", "Tree", "Forest")}
+    assert kinds >= {(name, "int16") for name in ("DecisionGraph", "Tree", "RandomForest")}
 
 
 @pytest.mark.build
@@ -345,7 +345,7 @@ def test_paths_are_those_of_the_package(tmp_path):
         pytest.skip("gcc does not build programs that run here")
     kinds, text = ("chain", "matryoshka", "forest, three", "nothing to learn"), []
     for k, kind in enumerate(kinds):
-        pb.export_c(made(kind), tmp_path / "m.c", prefix=f"m{k}", explain=True)
+        pb.export.to_c(made(kind), tmp_path / "m.c", prefix=f"m{k}", explain=True)
         text.append((tmp_path / "m.c").read_text())
     (tmp_path / "all.c").write_text("\n".join(text))
     command = ["gcc", *STRICT, "-shared", "-fPIC", str(tmp_path / "all.c"), "-o"]
@@ -357,8 +357,8 @@ def test_paths_are_those_of_the_package(tmp_path):
             x = row.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
             n = library[f"m{k}_path"](x, at, 100)
             found = list(at[:n])
-            assert n == pb.evaluation_cost(model, _given(model, row[None]))[0]
-            if not isinstance(model, pb.DecisionGraph):
+            assert n == pb.prediction_cost(model, _given(model, row[None]))[0]
+            if not isinstance(model, pb.models.DecisionGraph):
                 continue
             node, score = 0 if model.n_nodes else -1, model.bias
             for exit_ in found:
@@ -377,13 +377,13 @@ def test_a_file_tests_itself_and_fails_where_a_number_is_changed(tmp_path):
         pytest.skip("gcc does not build programs that run here")
     path = tmp_path / "chain.c"
     for dtype in DTYPES:
-        export_c(made("chain"), path, dtype, prefix="chain", X=_given(made("chain"), X))
+        to_c(made("chain"), path, dtype, prefix="chain", X=_given(made("chain"), X))
         code, said = self_test(str(path), "chain", str(tmp_path))
         assert (code, said) == (0, "0 scores of 20 rows differ\n")
     early = AROUND["early chain"][1](made("chain"))
     for dtype, votes in (("int16", "float64"), ("float32", "float32")):
         other = tmp_path / f"early-{dtype}.c"
-        export_c(early, other, dtype, prefix="early", votes=votes, X=_given(early, X))
+        to_c(early, other, dtype, prefix="early", votes=votes, X=_given(early, X))
         found = self_test(str(other), "early", str(tmp_path))
         assert found == (0, "0 scores of 20 rows differ\n")
     text = path.read_text()

@@ -199,7 +199,7 @@ def test_grids_have_room_for_the_rows_and_keep_whole_numbers(chain, path):
         np.array([[-1e300, 0.0], [1e300, 1e-310]]),
         np.array([[0.0, 1.0], [65534.0, np.nan]]),
     ):
-        file = pb.export_c(chain, path, "int16", X=values)
+        file = pb.export.to_c(chain, path, "int16", X=values)
         q = file.to_grid(values)
         known = ~np.isnan(values)
         read = np.unique(chain.feature)
@@ -208,7 +208,7 @@ def test_grids_have_room_for_the_rows_and_keep_whole_numbers(chain, path):
         assert (q[~known] == -32768).all()
         assert (np.frexp(file.step)[0] == 0.5).all()
     whole = np.array([[0.0, 1.0], [65534.0, 1023.0]])
-    file = pb.export_c(chain, path, "int16", X=whole)
+    file = pb.export.to_c(chain, path, "int16", X=whole)
     assert np.array_equal(file.from_grid(file.to_grid(whole)), whole)
     assert file.step.tolist() == [1, 1]
     assert file.offset.tolist() == [32767, 0]
@@ -217,7 +217,7 @@ def test_grids_have_room_for_the_rows_and_keep_whole_numbers(chain, path):
 def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
     def refused(error, match, **options):
         with pytest.raises(error, match=match):
-            pb.export_c(chain, path, "int16", **options)
+            pb.export.to_c(chain, path, "int16", **options)
 
     refused(ValueError, "X: expected rows .* or ranges=")
     refused(ValueError, r"ranges: expected two numbers .* 2 columns, shape \(2, 2\)", ranges=[1])
@@ -228,17 +228,17 @@ def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
     refused(ValueError, "at most 65535 points, got 1", ranges=[(0, 65536)] * 2, steps=1)
     refused(ValueError, "expected a known value in column 0", X=np.full((2, 2), np.nan))
     refused(ValueError, "X: expected 2 columns", X=np.zeros((2, 3)))
-    file = pb.export_c(chain, path, "int16", ranges=[(0, 65534)] * 2, steps=1)
+    file = pb.export.to_c(chain, path, "int16", ranges=[(0, 65534)] * 2, steps=1)
     assert file.uncertain is None
     assert not path.read_text().count("within it")
     with pytest.raises(ValueError, match='expected a file of "int16", got one of "float64"'):
-        pb.export_c(chain, path).to_grid(POINTS)
+        pb.export.to_c(chain, path).to_grid(POINTS)
 
 
 def test_rows_within_the_bound_are_counted(path):
     both = np.array([[0.0], [0.0], [1.0], [1.0]])
-    model = pb.fit_forest(both, [0, 1, 1, 1], members=4, rng=0, max_depth=1)
-    file = pb.export_c(model, path, "int16", X=both)
+    model = pb.fit_random_forest(both, [0, 1, 1, 1], members=4, rng=0, max_depth=1)
+    file = pb.export.to_c(model, path, "int16", X=both)
     lead = np.abs(pb.decision_function(model, both))
     assert file.uncertain == np.count_nonzero(lead <= file.bound)
     assert f"within it: {file.uncertain}." in path.read_text()
@@ -262,10 +262,10 @@ def test_tables_of_int16_are_small(path):
         rows[rng.random(rows.shape) < 0.1] = np.nan
         y = np.nan_to_num(rows[:, :5]).sum(axis=1) > 0.3
         model = pb.fit_adaboost(rows, y, rounds=60)
-        pb.export_c(model, path, "int16", X=rows)
+        pb.export.to_c(model, path, "int16", X=rows)
         assert sum(_bytes_of(path.read_text(), "model").values()) <= 8 * 60
         graph = pb.fit_matryoshka(rows, y, shape=(4, 4))
-        pb.export_c(graph, path, "int16", X=rows)
+        pb.export.to_c(graph, path, "int16", X=rows)
         assert sum(_bytes_of(path.read_text(), "model").values()) <= 16 * graph.n_nodes
         # Joins are shared: a node stands once.
         assert _bytes_of(path.read_text(), "model")["threshold"] == 2 * graph.n_nodes
@@ -281,7 +281,7 @@ def test_odd_names_and_labels_are_safe(path):
     model = pb.fit_cart(rows, words, min_leaf=1)
     frame = pytest.importorskip("pandas").DataFrame(rows, columns=names)
     model = pb.fit_adaboost(frame, words, rounds=1)
-    pb.export_c(model, path)
+    pb.export.to_c(model, path)
     text = path.read_bytes().decode("ascii")
     assert "??" not in text
     assert "\\\n" not in text
@@ -321,7 +321,7 @@ def test_numbers_are_written_with_all_bits():
     ids=["bool", "int64", "float", "text"],
 )
 def test_labels_are_a_table(path, labels, said):
-    pb.export_c(pb.fit_cart([[0.0], [1.0]], labels, task="classification", min_leaf=1), path)
+    pb.export.to_c(pb.fit_cart([[0.0], [1.0]], labels, task="classification", min_leaf=1), path)
     assert said in path.read_text()
 
 
@@ -336,7 +336,7 @@ def test_the_head_names_columns_levels_and_the_certificate(path):
         }
     )
     model = pb.fit_adaboost(frame[["age", "town"]], frame["town"] == "Ulm", rounds=2)
-    pb.export_c(model, path, "int16", X=frame[["age", "town"]])
+    pb.export.to_c(model, path, "int16", X=frame[["age", "town"]])
     text = path.read_text()
     assert "x[1]: town, the number of a level: 0 = Jena, 1 = Kiel, 2 = Ulm; others are" in text
     assert f"training error: {model.record.certificate[-1]:.6g}\n" in text
@@ -352,7 +352,7 @@ def test_rows_leave_a_file_at_joints_before_the_end(path):
     chain = pb.fit_adaboost(PLAIN, TWO, rounds=9)
     model = pb.early_exit(chain, PLAIN, comparisons=6, length=None)
     assert len(np.unique(model.left(PLAIN).joint)) > 2
-    pb.export_c(model, path)
+    pb.export.to_c(model, path)
     text = path.read_text()
     finite = np.flatnonzero(np.isfinite(model.threshold))
     entries = re.search(r"model_exit\[\d+\] = \{\n(.*?)\n\}", text, re.DOTALL)[1]
@@ -380,33 +380,33 @@ def test_rows_leave_a_file_at_joints_before_the_end(path):
 )
 def test_prefixes_are_identifiers(chain, path, prefix, match):
     with pytest.raises(ValueError, match=f"prefix: expected .*{match}"):
-        pb.export_c(chain, path, prefix=prefix)
+        pb.export.to_c(chain, path, prefix=prefix)
     assert not path.exists()
 
 
 def test_arguments_are_checked(chain, path):
     with pytest.raises(TypeError, match="prefix: expected a str"):
-        pb.export_c(chain, path, prefix=3)
+        pb.export.to_c(chain, path, prefix=3)
     with pytest.raises(ValueError, match="dtype: expected one of 'float64', 'float32', 'int16'"):
-        pb.export_c(chain, path, "float16")
+        pb.export.to_c(chain, path, "float16")
     with pytest.raises(ValueError, match='votes: expected "float64" unless dtype="float32"'):
-        pb.export_c(chain, path, votes="float32")
+        pb.export.to_c(chain, path, votes="float32")
     with pytest.raises(ValueError, match="ranges, steps: expected None unless"):
-        pb.export_c(chain, path, "float32", steps=1)
+        pb.export.to_c(chain, path, "float32", steps=1)
     with pytest.raises(TypeError, match="path: expected"):
-        pb.export_c(chain, 3)
+        pb.export.to_c(chain, 3)
     with pytest.raises(TypeError, match="model: expected a model"):
-        pb.export_c("model", path)
+        pb.export.to_c("model", path)
     with pytest.raises(TypeError, match="explain"):
-        pb.export_c(chain, path, explain=1)
+        pb.export.to_c(chain, path, explain=1)
     with pytest.raises(FileNotFoundError):
-        pb.export_c(chain, path / "there" / "is no folder")
+        pb.export.to_c(chain, path / "there" / "is no folder")
 
 
 def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     def refused(match, model, *options, **more):
         with pytest.raises(NotImplementedError, match=match):
-            pb.export_c(model, path, *options, **more)
+            pb.export.to_c(model, path, *options, **more)
 
     def column(X, y, weight, rng):
         return lambda X, rng: np.where(X[:, 0] > 1, 1, -1)
@@ -424,7 +424,7 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     members = pb.fit_bagging(stumps, PLAIN, TWO, members=3, rng=0)
     whole = r"model\.model, a Bagging, can be exported as a whole"
     refused(whole, pb.early_exit(members, PLAIN, comparisons=40))
-    forest = pb.fit_forest(PLAIN, np.arange(len(PLAIN)) % 8, members=3, rng=0)
+    forest = pb.fit_random_forest(PLAIN, np.arange(len(PLAIN)) % 8, members=3, rng=0)
     priced = pb.early_exit(
         pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, price=2.0, prices=np.ones(PLAIN.shape[1])
     )
@@ -438,7 +438,7 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     rare = np.arange(len(PLAIN)) % 9 == 0
     never = isotonic(pb.fit_adaboost(PLAIN, TWO, rounds=1), PLAIN, rare)
     refused("do not, and all rows are False", never, **grid)
-    linear = pb.fit_adaboost_real(X[:, :2], TWO, rounds=2, weak=pb.weak.feature())
+    linear = pb.fit_real_adaboost(X[:, :2], TWO, rounds=2, weak=pb.weak.feature())
     refused('"float64" and "float32" can hold', linear, "int16", X=X[:, :2])
     refused("explain: only graphs, trees", linear, explain=True)
     refused('votes: "float32" is for graphs', linear, "float32", votes="float32")
@@ -451,22 +451,22 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
 def test_a_file_is_replaced_as_a_whole(chain, path):
     path.write_text("what was there")
     path.chmod(0o600)
-    pb.export_c(chain, path)
+    pb.export.to_c(chain, path)
     assert path.read_text().startswith("/*\n * <fit_adaboost")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     before = path.read_bytes()
-    pb.export_c(chain, os.fsencode(path))
+    pb.export.to_c(chain, os.fsencode(path))
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["model.c"]
 
 
 def test_rows_of_the_test_are_made_where_none_are_given(path):
     model = pb.fit_adaboost(X, TWO, rounds=5, **LEVELS)
-    pb.export_c(model, path)
+    pb.export.to_c(model, path)
     text = path.read_text()
     assert "NAN" in text[text.index("model_test_rows") :]
-    assert text == (pb.export_c(model, path), path.read_text())[1]
-    pb.export_c(model, path, X=np.empty((0, 4)))
+    assert text == (pb.export.to_c(model, path), path.read_text())[1]
+    pb.export.to_c(model, path, X=np.empty((0, 4)))
     assert path.read_text() == text
 
 
@@ -476,7 +476,7 @@ def test_calibrations_in_int16_are_their_log_odds(kind, turned, path):
     of = made(kind)
     model = pb.calibrate(of, X, ~TWO if turned else TWO)
     assert (model.slope[0] < 0) == turned
-    file = pb.export_c(model, path, "int16", X=X)
+    file = pb.export.to_c(model, path, "int16", X=X)
     grid, q = Grid(file.offset, file.step), file.to_grid(X)
     fixed = fixed_part(folded(model, part_of(model)), grid).part
     rows = Features(file.from_grid(q), model.feature_names, model.table)
@@ -491,7 +491,7 @@ def test_calibrations_in_int16_are_their_log_odds(kind, turned, path):
 def test_thresholds_of_float32_lose_nothing():
     model = pb.fit_adaboost(X[:, :2], TWO, rounds=4)
     edges = np.array([0.1, 1e300, -1e300, 5e-324])
-    model = pb.DecisionGraph(
+    model = pb.models.DecisionGraph(
         **{
             name: getattr(model, name)
             for name in (

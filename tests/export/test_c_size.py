@@ -28,8 +28,8 @@ FEW, MANY = (
 FITS = {
     "chain": partial(pb.fit_adaboost, rounds=20),
     "joins": partial(pb.fit_matryoshka, shape=(3, 6), join="all"),
-    "sum": partial(pb.fit_stagewise, steps=8, max_depth=2),
-    "forest": partial(pb.fit_forest, members=6, rng=0, max_depth=4),
+    "sum": partial(pb.fit_gradient_boosting, steps=8, max_depth=2),
+    "forest": partial(pb.fit_random_forest, members=6, rng=0, max_depth=4),
 }
 
 
@@ -40,7 +40,7 @@ def _early(kind, J, rows):
     if kind == "sum":
         options["loss"] = "logistic" if J == 2 else "softmax"
     model = FITS[kind](rows, np.argsort(np.argsort(score)) * J // len(rows), **options)
-    whole = pb.evaluation_cost(model, rows).mean()
+    whole = pb.prediction_cost(model, rows).mean()
     return pb.early_exit(model, rows, comparisons=0.6 * whole, length=None)
 
 
@@ -61,7 +61,7 @@ MODELS = {
     "chain of trees": lambda: pb.fit_matryoshka(
         PLAIN, exported.TWO, shape=(7, 12), join="all", learning_rate=0.3
     ),
-    "long sum": lambda: pb.fit_stagewise(
+    "long sum": lambda: pb.fit_gradient_boosting(
         PLAIN, exported.TWO, loss="logistic", steps=40, max_depth=None, max_leaves=4
     ),
     "calibrated": lambda: pb.calibrate(exported.made("chain"), exported.X, exported.TWO),
@@ -70,7 +70,7 @@ MODELS = {
     ),
     **EARLY,
     "early, twenty labels": partial(_early, "chain", 20, FULL),
-    "ten labels": lambda: pb.fit_stagewise(
+    "ten labels": lambda: pb.fit_gradient_boosting(
         PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", trees="one", steps=8, max_depth=2
     ),
 }
@@ -83,9 +83,9 @@ def files(tmp_path_factory):
     for number, (name, make) in enumerate(MODELS.items()):
         model, path = make(), folder / f"m{number}.c"
         rows = exported.X if model.n_features > PLAIN.shape[1] else PLAIN
-        if isinstance(model, pb.EarlyExitModel):
+        if isinstance(model, pb.models.EarlyExitModel):
             rows = MANY if model.table is not None else FULL
-        made = pb.export_c(model, path, "int16", X=rows)
+        made = pb.export.to_c(model, path, "int16", X=rows)
         assert made.n_bytes == c_size(model)
         found[name] = path, made.n_bytes
     return found
@@ -123,6 +123,6 @@ def test_sizes_are_those_of_a_compiler(files, tmp_path):
 
 def test_other_numbers_have_no_estimate(tmp_path):
     model = pb.fit_adaboost(PLAIN, exported.TWO, rounds=3)
-    assert pb.export_c(model, tmp_path / "m.c").n_bytes is None
+    assert pb.export.to_c(model, tmp_path / "m.c").n_bytes is None
     with pytest.raises(NotImplementedError, match="compare sums"):
         c_size(pb.fit_adaboost(PLAIN, exported.TWO, rounds=3, weak=pb.weak.affine()))

@@ -40,7 +40,7 @@ def rows_of(kind):
 
 def weighted(kind):
     X = np.ones((9, 2)) if kind.startswith("nothing") else rows_of(kind)
-    return pb.trees_of(made(kind), X)
+    return pb.models.as_tree_ensemble(made(kind), X)
 
 
 def assert_close(found, expected, trees, tolerance=1e-15):
@@ -71,7 +71,7 @@ def test_thresholds_are_what_sets_are(kind):
 
 
 def test_empty_and_full_sets_send_missing_values_where_they_go():
-    trees = pb.trees_of(random_forest(np.random.default_rng(1), 3, 4, categories=(1,)))
+    trees = pb.models.as_tree_ensemble(random_forest(np.random.default_rng(1), 3, 4, categories=(1,)))
     every = np.array([2**64 - 1] * 3 + [2**63 - 1], np.uint64)
     rows = np.array([[0.0, 0, 0, 0], [0, 254, 0, 0], [0, np.nan, 0, 0]])
     for member in (every, every * np.uint64(0)):
@@ -116,7 +116,7 @@ def shapley_values(trees, row):
 
 def explained(trees, rows):
     shap = pytest.importorskip("shap", reason="shap is not installed")
-    found = pb.to_shap(trees, max_nodes=10**6)
+    found = pb.export.to_shap(trees, max_nodes=10**6)
     explainer = shap.TreeExplainer(found, feature_perturbation="tree_path_dependent")
     values = explainer.shap_values(rows, check_additivity=False)
     return values.reshape(*rows.shape, -1), np.atleast_1d(explainer.expected_value)
@@ -146,7 +146,7 @@ def test_shap_values_of_deep_trees_on_many_columns_add_up():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 20))
     y = (X**2).sum(axis=1) > 20
-    trees = pb.trees_of(pb.fit_forest(X, y, members=2, features_per_split=1, rng=0))
+    trees = pb.models.as_tree_ensemble(pb.fit_random_forest(X, y, members=2, features_per_split=1, rng=0))
     parts, base = explained(trees, X[:20])
     assert trees.depths.max() > 12
     assert_close(parts.sum(axis=1) + base, twin.values(trees, X[:20]), trees, 1e-7)
@@ -154,10 +154,10 @@ def test_shap_values_of_deep_trees_on_many_columns_add_up():
 
 def test_shap_needs_weights():
     with pytest.raises(ValueError, match="X: expected rows by which nodes are weighted"):
-        pb.to_shap(made("chain"))
+        pb.export.to_shap(made("chain"))
     with pytest.raises(ValueError, match="X: expected None with trees"):
-        pb.to_shap(pb.trees_of(made("chain")), exported.X)
-    given = pb.to_shap(made("chain"), exported.X[:1])  # half of the leaves are empty
+        pb.export.to_shap(pb.models.as_tree_ensemble(made("chain")), exported.X)
+    given = pb.export.to_shap(made("chain"), exported.X[:1])  # half of the leaves are empty
     assert min(tree["node_sample_weight"].min() for tree in given["trees"]) > 0
 
 
@@ -167,7 +167,7 @@ def test_shapiq(kind):
     trees, rows = weighted(kind), rows_for(made(kind), 40, seed=2)
     rows = rows[~np.isnan(rows).any(axis=1)][:2]
     for value in range(trees.n_values):
-        found = pb.to_shapiq(trees, value=value)
+        found = pb.export.to_shapiq(trees, value=value)
         explainer = shapiq.TreeExplainer(found, max_order=1, index="SV")
         for row in rows:
             parts = explainer.explain(row)
@@ -188,9 +188,9 @@ def shapley_values_of(trees, row, value):
 
 def test_shapiq_needs_comparisons():
     with pytest.raises(ValueError, match="model: expected trees that compare columns for shapiq"):
-        pb.to_shapiq(made("nothing to learn"), np.ones((3, 2)))
+        pb.export.to_shapiq(made("nothing to learn"), np.ones((3, 2)))
     with pytest.raises(ValueError, match="value: expected an integer"):
-        pb.to_shapiq(made("cart"), value=2)
+        pb.export.to_shapiq(made("cart"), value=2)
 
 
 # treelite
@@ -198,7 +198,7 @@ def test_shapiq_needs_comparisons():
 
 def assert_treelite(trees, rows):
     treelite = pytest.importorskip("treelite", reason="treelite is not installed")
-    found = pb.to_treelite(trees)
+    found = pb.export.to_treelite(trees)
     values = treelite.gtil.predict(found, rows, pred_margin=True).reshape(len(rows), -1)
     assert_close(values, twin.values(trees, rows), trees)
     share = treelite.gtil.predict(found, rows).reshape(len(rows), -1)
@@ -213,7 +213,7 @@ def assert_treelite(trees, rows):
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_treelite(kind):
-    assert_treelite(pb.trees_of(made(kind)), rows_for(made(kind), 60))
+    assert_treelite(pb.models.as_tree_ensemble(made(kind)), rows_for(made(kind), 60))
 
 
 def is_taken_for_missing(rows):
@@ -225,7 +225,7 @@ def is_taken_for_missing(rows):
 @pytest.mark.parametrize("kind", TREELITE_KINDS)
 def test_c_of_treelite(kind, tmp_path, capfd):
     tl2cgen = pytest.importorskip("tl2cgen", reason="tl2cgen is not installed")
-    trees, rows = pb.trees_of(made(kind)), rows_for(made(kind), 300)
+    trees, rows = pb.models.as_tree_ensemble(made(kind)), rows_for(made(kind), 300)
     rows[is_taken_for_missing(rows)] = 0.5
     found = assert_treelite(trees, rows)
     library = tmp_path / "model.so"
@@ -242,7 +242,7 @@ def test_c_of_treelite(kind, tmp_path, capfd):
 def session(trees):
     runtime = pytest.importorskip("onnxruntime", minversion="1.23", reason="no onnxruntime 1.23")
     pytest.importorskip("onnx", reason="onnx is not installed")
-    text = pb.to_onnx(trees).SerializeToString()
+    text = pb.export.to_onnx(trees).SerializeToString()
     return runtime.InferenceSession(text, providers=["CPUExecutionProvider"])
 
 
@@ -268,7 +268,7 @@ def assert_onnx(trees, rows):
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_onnx(kind):
-    assert_onnx(pb.trees_of(made(kind)), rows_for(made(kind), 200))
+    assert_onnx(pb.models.as_tree_ensemble(made(kind)), rows_for(made(kind), 200))
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_onnx(kind):
 def test_labels_of_onnx(labels):
     y = np.array(labels)[exported.TWO.astype(int)]
     model = pb.fit_boosted_tree(exported.PLAIN, y, nodes=5)
-    (found,) = session(pb.trees_of(model)).run(["label"], {"X": exported.PLAIN})
+    (found,) = session(pb.models.as_tree_ensemble(model)).run(["label"], {"X": exported.PLAIN})
     assert found.tolist() == pb.predict(model, exported.PLAIN).tolist()
 
 
@@ -352,19 +352,19 @@ def test_other_sums_are_refused():
     stumps = pb.fit_adaboost(NUMBERS, exported.TWO, rounds=2, weak=pb.weak.separator(2))
     for model in (levels, stumps):
         with pytest.raises(TypeError, match="to_onnx those of columns of numbers"):
-            pb.to_onnx(model)
+            pb.export.to_onnx(model)
     affine = OF_SUMS["affine"]()
     with pytest.raises(TypeError, match="to_onnx those of columns of numbers"):
-        pb.to_treelite(affine)
+        pb.export.to_treelite(affine)
     with pytest.raises(ValueError, match="max_nodes: expected at least 24, "):
-        pb.to_onnx(affine, max_nodes=23)
+        pb.export.to_onnx(affine, max_nodes=23)
 
 
 def test_members_of_sets_are_counted():
-    trees = pb.trees_of(made("forest"))
+    trees = pb.models.as_tree_ensemble(made("forest"))
     members = 2 * sum(len(trees.levels(k)) for k in trees.level_set if k >= 0)
     with pytest.raises(ValueError, match=f"max_members: expected at least {members}, "):
-        pb.to_onnx(trees, max_members=members - 1)
+        pb.export.to_onnx(trees, max_members=members - 1)
 
 
 @pytest.mark.clock
@@ -373,14 +373,14 @@ def test_a_hundred_thousand_rows():
     treelite = pytest.importorskip("treelite", reason="treelite is not installed")
     for kind in ("chain", "votes", "forest, three", "logistic", "rest of chains", "samme"):
         model, rows = made(kind), rows_for(made(kind), 100_000)
-        trees = pb.trees_of(model)
+        trees = pb.models.as_tree_ensemble(model)
         X = exported.decoded(model, rows)
         has_shares = trees.link == "shares"
         expected = pb.predict_proba(model, X) if has_shares else pb.decision_function(model, X)
         expected = expected.reshape(len(rows), -1)
         values, label = session(trees).run(["values", "label"], {"X": rows})
         assert np.abs(values - expected).max() <= 1e-12
-        margins = treelite.gtil.predict(pb.to_treelite(trees), rows, pred_margin=True)
+        margins = treelite.gtil.predict(pb.export.to_treelite(trees), rows, pred_margin=True)
         assert np.abs(margins.reshape(len(rows), -1) - expected).max() <= 1e-12
         lead = np.abs(expected if expected.shape[1] == 1 else np.diff(np.sort(expected))[:, -1:])
         clear = lead[:, 0] > 1e-12
@@ -397,12 +397,12 @@ def by_sql(model, X, table="rows of 'me'"):
     with closing(sqlite3.connect(":memory:")) as base:
         base.execute(f'CREATE TABLE "{table}" ({", ".join(names)})')
         base.executemany(f'INSERT INTO "{table}" VALUES ({marks})', cells)
-        return np.array(base.execute(pb.to_sql(model, table)).fetchall(), dtype=np.float64)
+        return np.array(base.execute(pb.export.to_sql(model, table)).fetchall(), dtype=np.float64)
 
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_sql(kind):
-    model, trees = made(kind), pb.trees_of(made(kind))
+    model, trees = made(kind), pb.models.as_tree_ensemble(made(kind))
     rows = rows_for(model, 60)
     found = by_sql(model, exported.decoded(model, rows))
     assert_close(found, twin.values(trees, rows), trees)
@@ -412,7 +412,7 @@ def test_sql_of_trees_made_by_hand():
     rng = np.random.default_rng(0)
     forest, rows = random_forest(rng, 4, 5, categories=(2,)), random_rows(rng, 90, 5, (2,))
     rows[:, 2] = np.where(rows[:, 2] > 254, np.nan, rows[:, 2])
-    assert_close(by_sql(forest, rows), pb.predict_proba(forest, rows), pb.trees_of(forest))
+    assert_close(by_sql(forest, rows), pb.predict_proba(forest, rows), pb.models.as_tree_ensemble(forest))
 
 
 def test_sql_reads_frames_by_the_values_of_levels():
@@ -438,7 +438,7 @@ def test_sql_reads_frames_by_the_values_of_levels():
         + frame["size"]
         + (frame["many"] % 2)
     )
-    model = pb.fit_forest(
+    model = pb.fit_random_forest(
         frame, y.to_numpy(float), task="regression", members=3, rng=0, categorical=["many", "flag"]
     )
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame)
@@ -449,7 +449,7 @@ def test_sql_reads_frames_by_the_values_of_levels():
     with closing(sqlite3.connect(":memory:")) as base:
         base.execute(f"CREATE TABLE t ({columns})")
         base.executemany(f"INSERT INTO t VALUES ({', '.join('?' * 5)})", cells)
-        found = np.array(base.execute(pb.to_sql(model, "t")).fetchall())[:, 0]
+        found = np.array(base.execute(pb.export.to_sql(model, "t")).fetchall())[:, 0]
     frame.loc[3, "grade"] = None
     frame.loc[4, "many"] = 10**6
     np.testing.assert_allclose(found, pb.predict(model, frame), rtol=1e-13)
@@ -459,9 +459,9 @@ def test_what_sql_cannot_hold():
     tree = pb.fit_cart(exported.PLAIN, exported.TWO, max_depth=1)
     for table in ("", "a\0b", 3):
         with pytest.raises(ValueError, match="table: expected text"):
-            pb.to_sql(tree, table)
+            pb.export.to_sql(tree, table)
     with pytest.raises(ValueError, match="got 'a' twice"):
-        pb.to_sql(replace(tree, feature_names=("a", "a")), "t")
+        pb.export.to_sql(replace(tree, feature_names=("a", "a")), "t")
 
 
 # JSON
@@ -485,9 +485,9 @@ ARRAYS = (
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_json_comes_back(kind):
-    trees = pb.trees_of(made(kind))
-    text = pb.to_json(trees)
-    again = pb.from_json(text)
+    trees = pb.models.as_tree_ensemble(made(kind))
+    text = pb.export.to_json(trees)
+    again = pb.export.from_json(text)
     for name in ARRAYS:
         one, two = getattr(trees, name), getattr(again, name)
         assert (one is None) == (two is None), name
@@ -496,8 +496,8 @@ def test_json_comes_back(kind):
     for name in ("aggregation", "link", "builder", "comparison", "n_features", "feature_names"):
         assert getattr(trees, name) == getattr(again, name)
     assert trees.table == again.table
-    assert pb.to_json(again) == text
-    assert pb.from_json(pb.to_json(made(kind), indent=1).encode()).n_nodes == trees.n_nodes
+    assert pb.export.to_json(again) == text
+    assert pb.export.from_json(pb.export.to_json(made(kind), indent=1).encode()).n_nodes == trees.n_nodes
 
 
 DAMAGED = {
@@ -528,17 +528,17 @@ DAMAGED = {
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_damaged_json_is_refused(kind):
     there, instead, said = DAMAGED[kind]
-    text = pb.to_json(made("tree"))
+    text = pb.export.to_json(made("tree"))
     assert there in text
     with pytest.raises(ValueError, match=f"text: .*{said}" if "text" not in said else said):
-        pb.from_json(text.replace(there, instead, 1))
+        pb.export.from_json(text.replace(there, instead, 1))
 
 
 def test_json_is_text():
     with pytest.raises(TypeError, match="text: expected what to_json returns"):
-        pb.from_json(3)
+        pb.export.from_json(3)
     with pytest.raises(ValueError, match="of version 1"):
-        pb.from_json("[]")
+        pb.export.from_json("[]")
 
 
 # Packages
@@ -567,4 +567,4 @@ def test_missing_packages_are_named(package, function, monkeypatch):
     monkeypatch.setitem(sys.modules, "treelite.model_builder", None)
     said = rf'{function} needs {package}: pip install "pboosting\[{package}\]"'
     with pytest.raises(ImportError, match=said):
-        getattr(pb, function)(made("chain"))
+        getattr(pb.export, function)(made("chain"))

@@ -20,7 +20,7 @@ MANY = 20_000
 
 @functools.cache
 def written() -> str:
-    return pb.to_json(pb.fit_cart(X, Y))
+    return pb.export.to_json(pb.fit_cart(X, Y))
 
 
 def named(**fields) -> dict:
@@ -72,8 +72,8 @@ def test_what_takes_memory_is_refused(attack):
     text = json.dumps(ATTACKS[attack], separators=(",", ":"))
 
     def read():
-        with pytest.raises(pb.ModelFileError, match="text: expected trees as to_json writes them"):
-            pb.from_json(text)
+        with pytest.raises(pb.models.ModelFileError, match="text: expected trees as to_json writes them"):
+            pb.export.from_json(text)
 
     assert peak(read) < OF_TEXTS * len(text) + FREE
 
@@ -85,8 +85,8 @@ def test_texts_of_many_small_things(monkeypatch, piece):
     for text in (piece * count, "[" + piece * count + "0]"):
 
         def read(text=text):
-            with pytest.raises(pb.ModelFileError, match="text: "):
-                pb.from_json(text)
+            with pytest.raises(pb.models.ModelFileError, match="text: "):
+                pb.export.from_json(text)
 
         assert peak(read) < OF_TEXTS * len(text)
 
@@ -94,15 +94,15 @@ def test_texts_of_many_small_things(monkeypatch, piece):
 @pytest.mark.parametrize("text", ['\\"' * 50_000, '["' * 50_000, '"\\' * 50_001, "[" * 100_000])
 def test_texts_that_end_nowhere_are_refused_at_once(text):
     start = time.process_time()
-    with pytest.raises(pb.ModelFileError, match=r"text: (expected JSON|is nested more than 32)"):
-        pb.from_json(text)
+    with pytest.raises(pb.models.ModelFileError, match=r"text: (expected JSON|is nested more than 32)"):
+        pb.export.from_json(text)
     assert time.process_time() - start < 1
 
 
 def test_strings_are_no_numbers():
     for said in (named(bias=["0", "1"]), of_nodes(weight=["1"] * 3), of_nodes(target="0")):
-        with pytest.raises(pb.ModelFileError, match=r"expected (numbers|null)"):
-            pb.from_json(json.dumps(said))
+        with pytest.raises(pb.models.ModelFileError, match=r"expected (numbers|null)"):
+            pb.export.from_json(json.dumps(said))
 
 
 def test_a_level_that_is_longer_than_the_others_comes_back():
@@ -113,10 +113,10 @@ def test_a_level_that_is_longer_than_the_others_comes_back():
     columns["a"] = np.where(columns["a"] == "a007", "z" * 3000, columns["a"])
     frame = pd.DataFrame(columns)
     model = pb.fit_cart(frame, rng.random(400) > 0.5, max_depth=3)
-    text = pb.to_json(model)
+    text = pb.export.to_json(model)
     again = []
-    most = peak(lambda: again.append(pb.from_json(text)))
+    most = peak(lambda: again.append(pb.export.from_json(text)))
     assert again[0].table == model.table
-    assert pb.to_json(again[0]) == text
+    assert pb.export.to_json(again[0]) == text
     # The column with the long one takes 1.2 MB, the three together would take 3.6.
     assert most < 3_000_000

@@ -126,7 +126,7 @@ def real(rng: Generator, problem: Problem) -> Fit:
     else:
         options["weak"] = affine(rng) if learner == "affine" else stump(rng)
         options |= some(rng, {"confidence": pick(rng, "share", "log-odds", "sign")}, 0.6)
-    return Fit(f"adaboost_real, {learner}", pb.fit_adaboost_real, options)
+    return Fit(f"adaboost_real, {learner}", pb.fit_real_adaboost, options)
 
 
 # Trees, forests and sums of trees
@@ -179,7 +179,7 @@ def forest(rng: Generator, problem: Problem) -> Fit:
     options = {"members": int(rng.integers(1, 6)), "rng": int(rng.integers(9))}
     options |= {**tree_options(rng, problem), **some(rng, {"replace": False, "bag": 2})}
     options |= some(rng, {"features_per_split": pick(rng, None, 1, "log2")})
-    return Fit("forest", pb.fit_forest, options)
+    return Fit("forest", pb.fit_random_forest, options)
 
 
 def bagging(rng: Generator, problem: Problem) -> Fit:
@@ -215,7 +215,7 @@ def stagewise(rng: Generator, problem: Problem) -> Fit:
     row = f"stagewise, {kind_of(problem)}"
     if rng.random() < 0.2:
         options |= {"rng": 0, **pick(rng, {"bag": 0.5}, {"validation": 0.3})}
-    return Fit(row, pb.fit_stagewise, options)
+    return Fit(row, pb.fit_gradient_boosting, options)
 
 
 # Several classes, and the probit family
@@ -229,7 +229,7 @@ def inner_fit(rng: Generator, problem: Problem) -> Fit:
     if which == 1:
         return boosted_tree(rng, problem, "stumps")
     if which == 2:
-        return Fit("", pb.fit_stagewise, {"loss": "logistic", "steps": 3})
+        return Fit("", pb.fit_gradient_boosting, {"loss": "logistic", "steps": 3})
     return Fit("", pb.fit_probit_tree, {"min_leaf": 3, "steps": 5})
 
 

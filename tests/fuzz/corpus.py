@@ -76,19 +76,19 @@ def others() -> dict[str, Callable[[], Any]]:
     words = np.array(["no", "yes"])[y.astype(int)]
     boosted = {"members": 2, "rounds": 2, "steps": 4, "min_leaf": 4, "max_depth": 2, "rng": 0}
     return {
-        "linear": lambda: pb.fit_adaboost_real(X, y, rounds=4, weak=pb.weak.feature()),
-        "real": lambda: pb.fit_adaboost_real(X, words, rounds=4),
+        "linear": lambda: pb.fit_real_adaboost(X, y, rounds=4, weak=pb.weak.feature()),
+        "real": lambda: pb.fit_real_adaboost(X, words, rounds=4),
         "cart": lambda: pb.fit_cart(X, three, max_depth=3),
         "cart of numbers": lambda: pb.fit_cart(X, score, task="regression", max_depth=3),
         "one leaf": lambda: pb.fit_cart(np.zeros((4, 1)), ["a", "b", "b", "c"]),
         "pruned": lambda: pb.fit_pruned_cart(X, words, folds=3, rng=0),
-        "forest": lambda: pb.fit_forest(X, three, members=3, max_depth=3, rng=0),
-        "forest of numbers": lambda: pb.fit_forest(
+        "forest": lambda: pb.fit_random_forest(X, three, members=3, max_depth=3, rng=0),
+        "forest of numbers": lambda: pb.fit_random_forest(
             X, score, task="regression", members=3, max_depth=3, rng=0
         ),
-        "stagewise": lambda: pb.fit_stagewise(X, words, loss="logistic", steps=4),
-        "hinge": lambda: pb.fit_stagewise(X, words, loss="hinge", steps=3, max_depth=1),
-        "stagewise, validated": lambda: pb.fit_stagewise(
+        "stagewise": lambda: pb.fit_gradient_boosting(X, words, loss="logistic", steps=4),
+        "hinge": lambda: pb.fit_gradient_boosting(X, words, loss="hinge", steps=3, max_depth=1),
+        "stagewise, validated": lambda: pb.fit_gradient_boosting(
             X, score, loss="squared", steps=4, validation=0.3, rng=0
         ),
         "probit": lambda: pb.fit_probitboost(X, words, steps=5),
@@ -110,7 +110,7 @@ def composites() -> dict[str, Callable[[], Any]]:
     return {
         "one vs rest": lambda: ovr(tree, X, three, nodes=3),
         "one vs rest, probit": lambda: ovr(pb.fit_probit_tree, X, three, min_leaf=9, steps=3),
-        "one vs rest, stagewise": lambda: ovr(pb.fit_stagewise, X, three, loss="probit", steps=2),
+        "one vs rest, stagewise": lambda: ovr(pb.fit_gradient_boosting, X, three, loss="probit", steps=2),
         "samme": lambda: pb.fit_samme(X, three, base=few, rounds=3),
         "samme of composites": lambda: pb.fit_samme(
             X, three, base=partial(ovr, tree, nodes=2), rounds=2

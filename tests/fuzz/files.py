@@ -17,7 +17,7 @@ from fuzz.functions import answers, call_some, check_alone, check_answers, check
 from fuzz.mutations import damaged, hostile, mutated
 from fuzz.relations import loaded, outcome
 from fuzz.report import Finding, place
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 
 #: One file of so many is made to take memory.
 EVERY, HOSTILE = 64, 9

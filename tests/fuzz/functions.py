@@ -59,7 +59,7 @@ def scratch(model: Any) -> Iterator[str]:
 
 
 def continued(model: Any, X: Any, y: Any, rng: Generator) -> Any:
-    own = {pb.Forest: "members", pb.StagewiseModel: "steps"}
+    own = {pb.models.RandomForest: "members", pb.models.GradientBoostingModel: "steps"}
     graphs = "rounds" if rng.random() < 0.5 else "nodes"
     more = {own.get(type(model), graphs): 2}
     return pb.continue_fit(model, X, y, **more)
@@ -78,32 +78,32 @@ FUNCTIONS: dict[str, Call] = {
     "staged_decision_function": lambda m, X, y, rng: stages(pb.staged_decision_function(m, X)),
     "staged_predict": lambda m, X, y, rng: stages(pb.staged_predict(m, X)),
     "staged_predict_proba": lambda m, X, y, rng: stages(pb.staged_predict_proba(m, X)),
-    "evaluation_cost": lambda m, X, y, rng: pb.evaluation_cost(m, X),
-    "cost in features": lambda m, X, y, rng: pb.evaluation_cost(m, X, "features"),
-    "cost in stumps": lambda m, X, y, rng: pb.evaluation_cost(m, X, "stumps"),
+    "prediction_cost": lambda m, X, y, rng: pb.prediction_cost(m, X),
+    "cost in features": lambda m, X, y, rng: pb.prediction_cost(m, X, "features"),
+    "cost in stumps": lambda m, X, y, rng: pb.prediction_cost(m, X, "stumps"),
     "certificate": lambda m, X, y, rng: pb.certificate(m),
     "certificate of data": lambda m, X, y, rng: pb.certificate(m, X, y),
     "describe": lambda m, X, y, rng: pb.describe(m),
     "show": lambda m, X, y, rng: show(m),
     "explain": lambda m, X, y, rng: str(pb.explain(m, one_row(X))),
-    "reach": lambda m, X, y, rng: pb.reach(m, X),
-    "reach by class": lambda m, X, y, rng: pb.reach(m, X, y),
-    "apply": lambda m, X, y, rng: pb.apply(m, X),
-    "decision_path": lambda m, X, y, rng: pb.decision_path(m, X),
+    "reach": lambda m, X, y, rng: pb.inspection.reach(m, X),
+    "reach by class": lambda m, X, y, rng: pb.inspection.reach(m, X, y),
+    "apply": lambda m, X, y, rng: pb.inspection.apply(m, X),
+    "decision_path": lambda m, X, y, rng: pb.inspection.decision_path(m, X),
     "importances": lambda m, X, y, rng: pb.feature_importances(m),
     "importances by count": lambda m, X, y, rng: pb.feature_importances(m, "count"),
-    "permutation": lambda m, X, y, rng: pb.permutation_importance(m, X, y, repeats=1, rng=0),
-    "margins": lambda m, X, y, rng: pb.margins(m, X, y),
-    "normalised_margins": lambda m, X, y, rng: pb.normalised_margins(m, X, y),
-    "margin_error": lambda m, X, y, rng: pb.margin_error(m, X, y, [-0.5, 0.3]),
-    "margin_bound": lambda m, X, y, rng: pb.margin_bound(m, X, y, 0.5),
-    "margin_curve": lambda m, X, y, rng: pb.margin_curve(m, X, y, [0.0, 0.5]),
-    "coefficients": lambda m, X, y, rng: str(pb.coefficients(m)),
-    "coefficients of rows": lambda m, X, y, rng: str(pb.coefficients(m, X)),
-    "prefix": lambda m, X, y, rng: pb.prefix(m, int(rng.integers(1, 4))),
+    "permutation": lambda m, X, y, rng: pb.inspection.permutation_importance(m, X, y, repeats=1, rng=0),
+    "margins": lambda m, X, y, rng: pb.inspection.margins(m, X, y),
+    "normalized_margins": lambda m, X, y, rng: pb.inspection.normalized_margins(m, X, y),
+    "margin_error": lambda m, X, y, rng: pb.inspection.margin_error(m, X, y, [-0.5, 0.3]),
+    "margin_bound": lambda m, X, y, rng: pb.inspection.margin_bound(m, X, y, 0.5),
+    "margin_curve": lambda m, X, y, rng: pb.inspection.margin_curve(m, X, y, [0.0, 0.5]),
+    "coefficients": lambda m, X, y, rng: str(pb.inspection.coefficients(m)),
+    "coefficients of rows": lambda m, X, y, rng: str(pb.inspection.coefficients(m, X)),
+    "truncate": lambda m, X, y, rng: pb.models.truncate(m, int(rng.integers(1, 4))),
     "prune": lambda m, X, y, rng: pb.prune(m, float(rng.choice([0.0, 0.1, 1e9]))),
-    "prune_path": lambda m, X, y, rng: pb.prune_path(m),
-    "prune_path of data": lambda m, X, y, rng: pb.prune_path(m, X, y),
+    "cost_complexity_pruning_path": lambda m, X, y, rng: pb.models.cost_complexity_pruning_path(m),
+    "cost_complexity_pruning_path of data": lambda m, X, y, rng: pb.models.cost_complexity_pruning_path(m, X, y),
     "continue_fit": continued,
     "repr": lambda m, X, y, rng: repr(m),
     "pickle": lambda m, X, y, rng: pickle.loads(pickle.dumps(m)),
@@ -134,7 +134,7 @@ def call_some(model: Any, X: np.ndarray, y: Any, rng: Generator, most: int) -> N
 FINITE = np.finfo(float).max
 RANGES = {
     "cost": FINITE,
-    "evaluation_cost": FINITE,
+    "prediction_cost": FINITE,
     "certificate": np.inf,
     "reach": 1 + SUM,
     "margin_error": 1 + SUM,
@@ -149,7 +149,7 @@ def check_returned(name: str, found: Any, model: Any, X: np.ndarray) -> None:
     if name == "staged_predict_proba":
         for share in found:
             check_shares(name, share)
-    elif name == "prefix" and hasattr(model, "record") and found.n_nodes > model.n_nodes:
+    elif name == "truncate" and hasattr(model, "record") and found.n_nodes > model.n_nodes:
         raise Finding(name, "longer than the model")
     most = next((most for start, most in RANGES.items() if name.startswith(start)), None)
     if most is None:

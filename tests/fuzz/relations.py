@@ -27,7 +27,7 @@ LEAST, MOST = 1e-250, 1e250
 def outcome(model: Any, X: Any) -> dict[str, Any]:
     """Return what a model says of rows, what it costs, and its certificate as it grew."""
     found = answers(model, X)
-    cost = attempt("evaluation_cost", lambda: pb.evaluation_cost(model, X))
+    cost = attempt("prediction_cost", lambda: pb.prediction_cost(model, X))
     if cost is not None:
         found["cost"] = cost
     record = getattr(model, "record", None)
@@ -75,7 +75,7 @@ def other_labels(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndar
 
 def sorted_columns(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     try:
-        X = pb.sort_columns(p.X)
+        X = pb.data.sort_columns(p.X)
         found = fit(X, p.y, p.weight)
     except TypeError:
         return None
@@ -141,8 +141,8 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
     sizes = {
         "fit_adaboost": "rounds",
         "fit_boosted_tree": "nodes",
-        "fit_forest": "members",
-        "fit_stagewise": "steps",
+        "fit_random_forest": "members",
+        "fit_gradient_boosting": "steps",
     }
     name = sizes.get(fit.build.__name__, "")
     whole = fit.options.get(name) or 0

@@ -197,7 +197,7 @@ def costs(p: Problem, model: Any, more: dict[str, Any]) -> list[str]:
     if not (model.is_exact and hasattr(model, "next") and len(model.next)):
         return []
     stored = float(model.record.cost[-1])
-    cost = pb.evaluation_cost(model, p.X)
+    cost = pb.prediction_cost(model, p.X)
     anew = float(np.average(cost, weights=p.weight))
     return [f"cost: stored {stored!r}, recomputed {anew!r}"] if differs(stored, anew) else []
 
@@ -206,7 +206,7 @@ def nodes(fit: Fit, p: Problem, tree: Any) -> list[str]:
     """Compare weights, numbers of rows, values and impurities of the nodes of a tree."""
     found, weight = [], weight_of(p)
     at = np.zeros((tree.n_nodes, len(p.y)), dtype=bool)
-    for row, path in enumerate(pb.decision_path(tree, p.X)):
+    for row, path in enumerate(pb.inspection.decision_path(tree, p.X)):
         at[path, row] = weight[row] > 0
     for node, here in enumerate(at):
         w, y = weight[here], p.y[here]
@@ -289,8 +289,8 @@ def risks(p: Problem, model: Any) -> list[str]:
         return []
     sign = np.where(p.y == model.labels[1], 1.0, -1.0)
     value, weight = -log_ndtr(sign * pb.decision_function(model, p.X)), weight_of(p)
-    if isinstance(model, pb.ProbitTree):
-        leaf = pb.apply(model.partition, p.X)
+    if isinstance(model, pb.models.ProbitTree):
+        leaf = pb.inspection.apply(model.partition, p.X)
         stored, parts = model.risk[:, 0], [leaf == node for node in np.unique(leaf)]
     else:
         stored, parts = model.risk[-1:], [np.ones(len(p.y), dtype=bool)]
@@ -304,13 +304,13 @@ def risks(p: Problem, model: Any) -> list[str]:
 
 def compared(fit: Fit, p: Problem, model: Any) -> list[str]:
     """Return what is wrong with the numbers of a model."""
-    if isinstance(model, pb.Tree):
+    if isinstance(model, pb.models.Tree):
         return nodes(fit, p, model)
-    if isinstance(model, pb.StagewiseModel):
+    if isinstance(model, pb.models.GradientBoostingModel):
         return losses(fit, p, model)
-    if isinstance(model, pb.WeightedVote):
+    if isinstance(model, pb.models.WeightedVote):
         return member_errors(p, model)
-    if isinstance(model, pb.ProbitModel | pb.ProbitTree):
+    if isinstance(model, pb.models.ProbitModel | pb.models.ProbitTree):
         return risks(p, model)
     if hasattr(model, "oob"):
         return out_of_bag(fit, p, model)
@@ -326,7 +326,7 @@ def certificates(fit: Fit, p: Problem, model: Any) -> list[str]:
         stages = record.stages.tolist()
     last = len(record.certificate) - 1
     for k in [0] if not last else stages:
-        part = model if k == last else pb.prefix(model, k)
+        part = model if k == last else pb.models.truncate(model, k)
         anew = pb.certificate(part, p.X, p.y, sample_weight=p.weight, **more)
         stored = float(record.certificate[k])
         if differs(stored, anew):

@@ -49,7 +49,7 @@ def _in_steps(build: Any, shared: dict[str, Any], y: Any, **more: Any) -> Made:
     """Fit, and go on in three short calls with one state."""
 
     def make(n_threads: int) -> Any:
-        model, state = build(FRAME, y, **shared, n_threads=n_threads), pb.FitState()
+        model, state = build(FRAME, y, **shared, n_threads=n_threads), pb.models.FitState()
         given = {"sample_weight": shared.get("sample_weight"), "rng": None, **more}
         for _ in range(3):
             model = pb.continue_fit(model, FRAME, y, **given, state=state, n_threads=n_threads)
@@ -96,12 +96,12 @@ def continued() -> dict[str, Made]:
         ),
         "forest, numbers": ({**FOREST, "task": "regression", "criterion": "squared"}, NUMBERS),
     }
-    graph, tree_sum = pb.fit_adaboost, pb.fit_stagewise
+    graph, tree_sum = pb.fit_adaboost, pb.fit_gradient_boosting
     return {
         **{n: _continued(graph, o, y, rounds=4, **more) for n, (o, y, more) in chains.items()},
         **{n: _continued(pb.fit_boosted_tree, o, y, nodes=4) for n, (o, y) in trees.items()},
         **{n: _continued(tree_sum, o, y, steps=3) for n, (o, y) in sums.items()},
-        **{n: _continued(pb.fit_forest, o, y, members=2) for n, (o, y) in forests.items()},
+        **{n: _continued(pb.fit_random_forest, o, y, members=2) for n, (o, y) in forests.items()},
         "sum, validation": _continued(tree_sum, validated, TWO, steps=3, validation=HELD),
         "chain after a tree": _continued(pb.fit_boosted_tree, TREE, TWO, rounds=3),
         "matryoshka": _continued(pb.fit_matryoshka, OF_TWO["matryoshka"][0], TWO, nodes=3),
@@ -136,7 +136,7 @@ def cross_validated() -> dict[str, Made]:
 
         return Made(make, ())
 
-    binned = pb.bin_columns(
+    binned = pb.data.bin_columns(
         MISSING,
         max_bins=32,
         edges="sample",
@@ -152,11 +152,11 @@ def cross_validated() -> dict[str, Made]:
         "tree, three classes, weights": of(
             pb.fit_cart, _without(CART, "task"), THREE, sample_weight=SHARES
         ),
-        "sum, numbers": of(pb.fit_stagewise, SUM, NUMBERS, task="regression"),
+        "sum, numbers": of(pb.fit_gradient_boosting, SUM, NUMBERS, task="regression"),
         "sum, three soft labels": of(
-            pb.fit_stagewise, SUM_IN_BINS, None, y_proba=SOFT_THREE, labels=None
+            pb.fit_gradient_boosting, SUM_IN_BINS, None, y_proba=SOFT_THREE, labels=None
         ),
-        "forest, words": of(pb.fit_forest, FOREST, WORDS, folds=2),
+        "forest, words": of(pb.fit_random_forest, FOREST, WORDS, folds=2),
         "chain, binned columns": of(pb.fit_adaboost, {**CHAIN, "weak": BINNED}, TWO, X=binned),
     }
 
@@ -173,11 +173,11 @@ def _to_first(build: Any, options: dict[str, Any], y: Any) -> Callable[[int], An
 def calibrated() -> dict[str, Made]:
     """Return calibrated models, early exits and models within a budget."""
     chain = _to_first(pb.fit_adaboost, CHAIN, TWO)
-    three = _to_first(pb.fit_forest, FOREST, THREE)
-    tree_sum = _to_first(pb.fit_stagewise, {**SUM_IN_BINS, "steps": 12}, TWO)
-    many = _to_first(pb.fit_stagewise, SUM_IN_BINS, THREE)
+    three = _to_first(pb.fit_random_forest, FOREST, THREE)
+    tree_sum = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, "steps": 12}, TWO)
+    many = _to_first(pb.fit_gradient_boosting, SUM_IN_BINS, THREE)
     prices = {"prices": [4.0, 1.0, 2.0, 1.0], "groups": [[0, 3]], "comparison_price": 0.5}
-    paid = _to_first(pb.fit_stagewise, {**SUM_IN_BINS, **prices, "steps": 8}, TWO)
+    paid = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, **prices, "steps": 8}, TWO)
     new, y_new, y_three = LEVELS[200:], TWO[200:], THREE[200:]
     exits = {"comparisons": None, "worst": None, "price": None, "prices": None, "groups": None}
 
@@ -249,10 +249,10 @@ def imitated() -> dict[str, Made]:
 
     def budget(y: Any, X: Any, **options: Any) -> Made:
         given = {**within, **options}
-        return Made(lambda n: pb.fit_within(X, y, **given, n_threads=n), (X[:20],))
+        return Made(lambda n: pb.fit_within_budget(X, y, **given, n_threads=n), (X[:20],))
 
-    forest, three = _fitted(pb.fit_forest, FOREST, TWO), _fitted(pb.fit_forest, FOREST, THREE)
-    numbers = _fitted(pb.fit_stagewise, {**SUM, "task": "regression"}, NUMBERS)
+    forest, three = _fitted(pb.fit_random_forest, FOREST, TWO), _fitted(pb.fit_random_forest, FOREST, THREE)
+    numbers = _fitted(pb.fit_gradient_boosting, {**SUM, "task": "regression"}, NUMBERS)
     return {
         "distill: forest": of(forest),
         "distill: three classes, random": of(three, kind="random", synthetic=100),
@@ -272,23 +272,23 @@ def pruned() -> dict[str, Made]:
     numbers = {**CART, "task": "regression", "criterion": "squared"}
     regression = _fitted(pb.fit_cart, numbers, NUMBERS)
     chain = _fitted(pb.fit_adaboost, CHAIN, THREE)
-    tree_sum = _fitted(pb.fit_stagewise, SUM_IN_BINS, TWO)
+    tree_sum = _fitted(pb.fit_gradient_boosting, SUM_IN_BINS, TWO)
     other = {"sample_weight": SHARES[::2]}
     return {
-        "prune_path: two": Made(lambda n: pb.prune_path(two(n)), ()),
-        "prune_path: numbers": Made(lambda n: pb.prune_path(regression(n)), ()),
+        "prune_path: two": Made(lambda n: pb.models.cost_complexity_pruning_path(two(n)), ()),
+        "prune_path: numbers": Made(lambda n: pb.models.cost_complexity_pruning_path(regression(n)), ()),
         "prune_path: two, other rows": Made(
-            lambda n: pb.prune_path(two(n), FRAME[::2], TWO[::2], **other, criterion="entropy"), ()
+            lambda n: pb.models.cost_complexity_pruning_path(two(n), FRAME[::2], TWO[::2], **other, criterion="entropy"), ()
         ),
         "prune_path: numbers, other rows": Made(
-            lambda n: pb.prune_path(
+            lambda n: pb.models.cost_complexity_pruning_path(
                 regression(n), FRAME[::2], NUMBERS[::2], **other, criterion="squared"
             ),
             (),
         ),
         "prune: three": Made(lambda n: pb.prune(three(n), 0.01, criterion="entropy"), ROWS),
-        "prefix: chain, three classes": Made(lambda n: pb.prefix(chain(n), 2), ROWS),
-        "prefix: sum": Made(lambda n: pb.prefix(tree_sum(n), 2), ROWS),
+        "prefix: chain, three classes": Made(lambda n: pb.models.truncate(chain(n), 2), ROWS),
+        "prefix: sum": Made(lambda n: pb.models.truncate(tree_sum(n), 2), ROWS),
     }
 
 
@@ -297,7 +297,7 @@ def columns() -> dict[str, Made]:
 
     def bins(X: Any, weight: Any = None, values: bool = False, **options: Any) -> Made:
         given = {"max_bins": 16, "edges": "sample", **options}
-        make = partial(pb.bin_columns, X, sample_weight=weight, values=values, **given)
+        make = partial(pb.data.bin_columns, X, sample_weight=weight, values=values, **given)
         return Made(lambda n: make(n_threads=n), ())
 
     def batches(X: Any, y: Any, weight: Any) -> Callable[[], Iterator[Any]]:
@@ -313,10 +313,10 @@ def columns() -> dict[str, Made]:
             given = {"target": None, "weight": None, "task": None, "edges": "exact"}
             with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 path = Path(folder, "columns")
-                pb.bin_files(
+                pb.data.bin_files(
                     batches(X, y, weight), path, **given, max_bins=32, values=values, n_threads=1
                 )
-                found = pb.open_columns(path, check=True)
+                found = pb.data.open_columns(path, check=True)
                 return fit(found.columns, found.y, sample_weight=found.weight, n_threads=n_threads)
 
         return Made(make, rows)
@@ -328,9 +328,9 @@ def columns() -> dict[str, Made]:
     chain = builder(pb.fit_adaboost, CHAIN, weak=stumps)
     tree = builder(pb.fit_boosted_tree, TREE, weak=stumps)
     cart = builder(pb.fit_cart, CART, search="binned")
-    tree_sum = builder(pb.fit_stagewise, SUM_IN_BINS)
-    held_out = builder(pb.fit_stagewise, SUM_IN_BINS, validation=0.25, patience=2)
-    forest = builder(pb.fit_forest, FOREST, search="binned", task="regression", criterion="squared")
+    tree_sum = builder(pb.fit_gradient_boosting, SUM_IN_BINS)
+    held_out = builder(pb.fit_gradient_boosting, SUM_IN_BINS, validation=0.25, patience=2)
+    forest = builder(pb.fit_random_forest, FOREST, search="binned", task="regression", criterion="squared")
     numbers = ROWS_OF_NUMBERS
     return {
         "bin_columns: missing": bins(MISSING),

@@ -19,12 +19,12 @@ import pboost as pb
 #: The builders by the names that they have in the lists of hashes.
 BUILDERS = {
     "adaboost": pb.fit_adaboost,
-    "adaboost_real": pb.fit_adaboost_real,
+    "adaboost_real": pb.fit_real_adaboost,
     "bagging": pb.fit_bagging,
     "boosted_tree": pb.fit_boosted_tree,
     "cart": pb.fit_cart,
     "continue_fit": pb.continue_fit,
-    "forest": pb.fit_forest,
+    "forest": pb.fit_random_forest,
     "matryoshka": pb.fit_matryoshka,
     "oblique_tree": pb.fit_oblique_tree,
     "one_vs_rest": pb.fit_one_vs_rest,
@@ -33,7 +33,7 @@ BUILDERS = {
     "pruned_cart": pb.fit_pruned_cart,
     "samme": pb.fit_samme,
     "sbpmt": pb.fit_sbpmt,
-    "stagewise": pb.fit_stagewise,
+    "stagewise": pb.fit_gradient_boosting,
     "topdown_tree": pb.fit_topdown_tree,
 }
 THREADS = (1, 2, 4)
@@ -420,8 +420,8 @@ def _sampled() -> dict[str, dict[str, Any]]:
 
 def two_class_fits() -> dict[str, Fit]:
     """Return the fits of graphs and of their like."""
-    sorted_columns = pb.sort_columns(X, copy=True, n_threads=1)
-    binned = pb.bin_columns(X, max_bins=64, sample_weight=None, n_threads=1)
+    sorted_columns = pb.data.sort_columns(X, copy=True, n_threads=1)
+    binned = pb.data.bin_columns(X, max_bins=64, sample_weight=None, n_threads=1)
     chains = {
         **CRITERIA,
         **OBSERVATIONS,

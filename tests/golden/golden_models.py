@@ -102,7 +102,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
             "stagewise_softmax": of("stagewise: softmax", "three"),
             "stagewise_validation": (
                 "two",
-                lambda: pb.fit_stagewise(
+                lambda: pb.fit_gradient_boosting(
                     fits.X,
                     fits.TWO,
                     loss="probit",
@@ -151,7 +151,7 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
 def _held_back() -> Any:
     """The file is of a version whose squared loss had the curvature 2: l2=3 and min_weight=8."""
     held = {"l2": 1.5, "min_weight": 4.0, "min_gain": 0.5}
-    return pb.fit_stagewise(fits.X, fits.NUMBERS, loss="squared", steps=5, max_depth=4, **held)
+    return pb.fit_gradient_boosting(fits.X, fits.NUMBERS, loss="squared", steps=5, max_depth=4, **held)
 
 
 def _named_tree(named: dict[str, np.ndarray]) -> Any:
@@ -201,29 +201,29 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
         "staged_decision_function": lambda: list(pb.staged_decision_function(model, X)),
         "staged_predict": lambda: list(pb.staged_predict(model, X)),
         "staged_predict_proba": lambda: list(pb.staged_predict_proba(model, X)),
-        "cost": lambda: pb.evaluation_cost(model, X),
-        "cost in features": lambda: pb.evaluation_cost(model, X, "features"),
-        "cost in stumps": lambda: pb.evaluation_cost(model, X, "stumps"),
+        "cost": lambda: pb.prediction_cost(model, X),
+        "cost in features": lambda: pb.prediction_cost(model, X, "features"),
+        "cost in stumps": lambda: pb.prediction_cost(model, X, "stumps"),
         "certificate": lambda: pb.certificate(model),
         "certificate of rows": lambda: pb.certificate(model, X, y, **weighted, **sigma),
-        "reach": lambda: pb.reach(model, X, **sigma),
-        "reach by class": lambda: pb.reach(model, X, y, **sigma),
-        "margins": lambda: pb.margins(model, X, y),
-        "normalised_margins": lambda: pb.normalised_margins(model, X, y),
-        "margin_error": lambda: pb.margin_error(model, X, y, thetas, **weighted),
-        "margin_bound": lambda: pb.margin_bound(model, X, y, thetas, **weighted),
-        "margin_curve": lambda: pb.margin_curve(model, X, y, thetas),
+        "reach": lambda: pb.inspection.reach(model, X, **sigma),
+        "reach by class": lambda: pb.inspection.reach(model, X, y, **sigma),
+        "margins": lambda: pb.inspection.margins(model, X, y),
+        "normalized_margins": lambda: pb.inspection.normalized_margins(model, X, y),
+        "margin_error": lambda: pb.inspection.margin_error(model, X, y, thetas, **weighted),
+        "margin_bound": lambda: pb.inspection.margin_bound(model, X, y, thetas, **weighted),
+        "margin_curve": lambda: pb.inspection.margin_curve(model, X, y, thetas),
         "describe": lambda: pb.describe(model),
         "explain": lambda: _explained(pb.explain(model, X[0])),
-        "apply": lambda: pb.apply(model, X),
-        "decision_path": lambda: pb.decision_path(model, X),
+        "apply": lambda: pb.inspection.apply(model, X),
+        "decision_path": lambda: pb.inspection.decision_path(model, X),
         "feature_importances": lambda: pb.feature_importances(model, "impurity"),
-        "permutation_importance": lambda: pb.permutation_importance(model, X, y, repeats=2, rng=3),
-        "coefficients": lambda: _fields(pb.coefficients(model), "intercept slopes share mean size"),
-        "coefficients of rows": lambda: _fields(pb.coefficients(model, X), "share mean size"),
-        "prune_path": lambda: _fields(pb.prune_path(model), "lam n_leaves risk"),
-        "prune": lambda: pb.predict(pb.prune(model, pb.prune_path(model).lam[-2]), X),
-        "prefix": lambda: pb.decision_function(pb.prefix(model, 3), X),
+        "permutation_importance": lambda: pb.inspection.permutation_importance(model, X, y, repeats=2, rng=3),
+        "coefficients": lambda: _fields(pb.inspection.coefficients(model), "intercept slopes share mean size"),
+        "coefficients of rows": lambda: _fields(pb.inspection.coefficients(model, X), "share mean size"),
+        "cost_complexity_pruning_path": lambda: _fields(pb.models.cost_complexity_pruning_path(model), "lam n_leaves risk"),
+        "prune": lambda: pb.predict(pb.prune(model, pb.models.cost_complexity_pruning_path(model).lam[-2]), X),
+        "truncate": lambda: pb.decision_function(pb.models.truncate(model, 3), X),
         "continue_fit": lambda: pb.decision_function(_continued(model), X),
         "oob": lambda: _fields(getattr(model, "oob", None), "error members prediction"),
         "fields": lambda: _fields(model, "labels n_features bias n_nodes certificate_note"),

@@ -54,7 +54,7 @@ def table_fit(builder: str, X: Any, y: Any, weight: Any, **options: Any) -> Any:
     """Return the model of the same rows in one table of the same bins."""
     bins = {name: options.pop(name) for name in OF_BINS}
     edge_weight = weight if bins.pop("weighted_edges") else None
-    columns = pb.bin_columns(X, **bins, sample_weight=edge_weight)
+    columns = pb.data.bin_columns(X, **bins, sample_weight=edge_weight)
     start = (options.pop("start_model"),) if "start_model" in options else ()
     build = pb.continue_fit if start else BUILDERS[builder]
     return build(*start, columns, y, sample_weight=weight, **options)
@@ -274,7 +274,7 @@ def _continued() -> dict[str, PartitionFit]:
     chained = pb.fit_adaboost(frame.X, TWO, **chain, n_threads=1)
     soft_chain = pb.fit_adaboost(frame.X, TWO, **{**chain, **soft}, n_threads=1)
     soft_tree = pb.fit_boosted_tree(frame.X, TWO, **tree, n_threads=1)
-    added = pb.fit_stagewise(frame.X, NUMBERS, **tree_sum, n_threads=1)
+    added = pb.fit_gradient_boosting(frame.X, NUMBERS, **tree_sum, n_threads=1)
     changes = {
         "chain": of(chained, rounds=3),
         "chain, weights": of(chained, weight=SHARES, rounds=3),

@@ -272,9 +272,9 @@ def of_sums() -> dict[str, Fit]:
             "validation": (TABLES["frame"].X[300:], NUMBERS[300:], SHARES[300:] + 1),
             "patience": 2,
         },
-        "sorted columns": {"X": pb.sort_columns(TABLES["missing"].X, copy=True, n_threads=1)},
+        "sorted columns": {"X": pb.data.sort_columns(TABLES["missing"].X, copy=True, n_threads=1)},
         "binned columns": {
-            "X": pb.bin_columns(
+            "X": pb.data.bin_columns(
                 TABLES["missing"].X,
                 max_bins=32,
                 edges="exact",
@@ -329,8 +329,8 @@ def of_trees() -> dict[str, Fit]:
         "pruned, three classes": {**FRAME, "y": THREE, "complexity": 0.05, "max_depth": 3},
         "no safeguard": {"table": "missing", "safeguard": False, "tol": 1e-3, "steps": 20},
     }
-    sorted_columns = pb.sort_columns(TABLES["missing"].X, copy=True, n_threads=1)
-    binned = pb.bin_columns(
+    sorted_columns = pb.data.sort_columns(TABLES["missing"].X, copy=True, n_threads=1)
+    binned = pb.data.bin_columns(
         TABLES["missing"].X,
         max_bins=16,
         edges="sample",

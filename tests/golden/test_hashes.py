@@ -80,8 +80,8 @@ def test_every_builder_is_fitted_with_every_option_explicit():
         given = fit.options.keys() - LEFT_OUT | ({"sample_weight"} & expected)
         assert expected == given, name
     public = {name for name in pb.__all__ if name.startswith("fit_")}
-    # What fit_within returns is made by other builders.
-    assert builders == public - {"fit_one_hot", "fit_within"} | {"continue_fit"}
+    # What fit_within_budget returns is made by other builders.
+    assert builders == public - {"fit_within_budget"} | {"continue_fit"}
 
 
 def test_every_builder_is_fitted_to_partitions():
@@ -128,7 +128,7 @@ def test_a_digest_depends_neither_on_attributes_nor_on_sizes_of_numbers(monkeypa
         def __init__(self, path):
             self.bounds, self.lam, self.n_leaves = path.risk, path.lam, path.n_leaves.astype(int)
 
-    path = pb.prune_path(pb.fit_cart(fits.X, fits.TWO, max_depth=3))
+    path = pb.models.cost_complexity_pruning_path(pb.fit_cart(fits.X, fits.TWO, max_depth=3))
     monkeypatch.setitem(digests.RENAMED_KINDS, "Renamed", "PruningPath")
     expected = digests.digest(path)
     monkeypatch.setitem(digests.RENAMED, "risk", "bounds")
@@ -147,7 +147,7 @@ def test_a_reduced_digest_leaves_out_what_numpy_rounds():
 
 def test_what_is_no_model_is_refused():
     with pytest.raises(KeyError, match="FitState"):
-        digests.digest(pb.FitState())
+        digests.digest(pb.models.FitState())
 
 
 def test_differences_are_said():

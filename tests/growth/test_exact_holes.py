@@ -118,7 +118,7 @@ def test_growth_goes_on(search, growth):
         whole = grow(of, learner, 8, nodes=12, growth=growth)
         if whole.n_nodes < 4:
             continue
-        again = grow(of, learner, 8, nodes=12, given=pb.prefix(whole, 3), growth=growth)
+        again = grow(of, learner, 8, nodes=12, given=pb.models.truncate(whole, 3), growth=growth)
         for name in ("threshold", "next", "vote", "missing"):
             assert getattr(again, name).tobytes() == getattr(whole, name).tobytes(), (case, name)
         assert asked(again) == asked(whole)

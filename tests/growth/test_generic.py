@@ -109,7 +109,7 @@ def test_adaboost_is_a_chain(seed):
 
 def paths(model, X):
     """Return for each node of a tree the mask of the rows that arrive, then those of its exits."""
-    arrives = pb.reach(model, X) > 0
+    arrives = pb.inspection.reach(model, X) > 0
     for node in range(model.n_nodes):
         yield arrives[:, node]
         above = X[:, model.feature[node]] > model.threshold[node]

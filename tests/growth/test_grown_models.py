@@ -48,4 +48,4 @@ def test_growth_makes_what_a_check_passes(fit):
 
 def test_fields_that_are_not_there_are_refused():
     with pytest.raises(AssertionError, match="treshold"):
-        pb.DecisionGraph.grown(treshold=1)
+        pb.models.DecisionGraph.grown(treshold=1)

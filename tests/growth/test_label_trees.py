@@ -188,7 +188,7 @@ def test_certificates_of_uncertain_answers(fit):
         model = fit(rows, Y)
         assert model.answer.shape == (model.n_nodes, 2, 4)
         for size in (1, 2, model.n_nodes - 1, model.n_nodes):
-            first = pb.prefix(model, size)
+            first = pb.models.truncate(model, size)
             found = pb.certificate(first, rows, Y)
             assert found == pytest.approx(pb.certificate(first), rel=1e-9)
     assert "not the predictions" in str(model.certificate_note)
@@ -198,8 +198,8 @@ def test_expected_errors_of_a_tree():
     """Every path of a soft tree, with its probability."""
     model = SOFT["soft tree"](HOLED, Y)
     for size in range(1, model.n_nodes + 1):
-        tree = pb.prefix(model, size)
-        arrives = pb.reach(tree, HOLED, Y)
+        tree = pb.models.truncate(model, size)
+        arrives = pb.inspection.reach(tree, HOLED, Y)
         hamming = top = 0.0
         total = np.zeros(len(Y))
         gathered = {0: np.zeros(4)}
@@ -324,7 +324,7 @@ def test_files_and_prefixes(fit, tmp_path):
     assert dict(loaded.settings) == dict(model.settings)
     score = pb.decision_function(model, HOLED)
     assert pb.decision_function(loaded, HOLED).tobytes() == score.tobytes()
-    first = pb.prefix(model, 4)
+    first = pb.models.truncate(model, 4)
     assert pb.certificate(first, HOLED, Y) == pytest.approx(pb.certificate(first), rel=1e-9)
 
 
@@ -360,10 +360,10 @@ def test_exact_search_does_not_depend_on_bins():
         ]
         assert fits[0] == fits[1] == fits[2]
     weak = pb.weak.stump(search="exact")
-    sorted_once = digest(pb.fit_adaboost(pb.sort_columns(rows), Y, rounds=6, weak=weak))
+    sorted_once = digest(pb.fit_adaboost(pb.data.sort_columns(rows), Y, rounds=6, weak=weak))
     assert sorted_once == digest(pb.fit_adaboost(rows, Y, rounds=6, weak=weak))
     binned = pb.fit_adaboost(rows, Y, rounds=6, weak=pb.weak.stump(search="binned", max_bins=2))
-    whole = pb.fit_adaboost(pb.sort_columns(rows), Y, rounds=6, weak=pb.weak.stump(search="exact"))
+    whole = pb.fit_adaboost(pb.data.sort_columns(rows), Y, rounds=6, weak=pb.weak.stump(search="exact"))
     assert pb.certificate(whole) < pb.certificate(binned)
     half = pb.continue_fit(pb.fit_adaboost(rows, Y, rounds=2, weak=weak), rows, Y, rounds=4)
     assert digest(half) == sorted_once
@@ -460,7 +460,7 @@ def test_chains_go_on_without_errors():
     ],
 )
 def test_what_takes_two_labels_says_so(fit, said):
-    with pytest.raises(pb.ManyClassesError, match=f"expected two label values with .*{said}"):
+    with pytest.raises(pb.models.MulticlassError, match=f"expected two label values with .*{said}"):
         fit(X, Y)
 
 

@@ -177,7 +177,7 @@ def test_votes_telescope(observation):
     model = fit(problem, observation=observation, rate=0.1, nodes=12, smoothing=0.0)
     weight = problem.weight / problem.weight.sum()
     masses = {0: (1.0, 0.0)}
-    arrives = pb.reach(model, problem.X, problem.y) * weight[:, None]
+    arrives = pb.inspection.reach(model, problem.X, problem.y) * weight[:, None]
     above = problem.X[:, model.feature] > model.threshold
     certificate, H = 0.0, {0: 0.0}
     positive = problem.y > 0
@@ -219,7 +219,7 @@ def test_the_hard_route_takes_the_side_of_every_threshold(observation):
     np.testing.assert_allclose(pb.decision_function(model, problem.X), score, atol=1e-12)
     found = pb.decision_function(model, problem.X, route="hard")
     np.testing.assert_allclose(found, score, atol=1e-12)
-    np.testing.assert_array_equal(pb.evaluation_cost(model, problem.X), cost)
+    np.testing.assert_array_equal(pb.prediction_cost(model, problem.X), cost)
 
 
 @pytest.mark.parametrize("observation", CLASS_FREE)

@@ -22,12 +22,12 @@ Z = X[:, 0] * X[:, 1]
     ids=["squared", "logistic", "softmax", "one tree"],
 )
 def test_sums_of_trees(y, options, n_trees):
-    model = pb.fit_stagewise(X, y, steps=5, **options)
-    leaves = pb.apply(model, X)
+    model = pb.fit_gradient_boosting(X, y, steps=5, **options)
+    leaves = pb.inspection.apply(model, X)
     assert leaves.shape == (80, n_trees)
     assert leaves.dtype == np.int32
-    np.testing.assert_array_equal(leaves, pb.apply(model.trees, X))
-    np.testing.assert_array_equal(leaves[:, 3], pb.apply(model.trees[3], X))
+    np.testing.assert_array_equal(leaves, pb.inspection.apply(model.trees, X))
+    np.testing.assert_array_equal(leaves[:, 3], pb.inspection.apply(model.trees[3], X))
     # The values of these leaves add up to the decision values.
     value = np.stack(
         [tree.value[tree.leaf >= 0][leaves[:, t]] for t, tree in enumerate(model.trees)]
@@ -37,6 +37,6 @@ def test_sums_of_trees(y, options, n_trees):
 
 
 def test_graphs_are_told_what_to_call():
-    model = pb.fit_stagewise(X, Z, steps=2)
+    model = pb.fit_gradient_boosting(X, Z, steps=2)
     with pytest.raises(TypeError, match=r"apply\(model, X\) returns the leaf of each row"):
-        pb.reach(model, X)
+        pb.inspection.reach(model, X)

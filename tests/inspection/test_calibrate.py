@@ -14,7 +14,7 @@ from reference import calibration as reference
 
 import pboost as pb
 from pboost.data.splits import assign_folds
-from pboost.inspection.calibrate import isotonic, platt
+from pboost.inspection.calibration import isotonic, platt
 
 RNG = np.random.default_rng(11)
 N, D = inspected.X.shape
@@ -133,7 +133,7 @@ def test_every_model_of_labels(kind, method):
     assert np.isfinite(score).all()
     assert score.shape == ((60,) if len(model.labels) == 2 else (60, 3))
     np.testing.assert_array_equal(
-        pb.evaluation_cost(model, inspected.X[:60]), pb.evaluation_cost(inner, inspected.X[:60])
+        pb.prediction_cost(model, inspected.X[:60]), pb.prediction_cost(inner, inspected.X[:60])
     )
     np.testing.assert_array_equal(pb.feature_importances(model), pb.feature_importances(inner))
     assert pb.describe(inner).splitlines()[0] in pb.describe(model)
@@ -152,7 +152,7 @@ def test_files_and_pickles(kind, method, tmp_path):
     model = made(kind, method)
     pb.save(model, tmp_path / "model.npz")
     for other in (pb.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
-        assert type(other) is pb.CalibratedModel
+        assert type(other) is pb.models.CalibratedModel
         assert other.settings == model.settings
         assert pb.describe(other) == pb.describe(model)
         a, b = pb.decision_function(other, CAL), pb.decision_function(model, CAL)
@@ -182,15 +182,15 @@ def test_routes(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_that_leave_early_do(method):
     whole = inspected.made("stagewise")
-    small = pb.early_exit(whole, CAL, comparisons=0.6 * pb.evaluation_cost(whole, CAL).mean())
+    small = pb.early_exit(whole, CAL, comparisons=0.6 * pb.prediction_cost(whole, CAL).mean())
     y = whole.labels[LABELS[2].astype(int)]
     model = pb.calibrate(small, CAL, y, method=method)
     for exit in (None, "none"):
         np.testing.assert_array_equal(
-            pb.evaluation_cost(model, CAL, exit=exit), pb.evaluation_cost(small, CAL, exit=exit)
+            pb.prediction_cost(model, CAL, exit=exit), pb.prediction_cost(small, CAL, exit=exit)
         )
     np.testing.assert_array_equal(
-        pb.evaluation_cost(model, CAL, exit="proven"), pb.evaluation_cost(whole, CAL)
+        pb.prediction_cost(model, CAL, exit="proven"), pb.prediction_cost(whole, CAL)
     )
     again = pb.calibrate(pb.calibrate(small, CAL, ~y, method="platt"), CAL, y, method=method)
     assert again.model is small
@@ -207,17 +207,17 @@ def test_values_of_a_row_that_are_asked_for(kind, method):
     labels, scores = pb.predict(model, rows), pb.decision_function(model, rows)
     calls = [0, 0]
     for row, label, score in zip(rows, labels, scores, strict=True):
-        whole = pb.decide(model, row, exit="none")
+        whole = pb.acquisition.predict_with_acquisition(model, row, exit="none")
         assert whole.label == label
         assert np.array_equal(whole.score, score)
         ask = {j: partial(row.item, j) for j in range(D)}
-        early = pb.decide(model, ask)
+        early = pb.acquisition.predict_with_acquisition(model, ask)
         assert (early.label, early.is_settled) == (label, True)
         assert ((early.bounds[0] <= score) & (score <= early.bounds[1])).all()
-        least = pb.decide(model, ask, budget=1)
+        least = pb.acquisition.predict_with_acquisition(model, ask, budget=1)
         assert ((least.bounds[0] <= score) & (score <= least.bounds[1])).all()
         calls[0] += early.calls
-        calls[1] += pb.decide(model, ask, exit="none").calls
+        calls[1] += pb.acquisition.predict_with_acquisition(model, ask, exit="none").calls
     assert calls[0] <= calls[1]
 
 
@@ -257,7 +257,7 @@ def test_frames_and_missing_values():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(CAL, columns=list("abcdefgh"[:D])).mask(RNG.random(CAL.shape) < 0.1)
     frame["kind"] = RNG.choice(["u", "v", "w"], size=len(CAL))
-    whole = pb.fit_forest(frame[:80], LABELS[3][:80], members=5, rng=0)
+    whole = pb.fit_random_forest(frame[:80], LABELS[3][:80], members=5, rng=0)
     model = pb.calibrate(whole, frame[80:], LABELS[3][80:])
     assert model.feature_names == tuple(frame.columns)
     turned = frame[frame.columns[::-1]]
@@ -345,7 +345,7 @@ SKLEARN = {"platt": "sigmoid", "isotonic": "isotonic"}
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["ProbabilisticAdaBoost", "Cart", "Forest", "Stagewise"])
+@pytest.mark.parametrize("name", ["AdaBoost", "Cart", "RandomForest", "GradientBoosting"])
 @pytest.mark.parametrize("labels", [2, 3])
 def test_equal_to_sklearn(name, labels, weighted, method):
     pytest.importorskip("sklearn.frozen", reason="scikit-learn is not installed")
@@ -354,8 +354,8 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 
     import pboost.sklearn
 
-    small = {"ProbabilisticAdaBoost": {"rounds": 8}, "Cart": {"min_leaf": 5}}
-    small |= {"Forest": {"members": 6, "random_state": 0}, "Stagewise": {"steps": 5}}
+    small = {"AdaBoost": {"rounds": 8}, "Cart": {"min_leaf": 5}}
+    small |= {"RandomForest": {"members": 6, "random_state": 0}, "GradientBoosting": {"steps": 5}}
     estimator = getattr(pboost.sklearn, f"{name}Classifier")(**small[name])
     y = LABELS[labels]
     weight = mean_1(RNG.exponential(size=100)) if weighted else None
@@ -376,12 +376,12 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 FITS = {
     "chain": partial(pb.fit_adaboost, rounds=8),
     "cart": partial(pb.fit_cart, min_leaf=5),
-    "sum": partial(pb.fit_stagewise, steps=5),
+    "sum": partial(pb.fit_gradient_boosting, steps=5),
 }
 OF_FITS = {
-    "chain": ("ProbabilisticAdaBoostClassifier", {"rounds": 8}),
+    "chain": ("AdaBoostClassifier", {"rounds": 8}),
     "cart": ("CartClassifier", {"min_leaf": 5}),
-    "sum": ("StagewiseClassifier", {"steps": 5}),
+    "sum": ("GradientBoostingClassifier", {"steps": 5}),
 }
 
 
@@ -421,7 +421,7 @@ def test_out_of_fold_of_what_draws_and_of_frames(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(CAL, columns=list("abcdef")[:D]).assign(word=np.where(NOISE > 0, "u", "v"))
     y = np.where(LABELS[2], "yes", "no")
-    fit = partial(pb.fit_forest, members=5)
+    fit = partial(pb.fit_random_forest, members=5)
     one, same = (pb.calibrate(fit, frame, y, folds=3, rng=1) for _ in range(2))
     other = pb.calibrate(fit, frame, y, folds=3, rng=2)
     assert pb.predict_proba(one, frame).tobytes() == pb.predict_proba(same, frame).tobytes()

@@ -46,7 +46,7 @@ def test_contributions_add_up(kind):
         assert found.contributions.shape == (5, *values.shape[1:])
         assert not found.contributions[2].any()  # never read
         assert found.classes == (tuple(model.labels.tolist()) if values.ndim > 1 else ())
-        assert bool(found.tests) == isinstance(model, pb.DecisionGraph)
+        assert bool(found.tests) == isinstance(model, pb.models.DecisionGraph)
 
 
 @pytest.mark.parametrize("path", golden.files(), ids=lambda path: path.stem)
@@ -56,7 +56,7 @@ def test_models_of_files(path):
     shares = pb.feature_importances(model).sum()
     assert shares == pytest.approx(1 if model.n_nodes else 0, abs=1e-12)
     # Of calibrated models it is the value of the model inside that is explained.
-    values = answer(model.model if isinstance(model, pb.CalibratedModel) else model, golden.X)
+    values = answer(model.model if isinstance(model, pb.models.CalibratedModel) else model, golden.X)
     for row in (0, 7):
         found = pb.explain(model, golden.X[row])
         size = np.abs(found.bias) + np.abs(found.contributions).sum(axis=0)
@@ -97,7 +97,7 @@ def test_graphs_tell_the_nodes(kind):
     assert found.bias == model.bias
     assert found.bias + sum(test.vote for test in found.tests) == pytest.approx(found.score)
     assert found.tests[-1].total == found.score
-    assert len(found.tests) == pb.evaluation_cost(model, X[11:12])[0]
+    assert len(found.tests) == pb.prediction_cost(model, X[11:12])[0]
     assert str(found).count("\n") == len(found.tests)
     if model.inputs is None:
         by_column = np.zeros(5)
@@ -109,7 +109,7 @@ def test_graphs_tell_the_nodes(kind):
 def along(tree, value, row):
     """Return the contributions of a tree whose nodes have values, comparison by comparison."""
     parts = np.zeros((5, *value.shape[1:]))
-    path = pb.decision_path(tree, row[None])[0]
+    path = pb.inspection.decision_path(tree, row[None])[0]
     for node, child in pairwise(path):
         parts[tree.feature[node]] += value[child] - value[node]
     return value[0], parts
@@ -173,7 +173,7 @@ def test_probit_trees_add_what_the_splits_say():
     tree, n = model.partition, model.partition.n_rows
     share = np.clip(tree.value[:, 1], 0.5 / (n + 1), 1 - 0.5 / (n + 1))
     _, parts = along(tree, ndtri(share), X[6])
-    slopes = model.coefficient[pb.apply(model, X[6:7])[0], 0, 1:]
+    slopes = model.coefficient[pb.inspection.apply(model, X[6:7])[0], 0, 1:]
     found = pb.explain(model, X[6])
     np.testing.assert_allclose(found.contributions, parts + slopes * X[6], atol=1e-14)
 

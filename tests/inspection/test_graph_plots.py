@@ -117,7 +117,7 @@ def test_crossings_are_counted():
 @pytest.mark.parametrize("kind", ALL_GRAPHS)
 def test_what_is_said_of_every_graph(kind):
     model = made(kind)
-    ax = pb.plot_graph(model, X, TWO if model.needs_class else None)
+    ax = pb.plot.graph(model, X, TWO if model.needs_class else None)
     n, is_out = model.n_nodes, model.next == OUT
     edges = {(i, k) for i in range(n) for k in (0, 1)}
     assert {line.get_gid() for line in ax.patches} == {f"edge-{i}-{k}" for i, k in edges}
@@ -137,7 +137,7 @@ def test_what_is_said_of_every_graph(kind):
 @pytest.mark.parametrize("kind", ["chain", "matryoshka"])
 def test_structure_of_the_svg(kind):
     model = made(kind)
-    ax = pb.plot_graph(model)
+    ax = pb.plot.graph(model)
     found = ids(ax)
     n, n_out = model.n_nodes, int((model.next == OUT).sum())
     assert {name: len(found.get(name, [])) for name in ("node", "edge", "out", "vote")} == {
@@ -157,9 +157,9 @@ def test_structure_of_the_svg(kind):
 def test_edges_are_as_wide_as_many_rows_take_them(kind):
     model = made(kind)
     y = TWO if model.needs_class else None
-    ax = pb.plot_graph(model, X, y)
+    ax = pb.plot.graph(model, X, y)
     width = {line.get_gid(): line.get_linewidth() for line in ax.patches}
-    share = pb.reach(model, X, y).mean(axis=0)
+    share = pb.inspection.reach(model, X, y).mean(axis=0)
     for node in range(model.n_nodes):
         both = [(width[f"edge-{node}-{k}"] - 0.3) / 5.7 for k in (0, 1)]
         assert sum(both) == pytest.approx(share[node])
@@ -167,7 +167,7 @@ def test_edges_are_as_wide_as_many_rows_take_them(kind):
         percent = float(text.rpartition("\n")[2].removesuffix(" %"))
         assert percent == pytest.approx(100 * share[node], rel=6e-3)
     # The record of the training has the same, where it follows from the nodes.
-    trained = {line.get_gid(): line.get_linewidth() for line in pb.plot_graph(model).patches}
+    trained = {line.get_gid(): line.get_linewidth() for line in pb.plot.graph(model).patches}
     known = [key for key in width if trained[key] != 1.0]
     assert len(known) >= len(width) // 2
     np.testing.assert_allclose([trained[k] for k in known], [width[k] for k in known])
@@ -184,19 +184,19 @@ def test_categories_and_missing_values_are_said():
     frame.loc[::7, "size"] = np.nan
     y = (frame["colour"] == "green") ^ (frame["size"] > 1)
     model = pb.fit_boosted_tree(frame, y, nodes=4)
-    texts = " ".join(said(pb.plot_graph(model, frame), "node").values()).replace("\n", " ")
+    texts = " ".join(said(pb.plot.graph(model, frame), "node").values()).replace("\n", " ")
     assert "colour not in {" in texts
     assert "size <=" in texts
     lines = pb.describe(model)
     assert ("or missing:" in lines) == ("or missing" in texts)
     tree = pb.fit_cart(frame, y, max_depth=3)
-    texts = " ".join(said(pb.plot_tree(tree, frame), "node").values()).replace("\n", " ")
+    texts = " ".join(said(pb.plot.tree(tree, frame), "node").values()).replace("\n", " ")
     assert "colour not in {" in texts
 
 
 def test_several_votes_and_a_bias():
     model = pb.fit_adaboost(X, WORDS, rounds=3)
-    ax = pb.plot_graph(model)
+    ax = pb.plot.graph(model)
     assert model.n_votes == 3
     assert {text.partition(" ")[2].partition(":")[0] for text in said(ax, "vote").values()} <= {
         "ash",
@@ -206,7 +206,7 @@ def test_several_votes_and_a_bias():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ash", "elm", "oak"]
     none = pb.fit_boosted_tree(np.zeros((9, 1)), [0] * 3 + [1] * 6, nodes=3)
     assert none.n_nodes == 0
-    assert "every row gets" in said(pb.plot_graph(none), "alone")["alone"].replace("\n", " ")
+    assert "every row gets" in said(pb.plot.graph(none), "alone")["alone"].replace("\n", " ")
 
 
 @pytest.mark.full
@@ -215,15 +215,15 @@ def test_large_graphs_have_no_texts():
     noise = rng.normal(size=(2000, 3))
     model = pb.fit_matryoshka(noise, rng.random(2000) > 0.5, shape=(6, 6, 6), collect="additive")
     assert model.n_nodes > 200
-    ax = pb.plot_graph(model, noise)
+    ax = pb.plot.graph(model, noise)
     found = ids(ax)
     assert len(found["edge"]) == 2 * model.n_nodes
     assert len(list(found["nodes"][0].iter(f"{SVG}use"))) == model.n_nodes
     assert len(list(found["outs"][0].iter(f"{SVG}use"))) == (model.next == OUT).sum()
     assert not ax.texts
     assert max(ax.figure.get_size_inches()) <= 40
-    assert not pb.plot_graph(made("tree"), most_labels=3).texts
-    assert pb.plot_graph(made("tree"), most_labels=4).texts
+    assert not pb.plot.graph(made("tree"), most_labels=3).texts
+    assert pb.plot.graph(made("tree"), most_labels=4).texts
 
 
 @pytest.mark.full
@@ -232,12 +232,12 @@ def test_texts_shrink_on_small_axes_and_do_not_overlap():
 
     model = pb.fit_boosted_tree(X, SCORE > 0, nodes=20)
     ax = Figure(figsize=(3, 3)).add_subplot()
-    assert pb.plot_graph(model, ax=ax) is ax
+    assert pb.plot.graph(model, ax=ax) is ax
     small = ax.texts[0].get_fontsize()
-    ax = pb.plot_graph(model, X)
+    ax = pb.plot.graph(model, X)
     assert small < ax.texts[0].get_fontsize() == 8.0
     joined = pb.fit_matryoshka(X, SCORE > 0, shape=(4, 4), collect="additive")
-    for picture in ax, pb.plot_graph(joined, X):
+    for picture in ax, pb.plot.graph(joined, X):
         picture.figure.canvas.draw()
         box = [text.get_window_extent() for text in picture.texts]
         assert not any(a.overlaps(b) for i, a in enumerate(box) for b in box[:i])
@@ -245,25 +245,25 @@ def test_texts_shrink_on_small_axes_and_do_not_overlap():
 
 def test_refusals(monkeypatch):
     tree = made("tree")
-    with pytest.raises(TypeError, match=r"plot_graph, got a Tree, .*: plot_tree draws it"):
-        pb.plot_graph(made("cart"))
-    with pytest.raises(TypeError, match=r"plot_graph, got a Forest, .*: plot_tree draws its trees"):
-        pb.plot_graph(made("forest"))
+    with pytest.raises(TypeError, match=r"plot\.graph, got a Tree, .*: plot\.tree draws it"):
+        pb.plot.graph(made("cart"))
+    with pytest.raises(TypeError, match=r"plot\.graph, got a RandomForest, .*: plot\.tree draws its trees"):
+        pb.plot.graph(made("forest"))
     with pytest.raises(ValueError, match="most_labels: expected"):
-        pb.plot_graph(tree, most_labels=-1)
+        pb.plot.graph(tree, most_labels=-1)
     with pytest.raises(TypeError, match="ax: expected"):
-        pb.plot_graph(tree, ax=3)
+        pb.plot.graph(tree, ax=3)
     with pytest.raises(ValueError, match="y: expected None without X"):
-        pb.plot_graph(tree, y=TWO)
+        pb.plot.graph(tree, y=TWO)
     with pytest.raises(ValueError, match="X: "):
-        pb.plot_graph(tree, X[:, :2])
+        pb.plot.graph(tree, X[:, :2])
     with pytest.raises(ValueError, match="X: "):
-        pb.plot_graph(tree, X[:0])
+        pb.plot.graph(tree, X[:0])
     with pytest.raises(ValueError, match="give y"):
-        pb.plot_graph(made("soft tree"), X)
+        pb.plot.graph(made("soft tree"), X)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pboosting\[plot\]"):
-        pb.plot_graph(tree)
+        pb.plot.graph(tree)
 
 
 # Trees
@@ -284,9 +284,9 @@ def test_refusals(monkeypatch):
 )
 def test_picture_of_a_tree(kind):
     model = made(kind)
-    trees = pb.trees_of(model, X)
+    trees = pb.models.as_tree_ensemble(model, X)
     last = trees.n_trees - 1
-    ax = pb.plot_tree(model, X, tree=last)
+    ax = pb.plot.tree(model, X, tree=last)
     node = slice(*trees.root[last : last + 2])
     is_leaf = trees.feature[node] == -1
     assert len(said(ax, "node")) == (~is_leaf).sum()
@@ -301,20 +301,20 @@ def test_picture_of_a_tree(kind):
 def test_what_leaves_say():
     tree = made("cart, three")
     value = tree.value[tree.feature == -1]
-    texts = said(pb.plot_tree(tree), "out").values()
+    texts = said(pb.plot.tree(tree), "out").values()
     best = value.argmax(axis=1)
     assert sorted(text.split("\n")[1] for text in texts) == sorted(
         f"{tree.labels[k]}: {row[k]:.3g}" for k, row in zip(best, value, strict=True)
     )
     tree = made("cart, numbers")
-    texts = said(pb.plot_tree(tree), "out").values()
+    texts = said(pb.plot.tree(tree), "out").values()
     assert sorted(text.split("\n")[1] for text in texts) == sorted(
         f"{v:.5g}" for v in tree.value[tree.feature == -1]
     )
     leaf = pb.fit_cart([[0.0], [0.0], [0.0], [0.0]], ["a", "a", "b", "a"])
-    assert said(pb.plot_tree(leaf), "alone") == {"alone": "a: 0.75"}
-    softmax = pb.fit_stagewise(X, WORDS, loss="softmax", steps=2, max_depth=1)
-    title = pb.plot_tree(softmax, tree=softmax.n_trees - 1).get_title()
+    assert said(pb.plot.tree(leaf), "alone") == {"alone": "a: 0.75"}
+    softmax = pb.fit_gradient_boosting(X, WORDS, loss="softmax", steps=2, max_depth=1)
+    title = pb.plot.tree(softmax, tree=softmax.n_trees - 1).get_title()
     assert title.startswith(f"tree {softmax.n_trees - 1} of") or softmax.n_trees == 1
 
 
@@ -322,33 +322,33 @@ def test_equations_in_leaves():
     tree = made("probit tree")
     texts = [
         t.replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
-        for t in said(pb.plot_tree(tree, most_terms=5), "out").values()
+        for t in said(pb.plot.tree(tree, most_terms=5), "out").values()
     ]
     assert len(texts) == tree.n_leaves
     for coefficient in tree.coefficient[:, 0]:
         terms = [f"{abs(c):.3g}*x[{j}]" for j, c in enumerate(coefficient[1:]) if c]
         assert any(f"f = {coefficient[0]:.3g}" in t and all(w in t for w in terms) for t in texts)
-    one = said(pb.plot_tree(tree, most_terms=1), "out").values()
+    one = said(pb.plot.tree(tree, most_terms=1), "out").values()
     assert any("more" in text for text in one)
     assert all(text.count("*") <= 1 for text in one)
     many = made("sbpmt, three")
     assert all(
         all(f"{label}:" in text for label in ("ash", "elm", "oak"))
-        for text in said(pb.plot_tree(many, tree=1), "out").values()
+        for text in said(pb.plot.tree(many, tree=1), "out").values()
     )
     per_class = made("sbpmt, mean")
-    assert pb.plot_tree(per_class, tree=4).get_title().endswith("for label 'elm'")
+    assert pb.plot.tree(per_class, tree=4).get_title().endswith("for label 'elm'")
 
 
 def test_refusals_of_trees():
-    with pytest.raises(TypeError, match="plot_graph draws it"):
-        pb.plot_tree(made("affine"))
+    with pytest.raises(TypeError, match=r"plot\.graph draws it"):
+        pb.plot.tree(made("affine"))
     with pytest.raises(TypeError, match=r"model\[i\] are members"):
-        pb.plot_tree(made("bagging of chains"))
+        pb.plot.tree(made("bagging of chains"))
     for kind in ("cart", "forest", "probit tree", "sbpmt"):
         with pytest.raises(ValueError, match="tree: expected a number below"):
-            pb.plot_tree(made(kind), tree=99)
+            pb.plot.tree(made(kind), tree=99)
     with pytest.raises(ValueError, match="tree: expected"):
-        pb.plot_tree(made("cart"), tree=-1)
+        pb.plot.tree(made("cart"), tree=-1)
     with pytest.raises(ValueError, match="most_terms: expected"):
-        pb.plot_tree(made("probit tree"), most_terms=0)
+        pb.plot.tree(made("probit tree"), most_terms=0)

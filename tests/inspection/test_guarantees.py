@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import pboost as pb
-from pboost.inspection.guarantees import LabelSets
+from pboost.inspection.guarantees import PredictionSets
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(1600, 4))
@@ -22,11 +22,11 @@ def model():
 
 @pytest.fixture(scope="module")
 def of_three():
-    return pb.fit_forest(X[TRAIN], THREE[TRAIN], members=10, rng=0)
+    return pb.fit_random_forest(X[TRAIN], THREE[TRAIN], members=10, rng=0)
 
 
 def test_numbers_of_a_guarantee(model):
-    found = pb.guarantee(model, X[CAL], Y[CAL], delta=0.1)
+    found = pb.error_bound(model, X[CAL], Y[CAL], delta=0.1)
     wrong = pb.predict(model, X[CAL]) != Y[CAL]
     assert (found.rows, found.errors) == (800, wrong.sum())
     assert found.upper == pb.bounds.clopper_pearson_upper(wrong.sum(), 800, delta=0.1)
@@ -45,14 +45,14 @@ def test_numbers_of_a_guarantee(model):
 
 def test_of_early_exits_both_costs(model):
     small = pb.early_exit(model, X[TRAIN] + 1e-9, comparisons=10)
-    found = pb.guarantee(small, X[CAL], Y[CAL])
+    found = pb.error_bound(small, X[CAL], Y[CAL])
     assert found.cost < 15 < found.whole_cost == 40
     assert "40 of the whole model" in str(found)
     assert found.errors == (pb.predict(small, X[CAL]) != Y[CAL]).sum()
 
 
 def test_out_of_bag_is_an_estimate(of_three):
-    found = pb.guarantee(of_three, X[CAL], THREE[CAL])
+    found = pb.error_bound(of_three, X[CAL], THREE[CAL])
     assert found.out_of_bag == of_three.oob.error
     assert "an estimate" in str(found)
     assert "none: this kind of model carries no bound" in str(found)
@@ -60,14 +60,14 @@ def test_out_of_bag_is_an_estimate(of_three):
 
 def test_a_label_without_rows_is_not_bounded(of_three):
     rows = np.flatnonzero(THREE[CAL] != 1) + 800
-    found = pb.guarantee(of_three, X[rows], THREE[rows])
+    found = pb.error_bound(of_three, X[rows], THREE[rows])
     assert np.isnan(found.label_error[1])
     assert found.label_upper[1] == 1
     assert "of 1: no rows, so that nothing is bounded" in str(found)
 
 
 @pytest.mark.parametrize(
-    "call", [pb.guarantee, pb.label_sets, lambda *a: pb.risk_threshold(*a, limit=0.1)]
+    "call", [pb.error_bound, pb.prediction_sets, lambda *a: pb.risk_threshold(*a, limit=0.1)]
 )
 def test_bad_calibration_rows(model, call):
     with pytest.raises(ValueError, match="X_cal: expected calibration rows, got none"):
@@ -89,11 +89,11 @@ def test_bad_calibration_rows(model, call):
 @pytest.mark.parametrize("delta", [0, 1, -1, 2.0, np.nan])
 def test_delta_and_alpha_are_probabilities(model, delta):
     with pytest.raises(ValueError, match="delta: "):
-        pb.guarantee(model, X[CAL], Y[CAL], delta=delta)
+        pb.error_bound(model, X[CAL], Y[CAL], delta=delta)
     with pytest.raises(ValueError, match="delta: "):
         pb.risk_threshold(model, X[CAL], Y[CAL], limit=0.1, delta=delta)
     with pytest.raises(ValueError, match="alpha: "):
-        pb.label_sets(model, X[CAL], Y[CAL], alpha=delta)
+        pb.prediction_sets(model, X[CAL], Y[CAL], alpha=delta)
 
 
 @pytest.mark.parametrize("risk", ["false negatives", "false positives"])
@@ -128,7 +128,7 @@ def test_too_few_rows_to_prove_a_limit(model, of_three):
 @pytest.mark.parametrize("ties", ["conservative", "random"])
 def test_sets_from_the_definition(of_three, by_class, ties):
     alpha, new = 0.15, X[TRAIN][:60]
-    sets = pb.label_sets(of_three, X[CAL], THREE[CAL], alpha=alpha, by_class=by_class, ties=ties)
+    sets = pb.prediction_sets(of_three, X[CAL], THREE[CAL], alpha=alpha, by_class=by_class, ties=ties)
     found = sets.contains(new, rng=0)
     own = pb.predict_proba(of_three, X[CAL])[np.arange(800), THREE[CAL]]
     for row, p in enumerate(pb.predict_proba(of_three, new)):
@@ -147,13 +147,13 @@ def test_sets_from_the_definition(of_three, by_class, ties):
 def test_a_class_of_few_rows_is_always_in_the_set(of_three):
     rare = np.flatnonzero(THREE == 2)[-8:]
     rows = np.concatenate([np.flatnonzero(THREE[CAL] != 2) + 800, rare])
-    sets = pb.label_sets(of_three, X[rows], THREE[rows], alpha=0.1, by_class=True)
+    sets = pb.prediction_sets(of_three, X[rows], THREE[rows], alpha=0.1, by_class=True)
     assert sets.contains(X)[:, 2].all()
     assert "2: 8 rows, fewer than 9: always in the set" in str(sets)
-    sets = pb.label_sets(of_three, X[rows], THREE[rows], alpha=0.4, by_class=True)
+    sets = pb.prediction_sets(of_three, X[rows], THREE[rows], alpha=0.4, by_class=True)
     assert not sets.contains(X)[:, 2].all()
     assert "always" not in str(sets)
-    few = pb.label_sets(of_three, X[800:808], THREE[800:808], alpha=0.1)
+    few = pb.prediction_sets(of_three, X[800:808], THREE[800:808], alpha=0.1)
     assert few.contains(X).all()
     assert "every set has all labels" in str(few)
 
@@ -172,7 +172,7 @@ def test_coverage_of_sets_by_repetition():
     for _ in range(repetitions):
         score = rng.integers(0, 5, size=n + 1) / 4
         for ties in covered:
-            sets = LabelSets(_Said(), alpha, ties, False, (np.sort(score[:n]),), np.array([0]))
+            sets = PredictionSets(_Said(), alpha, ties, False, (np.sort(score[:n]),), np.array([0]))
             covered[ties] += sets.contains(score[n:, None], rng=rng)[0, 0]
     error = 3 * np.sqrt(alpha * (1 - alpha) / repetitions)
     assert covered["conservative"] / repetitions >= 1 - alpha - error

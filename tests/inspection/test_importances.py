@@ -113,7 +113,7 @@ def test_stagewise_trees_count_by_the_loss():
     fall = -np.diff(model.training_loss)
     each = [pb.feature_importances(tree) for tree in model.trees]
     np.testing.assert_allclose(pb.feature_importances(model), shares(fall) @ each)
-    first = pb.prefix(model, 1)
+    first = pb.models.truncate(model, 1)
     np.testing.assert_allclose(pb.feature_importances(first), each[0])
     # A loss that could not be told apart from infinity.
     huge = replace(model, training_loss=[np.inf, 1e308, *[1e-300] * 4])
@@ -145,7 +145,7 @@ def test_kinds():
     tree, forest, chain = made("cart"), made("forest"), made("chain")
     for model in (tree, forest):
         assert (pb.feature_importances(model, "impurity") == pb.feature_importances(model)).all()
-    with pytest.raises(TypeError, match=r"^model: expected a Tree or a Forest .*DecisionGraph"):
+    with pytest.raises(TypeError, match=r"^model: expected a Tree or a RandomForest .*DecisionGraph"):
         pb.feature_importances(chain, kind="impurity")
     with pytest.raises(ValueError, match=r"^kind: expected one of 'impurity', got 'count'"):
         pb.feature_importances(tree, "count")
@@ -170,7 +170,7 @@ def test_functions_are_not_known():
     for model in (
         fit(X, TWO, weak=oracle),
         fit(X, TWO, weak=estimator),
-        pb.fit_adaboost_real(X, TWO, rounds=2, weak=hypotheses, rng=0),
+        pb.fit_real_adaboost(X, TWO, rounds=2, weak=hypotheses, rng=0),
         pb.fit_bagging(partial(pb.fit_adaboost, rounds=2, weak=oracle), X, TWO, members=2, rng=0),
         foreign,
     ):
@@ -201,7 +201,7 @@ def test_functions_get_shuffled_rows_as_they_are_given(library):
     before = [np.asarray(column(X, j)).tolist() for j in (0, 1)]
     fit = partial(pb.fit_adaboost, rounds=1, rng=0, weak=pb.weak.oracle(train))
     for model in (fit(X, words), pb.fit_bagging(fit, X, words, members=2, rng=0)):
-        rise = pb.permutation_importance(model, X, words, repeats=4, rng=3)
+        rise = pb.inspection.permutation_importance(model, X, words, repeats=4, rng=3)
         order, orders = np.random.default_rng(3), []
         orders = [order.permutation(60) for _ in range(4)]
         assert rise[0].tolist() == [np.mean(words[o] != words) for o in orders]
@@ -217,7 +217,7 @@ def test_shuffled_rows_of_other_shapes():
         return lambda X, rng: np.where(X[:, 1, 0] > 0, 1, -1)
 
     model = pb.fit_adaboost(X, y, rounds=1, rng=0, weak=pb.weak.oracle(train))
-    rise = pb.permutation_importance(model, X, y, rng=0)
+    rise = pb.inspection.permutation_importance(model, X, y, rng=0)
     assert rise.shape == (3, 10)
     assert (rise[1] > 0.2).all()
     assert not rise[[0, 2]].any()
@@ -228,7 +228,7 @@ def test_shuffled_rows_of_other_shapes():
         rng=0,
         weak=pb.weak.oracle(lambda X, y, w, r: lambda X, rng: np.where(X > 0, 1, -1)),
     )
-    assert (pb.permutation_importance(flat, X[:, 1, 0], y, rng=0) > 0.2).all()
+    assert (pb.inspection.permutation_importance(flat, X[:, 1, 0], y, rng=0) > 0.2).all()
 
 
 def test_several_votes_per_exit():

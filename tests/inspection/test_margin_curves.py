@@ -53,7 +53,7 @@ def test_both_scales_are_of_the_same_margins(example):
     found = example.curves_at(0.1, 300, 1)
     for name, fit in example.MODELS.items():
         for scale, curve in zip(("probability", "half"), found[name], strict=True):
-            own = pb.margin_curve(
+            own = pb.inspection.margin_curve(
                 fit, X, y, example.THETAS, folds=example.FOLDS, scale=scale, rng=0
             )
             # Single margins may lie at a theta but for rounding.

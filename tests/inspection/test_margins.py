@@ -30,10 +30,10 @@ FITS = {
     "tree": partial(pb.fit_boosted_tree, nodes=15, smoothing=0),
     "gini": partial(pb.fit_topdown_tree, nodes=15, impurity="gini", growth="breadth-first"),
     "matryoshka": partial(pb.fit_matryoshka, shape=(3, 4)),
-    "stumps": partial(pb.fit_adaboost_real, rounds=30),
-    "columns": partial(pb.fit_adaboost_real, rounds=30, weak=pb.weak.feature()),
+    "stumps": partial(pb.fit_real_adaboost, rounds=30),
+    "columns": partial(pb.fit_real_adaboost, rounds=30, weak=pb.weak.feature()),
     "functions": partial(
-        pb.fit_adaboost_real, rounds=30, weak=pb.weak.hypothesis(random_walk), rng=0
+        pb.fit_real_adaboost, rounds=30, weak=pb.weak.hypothesis(random_walk), rng=0
     ),
 }
 every = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
@@ -50,19 +50,19 @@ def test_theorem_1(fit, scale, weighted):
     w = w if weighted else None
     model = fit(X, y, sample_weight=w)
     for X_, y_ in ((X, y), others[:2]):
-        error = pb.margin_error(model, X_, y_, THETAS, scale=scale, sample_weight=w)
-        bound = pb.margin_bound(model, X_, y_, THETAS, scale=scale, sample_weight=w)
+        error = pb.inspection.margin_error(model, X_, y_, THETAS, scale=scale, sample_weight=w)
+        bound = pb.inspection.margin_bound(model, X_, y_, THETAS, scale=scale, sample_weight=w)
         assert error.shape == bound.shape == (50,)
         assert (error <= bound * (1 + 1e-12)).all()
         assert (np.diff(error) >= 0).all()
-    assert pb.margin_bound(model, X, y, 0.0, sample_weight=w) == pytest.approx(
+    assert pb.inspection.margin_bound(model, X, y, 0.0, sample_weight=w) == pytest.approx(
         pb.certificate(model), rel=1e-9
     )
 
 
 def sides(model, X, signs):
     """Return the steps of a tree of constants: those of nodes, then of leaves."""
-    arrives = pb.reach(model, X) > 0
+    arrives = pb.inspection.reach(model, X) > 0
     yield arrives[:, 0], np.full(len(X), 0.7)
     for node in range(model.n_nodes):
         above = X[:, model.feature[node]] > model.threshold[node]
@@ -96,7 +96,7 @@ def test_which_quantity_of_a_model_the_theorem_is_about(kind):
         paths = generic_greedy(sign, w, steps)
     else:
         everywhere = np.ones(len(y), dtype=bool)
-        model = pb.fit_adaboost_real(
+        model = pb.fit_real_adaboost(
             X,
             y,
             rounds=30,
@@ -111,7 +111,7 @@ def test_which_quantity_of_a_model_the_theorem_is_about(kind):
         assert paths.bound > 1.01 * pb.certificate(model)
     else:
         assert paths.bound == pytest.approx(pb.certificate(model), rel=1e-9)
-    error = pb.margin_error(model, X, y, THETAS, sample_weight=w)
+    error = pb.inspection.margin_error(model, X, y, THETAS, sample_weight=w)
     assert (error <= (1 + THETAS) / (1 - THETAS) * paths.bound).all()
 
 
@@ -120,56 +120,56 @@ def test_margins(fit):
     X, y, w = problem()
     model = fit(X, y)
     H = pb.decision_function(model, X) * np.where(y == "b", 1, -1)
-    np.testing.assert_allclose(pb.margins(model, X, y), np.tanh(H / 2), rtol=1e-12)
+    np.testing.assert_allclose(pb.inspection.margins(model, X, y), np.tanh(H / 2), rtol=1e-12)
     p = pb.predict_proba(model, X)[:, 1]
     difference = np.where(y == "b", 1, -1) * (2 * p - 1)
     np.testing.assert_allclose(
-        pb.margins(model, X, y, scale="probability"), difference, rtol=0, atol=1e-12
+        pb.inspection.margins(model, X, y, scale="probability"), difference, rtol=0, atol=1e-12
     )
     for theta in (-0.5, 0.0, 0.3):
         expected = sum(w[i] for i in range(len(y)) if math.tanh(H[i] / 2) <= theta) / sum(w)
-        found = pb.margin_error(model, X, y, theta, sample_weight=w)
+        found = pb.inspection.margin_error(model, X, y, theta, sample_weight=w)
         assert isinstance(found, float)
         assert found == pytest.approx(expected, abs=1e-12)
-    ends = pb.margin_error(model, X, y, [-np.inf, -1.0, 1.0, np.inf])
+    ends = pb.inspection.margin_error(model, X, y, [-np.inf, -1.0, 1.0, np.inf])
     assert ends[0] == 0
     assert ends[2:].tolist() == [1, 1]
 
 
 @every
-def test_normalised_margins(fit):
+def test_normalized_margins(fit):
     X, y, _ = problem()
     model = fit(X, y)
     sign = np.where(y == "b", 1, -1)
-    if isinstance(model, pb.HypothesisSum):
+    if isinstance(model, pb.models.FunctionEnsemble):
         with pytest.raises(ValueError, match="h_max"):
-            pb.normalised_margins(model, X, y)
+            pb.inspection.normalized_margins(model, X, y)
         return
-    found = pb.normalised_margins(model, X, y)
+    found = pb.inspection.normalized_margins(model, X, y)
     assert np.abs(found).max() <= 1 + 1e-12
     ratio = sign * pb.decision_function(model, X) / found
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
 
 
-def test_normalised_margins_of_known_models():
+def test_normalized_margins_of_known_models():
     X, y, _ = problem()
     sign = np.where(y == "b", 1, -1)
     chain = pb.fit_adaboost(X, y, rounds=9, votes="symmetric")
     alpha = np.abs(chain.vote[:, 0])
     H = sign * pb.decision_function(chain, X)
-    np.testing.assert_allclose(pb.normalised_margins(chain, X, y), H / alpha.sum(), rtol=1e-12)
+    np.testing.assert_allclose(pb.inspection.normalized_margins(chain, X, y), H / alpha.sum(), rtol=1e-12)
     bounded = pb.weak.hypothesis(
         lambda X, y, w, rng: partial(lambda v, Z: np.tanh(Z @ v), rng.normal(size=3)), h_max=1.0
     )
-    functions = pb.fit_adaboost_real(X, y, rounds=9, weak=bounded, rng=1)
+    functions = pb.fit_real_adaboost(X, y, rounds=9, weak=bounded, rng=1)
     H = sign * pb.decision_function(functions, X)
     np.testing.assert_allclose(
-        pb.normalised_margins(functions, X, y), H / np.abs(functions.alpha).sum(), rtol=1e-12
+        pb.inspection.normalized_margins(functions, X, y), H / np.abs(functions.alpha).sum(), rtol=1e-12
     )
     tree = pb.fit_boosted_tree(X, y, nodes=20)
     largest = max(path_sums(tree))
     H = sign * pb.decision_function(tree, X)
-    np.testing.assert_allclose(pb.normalised_margins(tree, X, y), H / largest, rtol=1e-12)
+    np.testing.assert_allclose(pb.inspection.normalized_margins(tree, X, y), H / largest, rtol=1e-12)
 
 
 def path_sums(model, node=0, total=0.0):
@@ -185,8 +185,8 @@ def test_margin_curve_of_a_model():
     X, y, w = problem()
     model = FITS["tree"](X, y)
     np.testing.assert_array_equal(
-        pb.margin_curve(model, X, y, THETAS, sample_weight=w),
-        pb.margin_error(model, X, y, THETAS, sample_weight=w),
+        pb.inspection.margin_curve(model, X, y, THETAS, sample_weight=w),
+        pb.inspection.margin_error(model, X, y, THETAS, sample_weight=w),
     )
 
 
@@ -194,7 +194,7 @@ def test_margin_curve_of_a_model():
 def test_margin_curve_by_cross_validation(fit):
     """Its value below 0 counts the errors of `cross_validate` on the same folds."""
     X, y, _ = problem()
-    curve = pb.margin_curve(fit, X, y, [-1.1, 0.0, 1.0], folds=4, rng=3)
+    curve = pb.inspection.margin_curve(fit, X, y, [-1.1, 0.0, 1.0], folds=4, rng=3)
     result = pb.cross_validate(fit, X, y, folds=4, rng=3)
     sizes = np.bincount(result.test_fold)
     assert curve[0] == 0
@@ -205,17 +205,17 @@ def test_margin_curve_by_cross_validation(fit):
 def test_margin_curve_of_weighted_folds():
     X, y, w = problem()
     fit = FITS["chain"]
-    curve = pb.margin_curve(fit, X, y, THETAS, folds=3, rng=1, sample_weight=w)
+    curve = pb.inspection.margin_curve(fit, X, y, THETAS, folds=3, rng=1, sample_weight=w)
     test_fold = pb.cross_validate(fit, X, y, folds=3, rng=1, sample_weight=w).test_fold
     margin = np.empty(len(y))
     for fold in range(3):
         train, test = test_fold != fold, test_fold == fold
         model = fit(X[train], y[train], sample_weight=w[train])
-        margin[test] = pb.margins(model, X[test], y[test])
+        margin[test] = pb.inspection.margins(model, X[test], y[test])
     expected = [np.average(margin <= theta, weights=w) for theta in THETAS]
     np.testing.assert_allclose(curve, expected, rtol=0, atol=1e-12)
-    columns = pb.sort_columns(X)
-    again = pb.margin_curve(fit, columns, y, THETAS, folds=3, rng=1, sample_weight=w)
+    columns = pb.data.sort_columns(X)
+    again = pb.inspection.margin_curve(fit, columns, y, THETAS, folds=3, rng=1, sample_weight=w)
     np.testing.assert_allclose(again, curve)
 
 
@@ -239,19 +239,19 @@ def test_soft_labels_have_two_margins_each(fit, scale):
         model = fit(X, y_proba=share, labels=names)
     of_rows = {"sample_weight": w[rows] * mass, "scale": scale}
     soft = {"y_proba": share, "sample_weight": w, "scale": scale}
-    for ask in (pb.margin_error, pb.margin_bound):
+    for ask in (pb.inspection.margin_error, pb.inspection.margin_bound):
         thetas = THETAS[np.abs(THETAS) < 1]
         found = ask(model, X, None, thetas, **soft)
         np.testing.assert_allclose(found, ask(model, X[rows], names[label], thetas, **of_rows))
-    curve = pb.margin_curve(model, X, None, THETAS, **soft)
-    np.testing.assert_array_equal(curve, pb.margin_error(model, X, None, THETAS, **soft))
+    curve = pb.inspection.margin_curve(model, X, None, THETAS, **soft)
+    np.testing.assert_array_equal(curve, pb.inspection.margin_error(model, X, None, THETAS, **soft))
 
 
 @pytest.mark.parametrize("fit", [FITS["chain"], FITS["tree"]])
 def test_curves_of_soft_labels_by_cross_validation(fit):
     X, w, share, *_ = soft_problem()
     soft = {"y_proba": share, "labels": ["a", "b"], "sample_weight": w}
-    curve = pb.margin_curve(fit, X, None, THETAS, folds=3, rng=1, **soft)
+    curve = pb.inspection.margin_curve(fit, X, None, THETAS, folds=3, rng=1, **soft)
     test_fold = pb.cross_validate(fit, X, folds=3, rng=1, **soft).test_fold
     up = np.empty(len(X))
     for fold in range(3):
@@ -268,12 +268,12 @@ def test_sure_soft_labels_have_the_margins_of_labels():
     X, y, w = problem()
     share = np.eye(2)[(y == "b").astype(int)]
     model = FITS["tree"](X, y)
-    for ask in (pb.margin_error, pb.margin_bound, pb.margin_curve):
+    for ask in (pb.inspection.margin_error, pb.inspection.margin_bound, pb.inspection.margin_curve):
         found = ask(model, X, None, [-0.5, 0.0, 0.3], y_proba=share, sample_weight=w)
         np.testing.assert_array_equal(found, ask(model, X, y, [-0.5, 0, 0.3], sample_weight=w))
     fit = FITS["tree"]
-    one = pb.margin_curve(fit, X, None, THETAS, folds=3, rng=0, y_proba=share)
-    np.testing.assert_array_equal(one, pb.margin_curve(fit, X, y, THETAS, folds=3, rng=0))
+    one = pb.inspection.margin_curve(fit, X, None, THETAS, folds=3, rng=0, y_proba=share)
+    np.testing.assert_array_equal(one, pb.inspection.margin_curve(fit, X, y, THETAS, folds=3, rng=0))
 
 
 def test_probabilities_in_a_frame_are_told_by_name():
@@ -283,8 +283,8 @@ def test_probabilities_in_a_frame_are_told_by_name():
     turned = pd.DataFrame({"yes": share[:, 1], "no": share[:, 0]})
     expected = pb.certificate(model, X, y_proba=share)
     assert pb.certificate(model, X, y_proba=turned) == expected
-    error = pb.margin_error(model, X, None, 0.1, y_proba=turned)
-    assert error == pb.margin_error(model, X, None, 0.1, y_proba=share)
+    error = pb.inspection.margin_error(model, X, None, 0.1, y_proba=turned)
+    assert error == pb.inspection.margin_error(model, X, None, 0.1, y_proba=share)
     more = FITS["tree"](X, y_proba=share, labels=["no", "yes"], validation=(X, turned))
     again = FITS["tree"](X, y_proba=share, labels=["no", "yes"], validation=(X, share))
     np.testing.assert_array_equal(more.record.validation, again.record.validation)
@@ -302,17 +302,17 @@ def test_logistic_margin_curve():
     p = rng.uniform(0.01, 0.99, 200)
     H = 0.5 * np.log(p / (1 - p))
     for scale, factor in (("half", 0.5), ("probability", 1.0)):
-        curve = pb.logistic_margin_curve(p, THETAS, scale=scale)
+        curve = pb.inspection.logistic_margin_curve(p, THETAS, scale=scale)
         expected = [
             np.mean(p * (np.tanh(factor * H) <= t) + (1 - p) * (np.tanh(-factor * H) <= t))
             for t in THETAS
         ]
         np.testing.assert_allclose(curve, expected, rtol=0, atol=1e-12)
-    difference = pb.logistic_margin_curve([0.8, 0.2], [-0.61, -0.59, 0.59, 0.61], scale=scale)
+    difference = pb.inspection.logistic_margin_curve([0.8, 0.2], [-0.61, -0.59, 0.59, 0.61], scale=scale)
     np.testing.assert_allclose(difference, [0, 0.2, 0.2, 1])
-    certain = pb.logistic_margin_curve([0.0, 1.0], [-1.0, 0.0, 0.999, 1.0])
+    certain = pb.inspection.logistic_margin_curve([0.0, 1.0], [-1.0, 0.0, 0.999, 1.0])
     np.testing.assert_array_equal(certain, [0, 0, 0, 1])
-    weighted = pb.logistic_margin_curve([0.9, 0.5], [0.0], sample_weight=[3, 1])
+    weighted = pb.inspection.logistic_margin_curve([0.9, 0.5], [0.0], sample_weight=[3, 1])
     assert weighted[0] == pytest.approx((3 * 0.1 + 1) / 4)
 
 
@@ -326,10 +326,10 @@ def test_a_tree_that_finds_the_noise_has_the_logistic_curve():
     model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0)
     thetas = np.array([-0.7, -0.45, 0.0, 0.45, 0.7])
     for scale in ("half", "probability"):
-        found = pb.margin_curve(model, X, y, thetas, scale=scale)
-        known = pb.logistic_margin_curve(p, thetas, scale=scale)
+        found = pb.inspection.margin_curve(model, X, y, thetas, scale=scale)
+        known = pb.inspection.logistic_margin_curve(p, thetas, scale=scale)
         np.testing.assert_allclose(found, known, rtol=0, atol=0.02)
-    other = pb.logistic_margin_curve(p, thetas, scale="half")
+    other = pb.inspection.logistic_margin_curve(p, thetas, scale="half")
     assert np.abs(found - other).max() > 0.5
 
 
@@ -339,17 +339,17 @@ def test_plots():
 
     X, y, _ = problem()
     model = FITS["tree"](X, y)
-    curve, bound = (f(model, X, y, THETAS) for f in (pb.margin_error, pb.margin_bound))
-    ax = pb.plot_margin_curve(THETAS, {"tree": curve, "other": curve / 2}, bound=bound)
+    curve, bound = (f(model, X, y, THETAS) for f in (pb.inspection.margin_error, pb.inspection.margin_bound))
+    ax = pb.plot.margin_curve(THETAS, {"tree": curve, "other": curve / 2}, bound=bound)
     assert [line.get_label() for line in ax.get_lines()] == ["tree", "other", "bound"]
     np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), curve)
     assert ax.get_lines()[2].get_ydata().max() == 1
     # Another test may have imported pyplot, whose figures have numbers.
     assert "matplotlib.pyplot" not in sys.modules or getattr(ax.figure, "number", None) is None
-    assert pb.plot_margin_curve(THETAS, {"more": curve}, ax=ax) is ax
+    assert pb.plot.margin_curve(THETAS, {"more": curve}, ax=ax) is ax
     assert len(ax.get_lines()) == 4
     with pytest.raises(ValueError, match=r"tree.*shape"):
-        pb.plot_margin_curve(THETAS, {"tree": curve[1:]})
+        pb.plot.margin_curve(THETAS, {"tree": curve[1:]})
 
 
 @pytest.mark.parametrize("theta", [-1.0, 1.0, 1.5, np.nan, [0.0, 1.0]])
@@ -357,37 +357,37 @@ def test_bounds_need_theta_inside(theta):
     X, y, _ = problem()
     model = FITS["tree"](X, y)
     with pytest.raises(ValueError, match="theta"):
-        pb.margin_bound(model, X, y, theta)
+        pb.inspection.margin_bound(model, X, y, theta)
 
 
 def test_uncertain_answers_have_no_margin_bound():
     X, y, _ = problem()
     model = pb.fit_boosted_tree(X, y, nodes=5, observation=pb.observation.flip(0.1))
-    assert pb.margin_error(model, X, y, 0.0) < 0.5
+    assert pb.inspection.margin_error(model, X, y, 0.0) < 0.5
     with pytest.raises(ValueError, match="exact answers"):
-        pb.margin_bound(model, X, y, 0.0)
+        pb.inspection.margin_bound(model, X, y, 0.0)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m, X, y: pb.margins(m, X, y, scale="full"), "scale"),
-        (lambda m, X, y: pb.margins(m, X, np.repeat("c", len(y))), "y: "),
-        (lambda m, X, y: pb.margins(m, X, y[1:]), "y: "),
-        (lambda m, X, y: pb.margins(m, X[:, 1:], y), "X: "),
-        (lambda m, X, y: pb.margin_error(m, X, y, "a"), "theta"),
-        (lambda m, X, y: pb.margin_error(m, X, y, np.nan), "theta"),
-        (lambda m, X, y: pb.margin_error(m, X, y, np.zeros((2, 2))), "theta"),
-        (lambda m, X, y: pb.margin_error(m, X, y, 0, sample_weight=[1]), "sample_weight"),
-        (lambda m, X, y: pb.margin_curve(m, X, y, [0], folds=3), "model"),
-        (lambda m, X, y: pb.margin_curve(FITS["tree"], X, y, [0]), "model"),
-        (lambda m, X, y: pb.margin_curve(lambda X, y: 3, X, y, [0], folds=3), "model"),
-        (lambda m, X, y: pb.margin_curve(FITS["tree"], X, y, [0], folds=1), "folds"),
-        (lambda m, X, y: pb.margin_curve(FITS["tree"], X, y, [0], folds=500), "folds"),
-        (lambda m, X, y: pb.logistic_margin_curve([0.5, 1.2], [0]), "probability"),
-        (lambda m, X, y: pb.logistic_margin_curve([[0.5]], [0]), "probability"),
-        (lambda m, X, y: pb.logistic_margin_curve([], [0]), "probability"),
-        (lambda m, X, y: pb.logistic_margin_curve([0.5], [0], scale="x"), "scale"),
+        (lambda m, X, y: pb.inspection.margins(m, X, y, scale="full"), "scale"),
+        (lambda m, X, y: pb.inspection.margins(m, X, np.repeat("c", len(y))), "y: "),
+        (lambda m, X, y: pb.inspection.margins(m, X, y[1:]), "y: "),
+        (lambda m, X, y: pb.inspection.margins(m, X[:, 1:], y), "X: "),
+        (lambda m, X, y: pb.inspection.margin_error(m, X, y, "a"), "theta"),
+        (lambda m, X, y: pb.inspection.margin_error(m, X, y, np.nan), "theta"),
+        (lambda m, X, y: pb.inspection.margin_error(m, X, y, np.zeros((2, 2))), "theta"),
+        (lambda m, X, y: pb.inspection.margin_error(m, X, y, 0, sample_weight=[1]), "sample_weight"),
+        (lambda m, X, y: pb.inspection.margin_curve(m, X, y, [0], folds=3), "model"),
+        (lambda m, X, y: pb.inspection.margin_curve(FITS["tree"], X, y, [0]), "model"),
+        (lambda m, X, y: pb.inspection.margin_curve(lambda X, y: 3, X, y, [0], folds=3), "model"),
+        (lambda m, X, y: pb.inspection.margin_curve(FITS["tree"], X, y, [0], folds=1), "folds"),
+        (lambda m, X, y: pb.inspection.margin_curve(FITS["tree"], X, y, [0], folds=500), "folds"),
+        (lambda m, X, y: pb.inspection.logistic_margin_curve([0.5, 1.2], [0]), "probability"),
+        (lambda m, X, y: pb.inspection.logistic_margin_curve([[0.5]], [0]), "probability"),
+        (lambda m, X, y: pb.inspection.logistic_margin_curve([], [0]), "probability"),
+        (lambda m, X, y: pb.inspection.logistic_margin_curve([0.5], [0], scale="x"), "scale"),
     ],
 )
 def test_bad_input(call, message):
@@ -397,9 +397,9 @@ def test_bad_input(call, message):
         call(model, X, y)
 
 
-def test_a_model_without_votes_has_no_normalised_margins():
+def test_a_model_without_votes_has_no_normalized_margins():
     X, y = np.ones((4, 1)), [0, 1, 0, 1]
     model = pb.fit_boosted_tree(X, y, nodes=1)
-    assert pb.margins(model, X, y).tolist() == [0, 0, 0, 0]
+    assert pb.inspection.margins(model, X, y).tolist() == [0, 0, 0, 0]
     with pytest.raises(ValueError, match="votes"):
-        pb.normalised_margins(model, X, y)
+        pb.inspection.normalized_margins(model, X, y)

@@ -159,7 +159,7 @@ def labelled(n_classes, n=90, seed=0):
     [
         (2, partial(pb.fit_adaboost, rounds=5)),
         (2, partial(pb.fit_bagging, pb.fit_cart, members=4)),
-        (3, partial(pb.fit_forest, members=4)),
+        (3, partial(pb.fit_random_forest, members=4)),
         (3, partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3)),
     ],
 )
@@ -203,7 +203,7 @@ def test_folds_of_a_regression(weighted):
 
 def test_models_without_probabilities_have_an_area():
     X, y, code = labelled(2)
-    fit = Recorder(partial(pb.fit_stagewise, loss="hinge", steps=5))
+    fit = Recorder(partial(pb.fit_gradient_boosting, loss="hinge", steps=5))
     result = pb.cross_validate(fit, X, y, folds=3, rng=1)
     for fold, model in enumerate(fit.models):
         test = result.test_fold == fold

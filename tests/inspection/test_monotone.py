@@ -37,22 +37,22 @@ def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_step)
         "leaf_step": leaf_step,
     }
     ways = {0: 1, 1: -1}
-    model = pb.fit_stagewise(X, target, monotone=ways, **options)
-    free = pb.fit_stagewise(X, target, **options)
+    model = pb.fit_gradient_boosting(X, target, monotone=ways, **options)
+    free = pb.fit_gradient_boosting(X, target, **options)
     rng = np.random.default_rng(1)
     n = 100_000
     rows = X[rng.integers(0, len(X), n)]
     for j, way in ways.items():
-        assert pb.is_monotone(model, j, way)
-        assert not pb.is_monotone(model, j, -way)
-        assert not pb.is_monotone(free, j)
+        assert pb.inspection.is_monotone(model, j, way)
+        assert not pb.inspection.is_monotone(model, j, -way)
+        assert not pb.inspection.is_monotone(free, j)
         low, high = rows.copy(), rows.copy()
         pair = np.sort(rng.choice(X[~np.isnan(X[:, j]), j], (2, n)), axis=0)
         low[:, j], high[:, j] = pair
         rise = pb.decision_function(model, high) - pb.decision_function(model, low)
         assert (way * rise >= 0).all()
         assert rise.any()
-    assert not pb.is_monotone(model, 2)
+    assert not pb.inspection.is_monotone(model, 2)
 
 
 def is_monotone_on_grid(tree, j, way):
@@ -87,7 +87,7 @@ def test_of_one_tree_the_proof_is_exact():
             categorical=[4],
         )
         for j, way in product(range(4), (1, -1)):
-            proven, seen = pb.is_monotone(tree, j, way), is_monotone_on_grid(tree, j, way)
+            proven, seen = pb.inspection.is_monotone(tree, j, way), is_monotone_on_grid(tree, j, way)
             assert proven == seen
             found.add((proven, bool((tree.column == j).any())))
     assert found >= {(True, True), (False, True), (True, False)}
@@ -95,18 +95,18 @@ def test_of_one_tree_the_proof_is_exact():
 
 def test_forests_and_what_has_no_proof():
     X, y = rows_with_holes(300)
-    forest = pb.fit_forest(X, y, members=3, task="regression", categorical=[4], rng=0)
-    assert not pb.is_monotone(forest, 0)
+    forest = pb.fit_random_forest(X, y, members=3, task="regression", categorical=[4], rng=0)
+    assert not pb.inspection.is_monotone(forest, 0)
     with pytest.raises(ValueError, match="column: expected one of numbers, got column 4, a cat"):
-        pb.is_monotone(forest, 4)
+        pb.inspection.is_monotone(forest, 4)
     with pytest.raises(ValueError, match="column: "):
-        pb.is_monotone(forest, 5)
+        pb.inspection.is_monotone(forest, 5)
     with pytest.raises(ValueError, match="direction: expected None, 1 or -1, got 2"):
-        pb.is_monotone(forest, 1, 2)
+        pb.inspection.is_monotone(forest, 1, 2)
     for model in (pb.fit_cart(X, y > 0), pb.fit_adaboost(X, y > 0, rounds=3)):
         with pytest.raises(NotImplementedError, match="model: expected a sum of trees"):
-            pb.is_monotone(model, 0)
+            pb.inspection.is_monotone(model, 0)
     with pytest.raises(ValueError, match="monotone: expected columns of numbers, got column 4"):
-        pb.fit_stagewise(X, y, categorical=[4], monotone={4: 1})
+        pb.fit_gradient_boosting(X, y, categorical=[4], monotone={4: 1})
     with pytest.raises(ValueError, match="monotone: expected different columns"):
-        pb.fit_stagewise(X, y, monotone=[(1, 1), (1, -1)])
+        pb.fit_gradient_boosting(X, y, monotone=[(1, 1), (1, -1)])

@@ -47,7 +47,7 @@ def mesh(ax):
 @pytest.mark.parametrize("kind", REGIONS)
 def test_regions_of_every_model(kind):
     model = made(kind)
-    shown = mesh(pb.plot_regions(model, X, features=(4, 0), **SMALL))
+    shown = mesh(pb.plot.regions(model, X, features=(4, 0), **SMALL))
     assert shown.shape == (8, 8)
     held = np.quantile(X, 0.5, axis=0, method="lower")
     for i, j in [(0, 0), (0, 7), (7, 0), (3, 5)]:
@@ -62,12 +62,12 @@ def test_regions_of_every_model(kind):
 
 
 def test_rows_and_names_are_drawn():
-    ax = pb.plot_regions(made("cart, three"), X, WORDS, **SMALL)
+    ax = pb.plot.regions(made("cart, three"), X, WORDS, **SMALL)
     rows = {c.get_gid(): c.get_offsets() for c in ax.collections if c.get_gid() != "regions"}
     for k, word in enumerate(("ash", "elm", "oak")):
         np.testing.assert_allclose(rows[f"rows-{k}"], X[word == WORDS][:, :2])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ash", "elm", "oak"]
-    ax = pb.plot_regions(made("cart, numbers"), X, SCORE, **SMALL)
+    ax = pb.plot.regions(made("cart, numbers"), X, SCORE, **SMALL)
     regions, points = ax.collections
     assert regions.get_clim() == points.get_clim()
     np.testing.assert_array_equal(points.get_array(), SCORE)
@@ -76,7 +76,7 @@ def test_rows_and_names_are_drawn():
 
 def test_categories_along_an_axis_and_held():
     model = pb.fit_boosted_tree(FRAME, IS_WARM, nodes=4)
-    ax = pb.plot_regions(model, FRAME, IS_WARM, features=("size", "colour"), **SMALL)
+    ax = pb.plot.regions(model, FRAME, IS_WARM, features=("size", "colour"), **SMALL)
     assert [text.get_text() for text in ax.get_yticklabels()] == ["blue", "green", "grey", "red"]
     assert mesh(ax).shape == (4, 8)
     median = np.nanquantile(FRAME["age"], 0.5, method="lower")
@@ -91,15 +91,15 @@ def test_categories_along_an_axis_and_held():
     rows["size"] = low - 0.05 * (high - low)
     np.testing.assert_array_equal(mesh(ax)[:, 0], pb.predict(model, rows))
     # The most frequent level is where the others are drawn.
-    ax = pb.plot_regions(model, FRAME, features=("size", "age"), **SMALL)
+    ax = pb.plot.regions(model, FRAME, features=("size", "age"), **SMALL)
     often = FRAME["colour"].mode()[0]
     i = ["blue", "green", "grey", "red"].index(often)
     assert mesh(ax)[3, 0] == pb.predict(model, rows.iloc[[i]])[0]
     one = FRAME.assign(size=1.0)
-    assert mesh(pb.plot_regions(model, one, features=("size", "age"), **SMALL)).shape == (8, 8)
+    assert mesh(pb.plot.regions(model, one, features=("size", "age"), **SMALL)).shape == (8, 8)
     ordered = FRAME.assign(grade=pd.Categorical(COLOURS, ["red", "grey", "blue", "green"], True))
     model = pb.fit_cart(ordered, IS_WARM, max_depth=3)
-    ax = pb.plot_regions(model, ordered, features=("grade", "size"), **SMALL)
+    ax = pb.plot.regions(model, ordered, features=("grade", "size"), **SMALL)
     assert [t.get_text() for t in ax.get_xticklabels()] == ["red", "grey", "blue", "green"]
 
 
@@ -112,28 +112,28 @@ def test_refusals_of_regions(monkeypatch):
         (("a", 1), "expected names"),
     ]:
         with pytest.raises(ValueError, match=message):
-            pb.plot_regions(model, X, features=features)
+            pb.plot.regions(model, X, features=features)
     with pytest.raises(TypeError, match="features: expected a sequence"):
-        pb.plot_regions(model, X, features=1)
+        pb.plot.regions(model, X, features=1)
     with pytest.raises(ValueError, match="resolution: expected"):
-        pb.plot_regions(model, X, resolution=1)
+        pb.plot.regions(model, X, resolution=1)
     with pytest.raises(ValueError, match="X: "):
-        pb.plot_regions(model, X[:0])
+        pb.plot.regions(model, X[:0])
     with pytest.raises(ValueError, match="y: "):
-        pb.plot_regions(model, X, TWO[:-1])
+        pb.plot.regions(model, X, TWO[:-1])
     holes = X.copy()
     holes[:, 1] = np.nan
     with pytest.raises(ValueError, match=r"a value of x\[1\] in some row"):
-        pb.plot_regions(model, holes)
+        pb.plot.regions(model, holes)
     with pytest.raises(ValueError, match="range can be drawn"):
-        pb.plot_regions(model, np.vstack([X[0] * 0 + 1.7e308, X[0] * 0 - 1.7e308]))
+        pb.plot.regions(model, np.vstack([X[0] * 0 + 1.7e308, X[0] * 0 - 1.7e308]))
     train = pb.weak.oracle(lambda X, y, weight, rng: lambda rows, rng: np.sign(rows[:, 0] + 1e-9))
     oracle = pb.fit_adaboost(X, TWO, rounds=1, weak=train)
     with pytest.raises(TypeError, match="reads columns"):
-        pb.plot_regions(oracle, X)
+        pb.plot.regions(oracle, X)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pboosting\[plot\]"):
-        pb.plot_regions(model, X, **SMALL)
+        pb.plot.regions(model, X, **SMALL)
 
 
 # Steps
@@ -146,47 +146,47 @@ def lines(ax):
 
 def test_steps_of_graphs():
     model = made("tree")
-    found = lines(pb.plot_steps(model, X, TWO))
+    found = lines(pb.plot.training_curve(model, X, TWO))
     np.testing.assert_array_equal(found["certificate"][:, 1], model.record.certificate)
     errors = [np.mean(label != TWO) for label in pb.staged_predict(model, X)]
     np.testing.assert_allclose(found["error"], np.column_stack([[1, 2, 3, 4], errors]))
-    assert list(lines(pb.plot_steps(model))) == ["certificate"]
+    assert list(lines(pb.plot.training_curve(model))) == ["certificate"]
     weight = np.arange(160.0)
-    found = lines(pb.plot_steps(model, X, TWO, sample_weight=weight))["error"]
+    found = lines(pb.plot.training_curve(model, X, TWO, sample_weight=weight))["error"]
     wrong = next(pb.staged_predict(model, X)) != TWO
     assert found[0, 1] == pytest.approx(weight[wrong].sum() / weight.sum())
     collected = made("by sign")
-    at = lines(pb.plot_steps(collected, X, TWO))["error"][:, 0]
+    at = lines(pb.plot.training_curve(collected, X, TWO))["error"][:, 0]
     assert at.tolist() == collected.record.stages.tolist()
     stopped = pb.fit_adaboost(X, TWO, rounds=8, validation=0.3, rng=0)
-    found = lines(pb.plot_steps(stopped))["validation error"]
+    found = lines(pb.plot.training_curve(stopped))["validation error"]
     np.testing.assert_array_equal(found[:, 1], stopped.record.validation)
 
 
 def test_steps_of_sums():
     model = made("stagewise, numbers")
-    found = lines(pb.plot_steps(model, X, SCORE))
+    found = lines(pb.plot.training_curve(model, X, SCORE))
     np.testing.assert_array_equal(found["training loss"][:, 1], model.training_loss)
     assert found["mean squared error"][-1, 1] == pytest.approx(
         np.mean((pb.predict(model, X) - SCORE) ** 2)
     )
-    assert len(lines(pb.plot_steps(made("columns"), X, TWO))) == 2
+    assert len(lines(pb.plot.training_curve(made("columns"), X, TWO))) == 2
 
 
 def test_refusals_of_steps():
     model = made("tree")
     for arguments in ((X,), (None, TWO)):
         with pytest.raises(ValueError, match="X, y: expected both"):
-            pb.plot_steps(model, *arguments)
+            pb.plot.training_curve(model, *arguments)
     with pytest.raises(ValueError, match="sample_weight: expected None"):
-        pb.plot_steps(model, sample_weight=np.ones(160))
+        pb.plot.training_curve(model, sample_weight=np.ones(160))
     with pytest.raises(ValueError, match="sample_weight: expected at least one"):
-        pb.plot_steps(model, X, TWO, sample_weight=np.zeros(160))
+        pb.plot.training_curve(model, X, TWO, sample_weight=np.zeros(160))
     with pytest.raises(ValueError, match="X: "):
-        pb.plot_steps(model, X[:0], TWO[:0])
+        pb.plot.training_curve(model, X[:0], TWO[:0])
     for kind in ("cart", "forest", "probit tree", "bagging"):
         with pytest.raises(TypeError, match="record of its steps"):
-            pb.plot_steps(made(kind))
+            pb.plot.training_curve(made(kind))
 
 
 # Pruning
@@ -194,7 +194,7 @@ def test_refusals_of_steps():
 
 def test_pruning_table():
     tree = made("pruned")
-    ax = pb.plot_pruning(tree)
+    ax = pb.plot.pruning(tree)
     table = tree.pruning
     (errors,) = ax.containers
     np.testing.assert_array_equal(
@@ -206,9 +206,9 @@ def test_pruning_table():
     assert within == pytest.approx(table.error[best] + table.standard_error[best])
     np.testing.assert_array_equal(found["chosen"], [[tree.n_leaves, table.error[table.chosen]]])
     with pytest.raises(ValueError, match="made by fit_pruned_cart"):
-        pb.plot_pruning(made("cart"))
+        pb.plot.pruning(made("cart"))
     with pytest.raises(TypeError, match="a Tree of fit_pruned_cart"):
-        pb.plot_pruning(made("forest"))
+        pb.plot.pruning(made("forest"))
 
 
 # Sets of levels
@@ -219,7 +219,7 @@ def test_level_sets_of_graphs_and_trees():
     nodes = np.flatnonzero(graph.feature >= 3)
     fall = -np.diff(graph.record.certificate)[nodes]
     nodes = nodes[np.argsort(-fall, kind="stable")]
-    ax = pb.plot_level_sets(graph)
+    ax = pb.plot.category_splits(graph)
     assert [t.get_text() for t in ax.get_yticklabels()] == [f"node {node}" for node in nodes]
     assert [t.get_text() for t in ax.get_xticklabels()] == ["blue", "green", "grey", "red"]
     expected = graph.inputs.bits()[graph.feature[nodes] - 3][:, :4]
@@ -229,19 +229,19 @@ def test_level_sets_of_graphs_and_trees():
     place = nodes.tolist().index(0)  # the root asks for a colour
     taken = [pb.explain(graph, rows.iloc[[k]]).tests[0].answer for k in range(4)]
     assert taken == expected[place].tolist()
-    assert mesh(pb.plot_level_sets(graph, "colour", most=1)).shape == (1, 4)
+    assert mesh(pb.plot.category_splits(graph, "colour", most=1)).shape == (1, 4)
 
 
 @pytest.mark.parametrize("builder", ["cart", "forest", "stagewise", "probit", "sbpmt"])
 def test_level_sets_of_trees(builder):
     model = {
         "cart": lambda: pb.fit_cart(FRAME, IS_WARM, max_depth=3),
-        "forest": lambda: pb.fit_forest(FRAME, IS_WARM, members=3, max_depth=3, rng=0),
-        "stagewise": lambda: pb.fit_stagewise(FRAME, IS_WARM, loss="logistic", steps=3),
+        "forest": lambda: pb.fit_random_forest(FRAME, IS_WARM, members=3, max_depth=3, rng=0),
+        "stagewise": lambda: pb.fit_gradient_boosting(FRAME, IS_WARM, loss="logistic", steps=3),
         "probit": lambda: pb.fit_probit_tree(FRAME, IS_WARM, max_depth=2, steps=3, min_leaf=20),
         "sbpmt": lambda: pb.fit_sbpmt(FRAME, IS_WARM, members=2, rounds=1, steps=3, rng=0),
     }[builder]()
-    ax = pb.plot_level_sets(model, 1, most=4)
+    ax = pb.plot.category_splits(model, 1, most=4)
     shown = mesh(ax)
     assert 1 <= len(shown) <= 4
     assert shown.shape[1] == 4
@@ -253,21 +253,21 @@ def test_level_sets_of_trees(builder):
 def test_refusals_of_level_sets():
     for kind in ("tree", "cart"):
         with pytest.raises(ValueError, match="no node does"):
-            pb.plot_level_sets(made(kind))
+            pb.plot.category_splits(made(kind))
     model = pb.fit_cart(FRAME, IS_WARM, max_depth=3)
     with pytest.raises(ValueError, match="column: expected one that nodes ask"):
-        pb.plot_level_sets(model, "size")
+        pb.plot.category_splits(model, "size")
     with pytest.raises(ValueError, match="column: expected names"):
-        pb.plot_level_sets(model, "sise")
+        pb.plot.category_splits(model, "sise")
     with pytest.raises(ValueError, match="most: expected"):
-        pb.plot_level_sets(model, most=0)
+        pb.plot.category_splits(model, most=0)
     with pytest.raises(TypeError, match="sum of trees"):
-        pb.plot_level_sets(made("probit"))
+        pb.plot.category_splits(made("probit"))
 
 
 def test_structure_of_the_svg():
     model = made("cart")
-    ax = pb.plot_regions(model, X, TWO, **SMALL)
+    ax = pb.plot.regions(model, X, TWO, **SMALL)
     file = io.BytesIO()
     with rc_context({"svg.fonttype": "none"}):
         ax.figure.savefig(file, format="svg")

@@ -16,9 +16,9 @@ NOISE = RNG.normal(size=900)
 Y = X[:, 0] + NOISE > 0
 FIT, NEW = slice(0, 400), slice(400, 900)
 CALLS = {
-    "guarantee": pb.guarantee,
+    "error_bound": pb.error_bound,
     "risk_threshold": lambda *rows: pb.risk_threshold(*rows, limit=0.3),
-    "label_sets": pb.label_sets,
+    "prediction_sets": pb.prediction_sets,
     "calibrate": pb.calibrate,
     "early_exit": lambda model, X, y: pb.early_exit(model, X, comparisons=9),
 }
@@ -29,7 +29,7 @@ def model():
     return pb.fit_adaboost(X[FIT], Y[FIT], rounds=20)
 
 
-def is_told(model, X, y, call=pb.guarantee):
+def is_told(model, X, y, call=pb.error_bound):
     """Return whether a warning was given, which names this file."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -54,7 +54,7 @@ def test_few_rows_of_many_are_found():
     """All rows are kept of a table of no more than that."""
     model = pb.fit_adaboost(X[:100], Y[:100], rounds=5)
     with pytest.warns(UserWarning, match="X_cal: 30 of 100 calibration rows equal"):
-        pb.guarantee(model, X[70:170], Y[70:170])
+        pb.error_bound(model, X[70:170], Y[70:170])
     assert not is_told(model, X[100:], Y[100:])
 
 
@@ -72,7 +72,7 @@ def test_equal_rows_are_natural_where_there_are_few_values(levels):
 def test_held_out_rows_and_rows_that_set_the_model_are_told():
     own = pb.fit_adaboost(X[FIT], Y[FIT], rounds=60, validation=0.3, patience=5, rng=0)
     np.testing.assert_array_equal(own.seen, digest_of_rows(X[FIT]))
-    for fit in (pb.fit_adaboost, pb.fit_stagewise):
+    for fit in (pb.fit_adaboost, pb.fit_gradient_boosting):
         size = {"rounds": 9} if fit is pb.fit_adaboost else {"steps": 9}
         given = fit(X[FIT], Y[FIT], validation=(X[400:600], Y[400:600]), **size)
         np.testing.assert_array_equal(given.seen, digest_of_rows(X[:600]))
@@ -93,7 +93,7 @@ def test_rows_of_an_exit_and_of_a_map_are_told(model):
 
 
 def test_students_have_seen_what_their_teachers_have():
-    teacher = pb.fit_forest(X[FIT], Y[FIT], members=5, rng=0)
+    teacher = pb.fit_random_forest(X[FIT], Y[FIT], members=5, rng=0)
     student = pb.distill(teacher, X[300:500], comparisons=5, synthetic=300, rng=0)
     np.testing.assert_array_equal(student.seen, digest_of_rows(X[:500]))
 
@@ -119,10 +119,10 @@ def test_every_model_remembers(kind, tmp_path):
 
 def test_models_of_one_table_agree_however_it_is_given(model):
     pandas = pytest.importorskip("pandas")
-    for given in (pb.sort_columns(X[FIT]), pandas.DataFrame(X[FIT]), np.asfortranarray(X[FIT])):
+    for given in (pb.data.sort_columns(X[FIT]), pandas.DataFrame(X[FIT]), np.asfortranarray(X[FIT])):
         again = pb.fit_adaboost(given, Y[FIT], rounds=20)
         np.testing.assert_array_equal(again.seen, model.seen)
-    binned = pb.fit_boosted_tree(pb.bin_columns(X[FIT]), Y[FIT], nodes=3)
+    binned = pb.fit_boosted_tree(pb.data.bin_columns(X[FIT]), Y[FIT], nodes=3)
     assert binned.seen is None
     assert not is_told(binned, X[FIT], Y[FIT])
 
@@ -141,6 +141,6 @@ def test_a_digest_of_another_shape_is_refused(model):
 
     with pytest.raises(ValueError, match="seen: expected 1 dimensions"):
         replace(model, seen=np.zeros((2, 2), dtype=np.uint64))
-    assert pb.prefix(model, 3).seen.tolist() == model.seen.tolist()
+    assert pb.models.truncate(model, 3).seen.tolist() == model.seen.tolist()
     with pytest.raises(ValueError, match="read-only"):
         model.seen[0] = 1

@@ -37,7 +37,7 @@ def test_paths_and_parts_are_those_of_the_definition(n_classes):
     forest = random_forest(rng, 5, D, categories=CATEGORIES, n_classes=n_classes)
     parts = np.zeros((len(X), 1 + D, *forest.value.shape[1:]))
     for tree in forest:
-        columns, found = columns_of(tree), pb.decision_path(tree, X)
+        columns, found = columns_of(tree), pb.inspection.decision_path(tree, X)
         for row, own, nodes in zip(X, parts, found, strict=True):
             path = path_of(tree, row)
             assert nodes.tolist() == path
@@ -45,10 +45,10 @@ def test_paths_and_parts_are_those_of_the_definition(n_classes):
             for node, child in pairwise(path):
                 own[1 + columns[node]] += tree.value[child] - tree.value[node]
         nodes = [path_of(tree, row) for row in X]
-        assert pb.evaluation_cost(tree, X).tolist() == [len(path) - 1 for path in nodes]
+        assert pb.prediction_cost(tree, X).tolist() == [len(path) - 1 for path in nodes]
         read = [len({columns[node] for node in path[:-1]}) for path in nodes]
-        assert pb.evaluation_cost(tree, X, unit="features").tolist() == read
-        assert pb.apply(tree, X).tolist() == [int(tree.leaf[path[-1]]) for path in nodes]
+        assert pb.prediction_cost(tree, X, unit="features").tolist() == read
+        assert pb.inspection.apply(tree, X).tolist() == [int(tree.leaf[path[-1]]) for path in nodes]
     for row, own in zip(X, parts / 5, strict=True):
         np.testing.assert_allclose(forest.mean_parts(row[None]), own, rtol=0, atol=1e-12)
         explained = pb.explain(forest, row)
@@ -123,7 +123,7 @@ def test_frames_are_matched_by_names_and_values(tree):
     assert known == [1, 5, 8, 7]
     assert tree.nodes_of(frame).tolist() == known
     assert pb.predict(tree, frame).tolist() == known
-    assert [path[-1] for path in pb.decision_path(tree, frame)] == known
+    assert [path[-1] for path in pb.inspection.decision_path(tree, frame)] == known
     explained = pb.explain(tree, frame[2:3])
     assert explained.contributions.tolist() == [2, 6, 0]
     assert str(explained).splitlines()[1:3] == [
@@ -131,7 +131,7 @@ def test_frames_are_matched_by_names_and_values(tree):
         "colour is missing, goes with {blue, red}  +2",
     ]
     assert "goes with" not in str(pb.explain(tree, frame[:1]))
-    rise = pb.permutation_importance(tree, frame, np.array(known, dtype=float), repeats=3, rng=0)
+    rise = pb.inspection.permutation_importance(tree, frame, np.array(known, dtype=float), repeats=3, rng=0)
     assert rise.shape == (3, 3)
     assert (rise[0] >= 0).all()
 
@@ -148,8 +148,8 @@ def test_members_are_asked_with_their_own_tables(tree):
     assert one.tolist() == [4, 1, 4, 4]
     assert two.tolist() == [4, 4, 1, 4]  # blue was not seen, which is as missing
     n = len(frame)
-    oob = pb.OutOfBag(np.zeros(n), np.full(n, np.nan), np.nan)
-    bagging = pb.Bagging(
+    oob = pb.models.OutOfBag(np.zeros(n), np.full(n, np.nan), np.nan)
+    bagging = pb.models.Bagging(
         (tree, other),
         None,
         3,
@@ -213,8 +213,8 @@ def test_levels_in_forests_have_their_names():
     frame.loc[(sky == "snow") & (rng.random(200) < 0.5), "sky"] = None
     row = pd.DataFrame({"sky": ["hail"], "wind": [1.0]})
     for model in (
-        pb.fit_forest(frame, y, members=9, features_per_split=2, rng=0),
-        pb.fit_stagewise(frame, y, loss="logistic", steps=9),
+        pb.fit_random_forest(frame, y, members=9, features_per_split=2, rng=0),
+        pb.fit_gradient_boosting(frame, y, loss="logistic", steps=9),
     ):
         assert "sky is missing, goes with snow in 9 of 9 tests" in str(pb.explain(model, row))
         assert not pb.explain(model, frame.iloc[:1].fillna("clear")).goes_with

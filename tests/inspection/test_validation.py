@@ -55,7 +55,7 @@ def test_numbers_equal_those_computed_by_hand():
     for fold, (_, _, _, model) in enumerate(fit.calls):
         test = result.test_fold == fold
         assert result.error[fold] == np.mean(pb.predict(model, X[test]) != y[test])
-        assert result.cost[fold] == pb.evaluation_cost(model, X[test]).mean()
+        assert result.cost[fold] == pb.prediction_cost(model, X[test]).mean()
         assert result.certificate[fold] == pb.certificate(model)
         assert result.n_nodes[fold] == model.n_nodes
     assert 0 < result.error.mean() < 0.5
@@ -93,10 +93,10 @@ def test_weighted_error_and_cost():
         wrong = pb.predict(model, X[test]) != y[test]
         expected = np.sum(wrong * (weight[test] / 5e307)) / np.sum(weight[test] / 5e307)
         assert result.error[fold] == pytest.approx(expected, rel=1e-12)
-        cost = np.sum(pb.evaluation_cost(model, X[test]) * (weight[test] / 5e307))
+        cost = np.sum(pb.prediction_cost(model, X[test]) * (weight[test] / 5e307))
         expected = cost / np.sum(weight[test] / 5e307)
         assert result.cost[fold] == pytest.approx(expected, rel=1e-12)
-        assert result.cost[fold] != pb.evaluation_cost(model, X[test]).mean()
+        assert result.cost[fold] != pb.prediction_cost(model, X[test]).mean()
     plain = pb.cross_validate(STUMPS, X, y, folds=4, rng=1)
     np.testing.assert_array_equal(plain.test_fold, result.test_fold)
     assert (plain.error != result.error).any()
@@ -139,8 +139,8 @@ def test_data_frames_reach_fit_as_data_frames():
         (shuffled, pandas.Series(y, index=shuffled.index)),
         (polars.DataFrame(X, schema=names), polars.Series(y)),
         (X.tolist(), list(y)),
-        (pb.sort_columns(X), y),
-        (pb.sort_columns(shuffled), y),
+        (pb.data.sort_columns(X), y),
+        (pb.data.sort_columns(shuffled), y),
     ]:
         fit = Recorder()
         result = pb.cross_validate(fit, frame, labels, folds=3, rng=0)
@@ -192,7 +192,7 @@ def test_bad_input(change, error, message):
 def test_binned_columns_are_refused():
     X, y = problem()
     with pytest.raises(TypeError, match="X: BinnedColumns hold no values"):
-        pb.cross_validate(STUMPS, pb.bin_columns(X), y)
+        pb.cross_validate(STUMPS, pb.data.bin_columns(X), y)
 
 
 def test_callback_sees_each_fold_and_can_stop():

@@ -24,7 +24,7 @@ WEAK = {
 def test_cost_is_what_a_walk_counts(weak, values):
     model = pb.fit_adaboost(values, Y, weak=weak, rounds=6)
     assert model.is_chain
-    cost = {unit: pb.evaluation_cost(model, values, unit=unit) for unit in ("nodes", "features")}
+    cost = {unit: pb.prediction_cost(model, values, unit=unit) for unit in ("nodes", "features")}
     assert np.array_equal(cost["nodes"], walk_rows(model, values, True)[1])
     assert np.array_equal(cost["features"], model._columns_read(input_values(model, values)))
 
@@ -35,13 +35,13 @@ def test_stumps_of_separators():
     count = np.zeros(n)
     for node, (here, _) in enumerate(passages(model, n, take)):
         count[here] += model.inputs.stumps[model.feature[node]]
-    assert np.array_equal(pb.evaluation_cost(model, X, unit="stumps"), count)
+    assert np.array_equal(pb.prediction_cost(model, X, unit="stumps"), count)
 
 
 def test_rows_are_checked():
     model = pb.fit_adaboost(X, Y, rounds=3)
     with pytest.raises(ValueError, match="row 1"):
-        pb.evaluation_cost(model, np.where(np.arange(60)[:, None] == 1, np.inf, X))
+        pb.prediction_cost(model, np.where(np.arange(60)[:, None] == 1, np.inf, X))
     with pytest.raises(ValueError, match="4 columns"):
-        pb.evaluation_cost(model, X[:, :3])
-    assert pb.evaluation_cost(model, X[:0]).shape == (0,)
+        pb.prediction_cost(model, X[:, :3])
+    assert pb.prediction_cost(model, X[:0]).shape == (0,)

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = (X[:, 0] * X[:, 1] > 0).astype(int)
 CHAIN = pb.fit_adaboost(X, Y, rounds=3)
-LINEAR = pb.fit_adaboost_real(X, Y, rounds=3, weak=pb.weak.feature())
+LINEAR = pb.fit_real_adaboost(X, Y, rounds=3, weak=pb.weak.feature())
 
 OF_MODELS = {
     "decision_function": lambda m: pb.decision_function(m, X),
@@ -20,15 +20,15 @@ OF_MODELS = {
     "predict": lambda m: pb.predict(m, X),
     "predict_proba": lambda m: pb.predict_proba(m, X),
     "staged": lambda m: list(pb.staged_decision_function(m, X)),
-    "evaluation_cost": lambda m: pb.evaluation_cost(m, X),
-    "features read": lambda m: pb.evaluation_cost(m, X, "features"),
+    "prediction_cost": lambda m: pb.prediction_cost(m, X),
+    "features read": lambda m: pb.prediction_cost(m, X, "features"),
     "certificate": lambda m: pb.certificate(m),
     "certificate of data": lambda m: pb.certificate(m, X, Y),
-    "reach": lambda m: pb.reach(m, X),
-    "prefix": lambda m: pb.prefix(m, 1),
+    "reach": lambda m: pb.inspection.reach(m, X),
+    "truncate": lambda m: pb.models.truncate(m, 1),
     "describe": pb.describe,
     "explain": lambda m: pb.explain(m, X[0]),
-    "margins": lambda m: pb.margins(m, X, Y),
+    "margins": lambda m: pb.inspection.margins(m, X, Y),
 }
 
 
@@ -46,8 +46,8 @@ def test_no_model(function, value):
 def test_means_of_no_rows(model):
     for function in (
         lambda A, y: pb.certificate(model, A, y),
-        lambda A, y: pb.margin_error(model, A, y, 0.1),
-        lambda A, y: pb.margin_bound(model, A, y, 0.1),
+        lambda A, y: pb.inspection.margin_error(model, A, y, 0.1),
+        lambda A, y: pb.inspection.margin_bound(model, A, y, 0.1),
     ):
         with pytest.raises(ValueError, match=r"^X: expected at least one row"):
             function(X[:0], Y[:0])
@@ -73,14 +73,14 @@ def test_answers_that_depend_on_the_class_only_since_the_model_was_continued():
     """The model's own settings name answers that do not; the error must not name them."""
     model = pb.continue_fit(CHAIN, X, Y, nodes=3, observation=pb.observation.adatree2())
     for function in (
-        lambda: pb.reach(model, X),
+        lambda: pb.inspection.reach(model, X),
         lambda: pb.decision_function(model, X, "expected"),
         lambda: pb.decision_function(model, X, "sample"),
     ):
         with pytest.raises(ValueError, match=r"^model: .*depend on the class") as caught:
             function()
         assert "exact" not in str(caught.value)
-    assert pb.reach(model, X, Y).shape == (60, model.n_nodes)
+    assert pb.inspection.reach(model, X, Y).shape == (60, model.n_nodes)
 
 
 class FirstColumn:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.early_exit import leave, trajectory
+from pboost.models.early_exit_model import leave, trajectory
 from pboost.models.evaluate.exits import Exits
 
 RNG = np.random.default_rng(11)
@@ -21,12 +21,12 @@ MODELS = {
     "chain": lambda X, **o: pb.fit_adaboost(X, Y, rounds=30, **o),
     "chain of trees": lambda X, **o: pb.fit_matryoshka(X, Y, **SHAPE, **o),
     "chain, votes": lambda X, **o: pb.fit_matryoshka(X, ZONE, **SHAPE, **o),
-    "stagewise": lambda X, **o: pb.fit_stagewise(X, Y, loss="logistic", steps=20, **o),
-    "deep": lambda X, **o: pb.fit_stagewise(X, Y, loss="hinge", steps=9, max_depth=14, **o),
-    "softmax": lambda X, **o: pb.fit_stagewise(X, ZONE, loss="softmax", steps=8, **o),
-    "vectors": lambda X, **o: pb.fit_stagewise(X, ZONE, loss="softmax", steps=8, trees="one", **o),
-    "forest": lambda X, **o: pb.fit_forest(X, Y, members=12, rng=0, **o),
-    "forest of three": lambda X, **o: pb.fit_forest(X, ZONE, members=12, rng=0, **o),
+    "stagewise": lambda X, **o: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=20, **o),
+    "deep": lambda X, **o: pb.fit_gradient_boosting(X, Y, loss="hinge", steps=9, max_depth=14, **o),
+    "softmax": lambda X, **o: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=8, **o),
+    "vectors": lambda X, **o: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=8, trees="one", **o),
+    "forest": lambda X, **o: pb.fit_random_forest(X, Y, members=12, rng=0, **o),
+    "forest of three": lambda X, **o: pb.fit_random_forest(X, ZONE, members=12, rng=0, **o),
 }
 TABLES = {"plain": (X, {}), "holes": (HOLES, {}), "levels": (LEVELS, {"categorical": [5]})}
 

@@ -13,7 +13,7 @@ import pytest
 from model_files import forge, forge_column, header_of, members_of, zip_up
 
 import pboost as pb
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 from pboost.models.files import join_files
 
 RNG = np.random.default_rng(0)
@@ -25,7 +25,7 @@ STUMP = pb.weak.stump("gini")
 MODELS = {
     "rest": lambda: STUMPS(X, Y),
     "rest of linear": lambda: pb.fit_one_vs_rest(
-        pb.fit_adaboost_real, X, Y, rounds=3, weak=pb.weak.feature()
+        pb.fit_real_adaboost, X, Y, rounds=3, weak=pb.weak.feature()
     ),
     "rest of matryoshki": lambda: pb.fit_one_vs_rest(
         pb.fit_matryoshka, X, Y, shape=(2, 2), weak=pb.weak.affine(seed=1)
@@ -47,13 +47,13 @@ MODELS = {
         observation=pb.observation.flip(0.1),
     ),
     "bagging of stagewise": lambda: pb.fit_bagging(
-        pb.fit_stagewise, X, X[:, 0], task="regression", members=2, rng=0, loss="squared", steps=3
+        pb.fit_gradient_boosting, X, X[:, 0], task="regression", members=2, rng=0, loss="squared", steps=3
     ),
     "bagging of samme": lambda: pb.fit_bagging(
         partial(pb.fit_samme, base=STUMPS), X, Y, members=2, rng=0, rounds=2
     ),
     "without rows out of bags": lambda: pb.fit_bagging(
-        pb.fit_forest, X, Y, members=2, rng=0, bag=90, replace=False
+        pb.fit_random_forest, X, Y, members=2, rng=0, bag=90, replace=False
     ),
 }
 
@@ -143,13 +143,13 @@ def majority(X, y, weight, rng):
         ),
         (
             lambda: pb.fit_one_vs_rest(
-                pb.fit_adaboost_real,
+                pb.fit_real_adaboost,
                 X,
                 Y,
                 rounds=1,
                 weak=pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0]),
             ),
-            r"model\.models\[0\]: a HypothesisSum cannot be stored",
+            r"model\.models\[0\]: a FunctionEnsemble cannot be stored",
         ),
         (
             lambda: pb.fit_bagging(

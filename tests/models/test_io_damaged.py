@@ -20,7 +20,7 @@ from model_files import (
     zip_up,
 )
 
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 from pboost.models.files import load, save
 from pboost.models.graph import COLUMNS
 

@@ -37,7 +37,7 @@ def members(path, kind):
 
 def is_refused(path, message=None, free=FREE):
     def load():
-        with pytest.raises(pb.ModelFileError, match=message):
+        with pytest.raises(pb.models.ModelFileError, match=message):
             pb.load(path)
 
     assert peak(load) < OF_FILES * path.stat().st_size + free
@@ -140,7 +140,7 @@ def test_messages_are_short(path):
         {"feature_names": ["x" * 99] * 999},
     ):
         zip_up(path, forge(said, **fields))
-        with pytest.raises(pb.ModelFileError) as raised:
+        with pytest.raises(pb.models.ModelFileError) as raised:
             pb.load(path)
         assert len(str(raised.value)) < 1000
     many = replace(SOURCES["graph"], feature_names=None)

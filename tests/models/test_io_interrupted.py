@@ -16,7 +16,7 @@ from model_files import (
     tree,
 )
 
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 from pboost.models.files import load, save
 
 

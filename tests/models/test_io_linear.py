@@ -9,7 +9,7 @@ import pytest
 from model_files import forge, forge_column, header_of, members_of, zip_up
 
 import pboost as pb
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 
 ARRAYS = ("feature", "step", "mu", "center", "scale")
 
@@ -24,7 +24,7 @@ def model():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))
     y = np.where(X[:, 1] + rng.normal(size=50) > 0, "yes", "no")
-    return pb.fit_adaboost_real(X, y, rounds=4, weak=pb.weak.feature())
+    return pb.fit_real_adaboost(X, y, rounds=4, weak=pb.weak.feature())
 
 
 @pytest.fixture

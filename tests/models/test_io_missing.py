@@ -149,14 +149,14 @@ def test_part_of_the_sets_is_refused(path):
 
 def test_prefix_keeps_sides_and_the_sets_that_are_read():
     model = with_sets()
-    two = pb.prefix(model, 2)
+    two = pb.models.truncate(model, 2)
     assert two.missing.tolist() == [1, 0]
     assert two.feature.tolist() == [4, 1]
     assert [array.tolist() for array in two.inputs.arrays()] == [[2], [[5, 0, 0, 0]]]
     last = dataclasses.replace(model, feature=[1, 5, 4], threshold=[0.1, 0.5, 0.5])
-    assert pb.prefix(last, 2).feature.tolist() == [1, 4]
-    assert pb.prefix(last, 2).inputs.column.tolist() == [0]
-    assert pb.prefix(last, 1).inputs is None
+    assert pb.models.truncate(last, 2).feature.tolist() == [1, 4]
+    assert pb.models.truncate(last, 2).inputs.column.tolist() == [0]
+    assert pb.models.truncate(last, 1).inputs is None
     votes = np.stack([model.vote, -model.vote], axis=-1)
     several = dataclasses.replace(model, vote=votes, bias=np.zeros(2))
     assert all(one.missing.tolist() == [1, 0, 0] for one in several.by_vote())

@@ -25,8 +25,8 @@ def best_column(X, y, weight, rng):
 
 TWO_CLASS = {
     "graph": lambda: pb.fit_boosted_tree(X, Y, nodes=4),
-    "linear": lambda: pb.fit_adaboost_real(X, Y, rounds=4, weak=pb.weak.feature()),
-    "hypotheses": lambda: pb.fit_adaboost_real(
+    "linear": lambda: pb.fit_real_adaboost(X, Y, rounds=4, weak=pb.weak.feature()),
+    "hypotheses": lambda: pb.fit_real_adaboost(
         X, Y, rounds=2, weak=pb.weak.hypothesis(best_column)
     ),
 }
@@ -34,14 +34,14 @@ OTHERS = {
     "tree": lambda: pb.fit_cart(X, Y, max_depth=2),
     "three classes": lambda: pb.fit_cart(X, ZONE, max_depth=2),
     "regression": lambda: pb.fit_cart(X, X[:, 0] + X[:, 1], task="regression", max_depth=2),
-    "stagewise": lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=5, learning_rate=0.5),
+    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=5, learning_rate=0.5),
     "probit": lambda: pb.fit_probitboost(X, Y, steps=5),
     "rest": lambda: STUMPS(X, ZONE),
     "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
     "samme": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3),
     "tree of probits": lambda: pb.fit_probit_tree(X, Y, max_depth=1, steps=9),
     "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, max_depth=1, steps=9),
-    "forest": lambda: pb.fit_forest(X, ZONE, members=3, max_depth=3, rng=0),
+    "forest": lambda: pb.fit_random_forest(X, ZONE, members=3, max_depth=3, rng=0),
     "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, members=3, rng=0, max_depth=3),
     "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, members=3, rounds=2, steps=5, min_leaf=10, rng=0),
     "sbpmt of two": lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0),
@@ -66,9 +66,9 @@ def test_evaluation(kind):
         np.testing.assert_array_equal(found, model.labels[share.argmax(axis=1)])
         np.testing.assert_allclose(share.sum(axis=1), 1)
         assert np.mean(found == y) > 0.6
-    assert (pb.evaluation_cost(model, X) >= 1).all()
+    assert (pb.prediction_cost(model, X) >= 1).all()
     assert model.settings["builder"] in pb.describe(model)
-    rise = pb.permutation_importance(model, X, y, repeats=2, rng=0)
+    rise = pb.inspection.permutation_importance(model, X, y, repeats=2, rng=0)
     assert rise.shape == (3, 2)
     assert rise[0].mean() > 0.05
     staged = ("samme", "stagewise", "probit", "sbpmt")
@@ -92,9 +92,9 @@ def test_evaluation(kind):
 def test_functions_of_graphs_refuse_the_others(kind):
     model = EVERY[kind]()
     for ask in (
-        lambda: pb.reach(model, X),
+        lambda: pb.inspection.reach(model, X),
         lambda: pb.continue_fit(model, X, Y, rounds=1),
-        *([] if kind == "stagewise" else [lambda: pb.prefix(model, 1)]),
+        *([] if kind == "stagewise" else [lambda: pb.models.truncate(model, 1)]),
     ):
         with pytest.raises(TypeError, match="model: expected a "):
             ask()
@@ -106,10 +106,10 @@ def test_who_has_a_certificate_and_margins(kind):
     asked = [
         lambda: pb.certificate(model),
         lambda: pb.certificate(model, X, Y),
-        lambda: pb.margins(model, X, Y),
-        lambda: pb.margin_error(model, X, Y, 0.0),
-        lambda: pb.margin_curve(model, X, Y, [0.0]),
-        lambda: pb.margin_curve(lambda X, y: model, X, Y, [0.0], folds=2),
+        lambda: pb.inspection.margins(model, X, Y),
+        lambda: pb.inspection.margin_error(model, X, Y, 0.0),
+        lambda: pb.inspection.margin_curve(model, X, Y, [0.0]),
+        lambda: pb.inspection.margin_curve(lambda X, y: model, X, Y, [0.0], folds=2),
     ]
     if kind != "rest":  # whose members have routes
         asked.append(lambda: pb.decision_function(model, X, "expected"))
@@ -118,7 +118,7 @@ def test_who_has_a_certificate_and_margins(kind):
             ask()
         np.testing.assert_allclose(pb.certificate(model, X, Y), pb.certificate(model))
         return
-    for ask in [*asked, lambda: pb.normalised_margins(model, X, Y)]:
+    for ask in [*asked, lambda: pb.inspection.normalized_margins(model, X, Y)]:
         with pytest.raises(TypeError, match=r"model: expected a DecisionGraph.* got a \w+, who"):
             ask()
 
@@ -135,7 +135,7 @@ def test_cross_validation(kind):
     assert np.isfinite(result.certificate).all() == (kind in TWO_CLASS)
     assert ("certificate" in result.summary()) == (kind in TWO_CLASS)
     np.testing.assert_allclose(result.error.mean(), np.mean(pb.predict(model, X) != y))
-    np.testing.assert_allclose(result.cost.mean(), pb.evaluation_cost(model, X).mean())
+    np.testing.assert_allclose(result.cost.mean(), pb.prediction_cost(model, X).mean())
 
 
 def test_shuffling_needs_columns_of_training():
@@ -145,7 +145,7 @@ def test_shuffling_needs_columns_of_training():
 
     model = pb.fit_samme(X, ZONE, base=lambda X, y, sample_weight: Constant(), rounds=1)
     with pytest.raises(TypeError, match="knows the columns"):
-        pb.permutation_importance(model, X, ZONE)
+        pb.inspection.permutation_importance(model, X, ZONE)
 
 
 def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predicted():
@@ -156,7 +156,7 @@ def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predict
     graph = replace(graph, vote=np.array([[-tiny, tiny]]), bias=0.0)
     models = [graph, replace(pb.fit_probitboost(X, [0, 1], steps=1), slopes=[tiny], intercept=0.0)]
     for loss in ("exponential", "logistic", "squared", "probit"):
-        model = pb.fit_stagewise(
+        model = pb.fit_gradient_boosting(
             X, [0, 1], loss=loss, task="classification", steps=1, start="zero", max_depth=1
         )
         value = np.sign(model.trees.value) * tiny
@@ -183,7 +183,7 @@ def test_probabilities_of_a_link_that_is_not_one_half_at_zero_are_kept():
             return 1 / (1 + np.exp(-f - 1))
 
     X = np.arange(4.0)[:, None]
-    model = pb.fit_stagewise(X, [0, 1, 0, 1], loss=Skew(), steps=1, learning_rate=0.01)
+    model = pb.fit_gradient_boosting(X, [0, 1, 0, 1], loss=Skew(), steps=1, learning_rate=0.01)
     score, share = pb.decision_function(model, X), pb.predict_proba(model, X)
     np.testing.assert_allclose(share[:, 1], 1 / (1 + np.exp(-score - 1)), rtol=1e-14)
     np.testing.assert_allclose(share.sum(axis=1), 1.0, rtol=1e-14)

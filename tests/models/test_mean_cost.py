@@ -13,7 +13,7 @@ DRAWN = [kind for kind in inspected.EVERY if kind.startswith(("forest", "bagging
 
 
 def whole_cost(model):
-    return pb.evaluation_cost(model, inspected.X).mean()
+    return pb.prediction_cost(model, inspected.X).mean()
 
 
 @pytest.mark.parametrize("kind", inspected.EVERY)

@@ -45,7 +45,7 @@ def graph(rng, kind, n, *, sets=False):
         feature = np.where(feature > 1, D + rng.integers(0, k, n), feature)
         threshold[feature >= D] = 0.5
     missing = rng.integers(0, 2, n).astype(float)
-    return pb.DecisionGraph(
+    return pb.models.DecisionGraph(
         feature=feature,
         threshold=threshold,
         next=next_,
@@ -99,9 +99,9 @@ def test_hard_route(kind, sets, dtype, order):
         single = [pb.decision_function(model, X[i : i + 1])[0] for i in range(n)]
         assert np.array(single).tobytes() == right.tobytes()
         lengths = [len(list(reference.path(model, row))) for row in X.astype(float).tolist()]
-        assert pb.evaluation_cost(model, X).tolist() == lengths
+        assert pb.prediction_cost(model, X).tolist() == lengths
         columns = [len(reference.columns_read(model, row)) for row in X.astype(float).tolist()]
-        assert pb.evaluation_cost(model, X, "features").tolist() == columns
+        assert pb.prediction_cost(model, X, "features").tolist() == columns
         stages = list(pb.staged_decision_function(model, X))
         assert stages[-1].tobytes() == right.tobytes()
 
@@ -156,7 +156,7 @@ def test_expectations(kind, sets, answers):
             reach[i, nodes] += share
             loss[i] += share * np.exp(-total if y[i] else total)
             score[i] += share * total
-    np.testing.assert_allclose(pb.reach(model, X, y), reach, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(pb.inspection.reach(model, X, y), reach, rtol=1e-9, atol=1e-12)
     found = pb.certificate(model, X, y)
     np.testing.assert_allclose(found, loss.mean(), rtol=1e-9)
     if answers != "tables":
@@ -215,10 +215,10 @@ def test_infinities_and_unknown_sides_are_refused(kind, n):
     with pytest.raises(ValueError, match=f"got nan in column 1, row {n - 1}.*fill missing"):
         pb.decision_function(plain, X)
     with pytest.raises(ValueError, match="got nan in column 1"):
-        pb.evaluation_cost(plain, X, "features")
+        pb.prediction_cost(plain, X, "features")
     for value in (np.inf, -np.inf):
         X[n // 2, 2] = value
-        for ask in (pb.decision_function, pb.evaluation_cost, pb.reach):
+        for ask in (pb.decision_function, pb.prediction_cost, pb.inspection.reach):
             with pytest.raises(ValueError, match=rf"got -?inf in column 2, row {n // 2}"):
                 ask(model, X)
     both = graph(rng, kind, 10, sets=True)
@@ -233,8 +233,8 @@ def test_several_votes():
     model = replace(one, vote=votes, bias=np.array([0.25, -0.25]))
     found = pb.decision_function(model, X)
     assert found[:, 0].tobytes() == expected(one, X).tobytes()
-    assert pb.evaluation_cost(model, X, "features").tolist() == (
-        pb.evaluation_cost(one, X, "features").tolist()
+    assert pb.prediction_cost(model, X, "features").tolist() == (
+        pb.prediction_cost(one, X, "features").tolist()
     )
 
 
@@ -245,7 +245,7 @@ def test_margins_and_certificate(n_nodes):
     y, weight = rng.integers(0, 2, 90), rng.random(90)
     score = expected(model, X)
     sign = np.where(y, 1, -1)
-    np.testing.assert_allclose(pb.margins(model, X, y), np.tanh(score * sign / 2))
+    np.testing.assert_allclose(pb.inspection.margins(model, X, y), np.tanh(score * sign / 2))
     loss = np.average(np.exp(-score * sign), weights=weight)
     np.testing.assert_allclose(pb.certificate(model, X, y, sample_weight=weight), loss)
 

@@ -19,9 +19,9 @@ def test_oracles_are_evaluated_by_asking(made):
         X, y, nodes=5, weak=pb.weak.oracle(noisy_stump(0.2)), observation=made, rng=0
     )
     np.testing.assert_array_equal(pb.predict(model, X), pb.predict(model, X))
-    assert pb.evaluation_cost(model, X).min() >= 1
+    assert pb.prediction_cost(model, X).min() >= 1
     np.testing.assert_array_equal(
-        pb.evaluation_cost(model, X), pb.evaluation_cost(model, X, unit="features")
+        pb.prediction_cost(model, X), pb.prediction_cost(model, X, unit="features")
     )
     one, same, other = (
         pb.decision_function(model, X, route="sample", rng=seed) for seed in (1, 1, 2)
@@ -30,7 +30,7 @@ def test_oracles_are_evaluated_by_asking(made):
     assert (one != other).any()
     for call in (
         lambda: pb.decision_function(model, X, route="expected"),
-        lambda: pb.reach(model, X),
+        lambda: pb.inspection.reach(model, X),
         lambda: pb.certificate(model, X, y),
     ):
         with pytest.raises(ValueError, match=r"not known|estimate"):
@@ -53,7 +53,7 @@ def test_only_rows_that_arrive_are_asked_about():
 
     model = pb.fit_boosted_tree(X, y, nodes=6, weak=pb.weak.oracle(train))
     asked.clear()
-    cost = pb.evaluation_cost(model, X)
+    cost = pb.prediction_cost(model, X)
     assert sum(asked) == cost.sum()
     assert asked[0] == 50
     asked.clear()

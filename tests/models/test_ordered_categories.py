@@ -19,10 +19,10 @@ ALWAYS, MODELS, FEW = ("exit by price", "exit, never"), 1, 2
 CHEAP = [name for name in FUNCTIONS if name not in {*PLOTS, "distill"}]
 #: Models for which a few functions are called that take long.
 SLOW = {
-    "adaboost": ["plot_graph", "plot_steps"],
-    "cart": ["plot_tree", "distill"],
-    "forest": ["plot_regions"],
-    "probitboost": ["plot_coefficients"],
+    "adaboost": ["plot.graph", "plot.training_curve"],
+    "cart": ["plot.tree", "distill"],
+    "forest": ["plot.regions"],
+    "probitboost": ["plot.coefficients"],
 }
 
 
@@ -33,7 +33,7 @@ def from_place(items, place):
 
 def test_every_function_that_reads_rows_is_here():
     assert ordered.named(ordered.OF_MODEL) == set(FUNCTIONS)
-    built = {name for name in pb.__all__ if name.startswith("fit_")} - ordered.NO_MODELS
+    built = {name for name in pb.__all__ if name.startswith("fit_")}
     assert {getattr(part, "func", part).__name__ for part, _ in FITS.values()} == built
 
 
@@ -62,20 +62,20 @@ VALIDATED = {
     "matryoshka": partial(pb.fit_matryoshka, shape=(4, 3), collect="sign"),
     "soft chain": partial(pb.fit_adaboost, observation=pb.observation.flip(0.2)),
     "tree": pb.fit_boosted_tree,
-    "sum": partial(pb.fit_stagewise, loss="logistic", steps=9),
+    "sum": partial(pb.fit_gradient_boosting, loss="logistic", steps=9),
 }
 #: What is fitted to a part of the rows, and judged by the others.
 HELD_OUT = {
     "cross_validate": lambda X: pb.cross_validate(CHAIN, X, Y, folds=3, rng=0).error,
     "calibrate": lambda X: pb.calibrate(CHAIN, X, Y, folds=3, rng=0).slope,
-    "margin_curve": lambda X: pb.margin_curve(CHAIN, X, Y, [0.3], folds=3, rng=0),
+    "margin_curve": lambda X: pb.inspection.margin_curve(CHAIN, X, Y, [0.3], folds=3, rng=0),
     "fit_bagging": lambda X: pb.fit_bagging(ordered.CART, X, Y, members=3, rng=0).oob.prediction,
-    "fit_forest": lambda X: pb.fit_forest(X, Y, members=3, rng=0).oob.prediction,
+    "fit_random_forest": lambda X: pb.fit_random_forest(X, Y, members=3, rng=0).oob.prediction,
 }
 COLUMNS = {
     "frame": lambda X: X,
-    "sorted": pb.sort_columns,
-    "binned": partial(pb.bin_columns, values=True),
+    "sorted": pb.data.sort_columns,
+    "binned": partial(pb.data.bin_columns, values=True),
 }
 
 
@@ -86,7 +86,7 @@ def test_rows_to_validate_with(name, layout):
     for X in ordered.frames(layout):
         given = {"validation": (X[30:], Y[30:]), "patience": 3}
         model = VALIDATED[name](X[:30], Y[:30], **given)
-        own = isinstance(model, pb.StagewiseModel)
+        own = isinstance(model, pb.models.GradientBoostingModel)
         found.append(model.validation_loss if own else model.record.validation)
     assert len(found[0]) > 2
     np.testing.assert_array_equal(*found)
@@ -103,7 +103,7 @@ def test_rows_that_are_held_out(layout, columns):
 def test_categories_of_sorted_columns_are_matched_by_value():
     X = pd.DataFrame({"c": np.array(["b", "d", "a", "c"])[np.arange(120) % 4], "z": 0.0})
     y = np.isin(X["c"], ["a", "d"])
-    assert not pb.cross_validate(ordered.CART, pb.sort_columns(X), y, folds=3, rng=0).error.any()
+    assert not pb.cross_validate(ordered.CART, pb.data.sort_columns(X), y, folds=3, rng=0).error.any()
 
 
 # Members that number categories in different ways
@@ -126,15 +126,15 @@ def test_members_that_number_categories_differently(many):
     np.testing.assert_allclose(pb.predict_proba(never, X), share, rtol=1e-14)
     error = np.mean(pb.predict(model, X) != y)
     shuffled = X.assign(c=X["c"].to_numpy()[np.random.default_rng(0).permutation(900)])
-    rise = pb.permutation_importance(model, X, y, repeats=1, rng=0)[0, 0]
+    rise = pb.inspection.permutation_importance(model, X, y, repeats=1, rng=0)[0, 0]
     assert rise == np.mean(pb.predict(model, shuffled) != y) - error
     row = {"c": "v007", "z": 3.0}
-    assert pb.decide(model, row).label == pb.predict(model, pd.DataFrame([row]))[0]
+    assert pb.acquisition.predict_with_acquisition(model, row).label == pb.predict(model, pd.DataFrame([row]))[0]
 
 
 def test_members_that_number_categories_differently_are_not_written_in_c(many, tmp_path):
     with pytest.raises(NotImplementedError, match="number the categories of column 'c' in diff"):
-        pb.export_c(many[2], tmp_path / "model.c")
+        pb.export.to_c(many[2], tmp_path / "model.c")
 
 
 def test_importances_by_rows_of_models_of_sums():

@@ -9,7 +9,7 @@ import pytest
 
 import pboost as pb
 from pboost import observation, weak
-from pboost.models.early_exit import trajectory
+from pboost.models.early_exit_model import trajectory
 
 PRICES, GROUPS = [1.0, 20.0, 3.0, 0.0, 7.5], [[1, 2]]
 #: What each column's purchase is, and what it costs: a group is bought as one.
@@ -43,9 +43,9 @@ def ledger_of_tree(tree, row):
 
 
 def ledger_of(model, row):
-    if isinstance(model, pb.DecisionGraph):
+    if isinstance(model, pb.models.DecisionGraph):
         return ledger_of_graph(model, row)
-    if isinstance(model, pb.Tree):
+    if isinstance(model, pb.models.Tree):
         return ledger_of_tree(model, row)
     trees = getattr(model, "trees", None) or getattr(model, "models", None) or list(model)
     ledger = {}
@@ -61,8 +61,8 @@ FITS = {
     "matryoshka": lambda X, y: pb.fit_matryoshka(X, y, shape=(3, 3, 2)),
     "greedy": lambda X, y: pb.fit_matryoshka(X, y, nodes=9, growth="greedy"),
     "cart": lambda X, y: pb.fit_cart(X, y, max_depth=4),
-    "forest": lambda X, y: pb.fit_forest(X, y, members=2, max_depth=2, rng=1),
-    "sum": lambda X, y: pb.fit_stagewise(X, y, steps=6, max_depth=2),
+    "forest": lambda X, y: pb.fit_random_forest(X, y, members=2, max_depth=2, rng=1),
+    "sum": lambda X, y: pb.fit_gradient_boosting(X, y, steps=6, max_depth=2),
     "bagging": lambda X, y: pb.fit_bagging(pb.fit_boosted_tree, X, y, members=2, nodes=3),
 }
 
@@ -71,7 +71,7 @@ FITS = {
 def test_a_row_pays_once_for_each_column_and_group(name):
     X, y = data()
     model = FITS[name](X, y)
-    found = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    found = pb.prediction_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
     expected = [sum(ledger_of(model, row).values()) for row in X]
     assert found.tolist() == expected
     assert len(set(expected)) > 1 or name in ("chain", "forest", "bagging")
@@ -82,11 +82,11 @@ def test_a_row_pays_once_for_each_column_and_group(name):
 def test_models_of_many_labels_are_paid_for_once(labels):
     X, y = data(labels)
     for model in (
-        pb.fit_stagewise(X, y, steps=2, max_depth=2, task="classification"),
-        pb.fit_stagewise(X, y, steps=2, max_depth=2, task="classification", trees="one"),
+        pb.fit_gradient_boosting(X, y, steps=2, max_depth=2, task="classification"),
+        pb.fit_gradient_boosting(X, y, steps=2, max_depth=2, task="classification", trees="one"),
         pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, nodes=3),
     ):
-        found = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+        found = pb.prediction_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
         assert found.tolist() == [sum(ledger_of(model, row).values()) for row in X]
 
 
@@ -95,7 +95,7 @@ def test_models_of_many_labels_are_paid_for_once(labels):
     [
         lambda X, y: pb.fit_adaboost(X, y, rounds=3, weak=weak.linear()),
         lambda X, y: pb.fit_boosted_tree(X, y, nodes=5, weak=weak.linear()),
-        lambda X, y: pb.fit_adaboost_real(X, y, rounds=3),
+        lambda X, y: pb.fit_real_adaboost(X, y, rounds=3),
         lambda X, y: pb.fit_probit_tree(X, y),
         lambda X, y: pb.fit_boosted_tree(np.where(X > 1, np.nan, X), y, nodes=9),
         lambda X, y: pb.fit_cart(np.round(X), y, categorical=[0, 1], max_depth=4),
@@ -105,8 +105,8 @@ def test_columns_of_price_one_are_counted(make):
     X, y = data()
     X = np.round(X)
     model = make(X, y)
-    found = pb.evaluation_cost(model, X, unit="price", prices=[1.0] * 5)
-    assert found.tolist() == pb.evaluation_cost(model, X, unit="features").tolist()
+    found = pb.prediction_cost(model, X, unit="price", prices=[1.0] * 5)
+    assert found.tolist() == pb.prediction_cost(model, X, unit="features").tolist()
 
 
 @pytest.mark.parametrize("name", ["chain", "matryoshka", "sum", "forest", "bagging"])
@@ -121,14 +121,14 @@ def test_prices_are_told_at_each_joint(name):
 
 def test_models_remember_prices(tmp_path):
     X, y = data()
-    model = pb.fit_stagewise(X, y, steps=5, prices=PRICES, groups=GROUPS)
-    expected = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    model = pb.fit_gradient_boosting(X, y, steps=5, prices=PRICES, groups=GROUPS)
+    expected = pb.prediction_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
     pb.save(model, tmp_path / "model.npz")
     for of in (model, pb.load(tmp_path / "model.npz")):
-        assert pb.evaluation_cost(of, X, unit="price").tolist() == expected.tolist()
-    other = pb.evaluation_cost(model, X, unit="price", prices=[1] * 5)
+        assert pb.prediction_cost(of, X, unit="price").tolist() == expected.tolist()
+    other = pb.prediction_cost(model, X, unit="price", prices=[1] * 5)
     assert (
-        other == pb.evaluation_cost(model, X, unit="price", prices=dict.fromkeys(range(5), 1))
+        other == pb.prediction_cost(model, X, unit="price", prices=dict.fromkeys(range(5), 1))
     ).all()
 
 
@@ -136,11 +136,11 @@ def test_what_cannot_be_paid_is_refused():
     X, y = data()
     model = pb.fit_adaboost(X, y, rounds=3)
     with pytest.raises(ValueError, match="prices: expected prices of columns"):
-        pb.evaluation_cost(model, X, unit="price")
+        pb.prediction_cost(model, X, unit="price")
     with pytest.raises(ValueError, match="expected None with unit='nodes'"):
-        pb.evaluation_cost(model, X, prices=PRICES)
+        pb.prediction_cost(model, X, prices=PRICES)
     with pytest.raises(ValueError, match="groups: expected None without prices"):
-        pb.evaluation_cost(model, X, unit="price", groups=GROUPS)
+        pb.prediction_cost(model, X, unit="price", groups=GROUPS)
 
 
 @pytest.mark.full
@@ -148,8 +148,8 @@ def test_what_cannot_be_paid_is_refused():
 def test_rows_that_leave_early_pay_no_more(name):
     X, y = data(n=400)
     whole = FITS[name](X[:200], y[:200])
-    model = pb.early_exit(whole, X[200:], comparisons=0.6 * pb.evaluation_cost(whole, X).mean())
-    found = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    model = pb.early_exit(whole, X[200:], comparisons=0.6 * pb.prediction_cost(whole, X).mean())
+    found = pb.prediction_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
     joints = model.left(X).joint.tolist()
     assert len(set(joints)) > 1
     ledgers = [

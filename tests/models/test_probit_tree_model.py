@@ -48,7 +48,7 @@ def test_stored_and_restored(tmp_path):
     ):
         parts = {n: getattr(model, n) for n in ("coefficient", "taken", "risk", "spread")}
         with pytest.raises(ValueError, match=name):
-            pb.ProbitTree(model.partition, **{**parts, name: bad})
+            pb.models.ProbitTree(model.partition, **{**parts, name: bad})
 
 
 def test_description():
@@ -66,8 +66,8 @@ def test_description():
     assert lines[6] == "  x[0] >  0.5: leaf 1 (22)"
     assert re.fullmatch(r"    f = -1\.\d+ \+ 1\.\d+\*x\[1\]", lines[7])
     assert len(lines) == 8
-    assert pb.evaluation_cost(model, X[[0, -1]]).tolist() == [1, 2]
-    assert pb.evaluation_cost(model, X[[0, -1]], unit="features").tolist() == [1, 2]
+    assert pb.prediction_cost(model, X[[0, -1]]).tolist() == [1, 2]
+    assert pb.prediction_cost(model, X[[0, -1]], unit="features").tolist() == [1, 2]
 
 
 def test_evaluation_of_many_trees():
@@ -102,7 +102,7 @@ def test_frames():
     assert "*length" in pb.describe(model)
     turned = frame[["weight", "length", "width"]]
     np.testing.assert_array_equal(pb.predict_proba(model, turned), pb.predict_proba(bare, X))
-    assert pb.coefficients(model, turned).size.tobytes() == pb.coefficients(bare, X).size.tobytes()
+    assert pb.inspection.coefficients(model, turned).size.tobytes() == pb.inspection.coefficients(bare, X).size.tobytes()
     named = pb.fit_probit_tree(frame, np.array(["one", "two"])[y], max_depth=1)
     assert set(pb.predict(named, frame)) == {"one", "two"}
 

@@ -10,7 +10,7 @@ import pytest
 from oracle_learners import train_stump
 
 import pboost as pb
-from pboost.models.early_exit import trajectory
+from pboost.models.early_exit_model import trajectory
 from pboost.models.evaluate.exits import joints_left, proven_exits, rest_of
 from pboost.models.nodes import OUT, rest_of_nodes
 from pboost.models.stored import TrainingRecord
@@ -28,11 +28,11 @@ MODELS = {
     "chain, votes": lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 12), join="all"),
     "oblique": lambda: pb.fit_adaboost(X, Y, rounds=9, weak=pb.weak.linear()),
     "functions": lambda: pb.fit_adaboost(X, Y, rounds=9, weak=pb.weak.oracle(train_stump)),
-    "stagewise": lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=30),
-    "softmax": lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=15),
-    "vectors": lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=15, trees="one"),
-    "forest": lambda: pb.fit_forest(X, Y, members=20, rng=0),
-    "forest of three": lambda: pb.fit_forest(X, ZONE, members=20, rng=0),
+    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=30),
+    "softmax": lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=15),
+    "vectors": lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=15, trees="one"),
+    "forest": lambda: pb.fit_random_forest(X, Y, members=20, rng=0),
+    "forest of three": lambda: pb.fit_random_forest(X, ZONE, members=20, rng=0),
     "votes": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=12),
     "bags": lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=7, rng=0, max_depth=3),
     "bags of shares": lambda: pb.fit_bagging(
@@ -66,10 +66,10 @@ def test_labels_are_those_of_the_whole_model(kind):
     single = ROWS.astype(np.float32)
     np.testing.assert_array_equal(pb.predict(model, single), whole_labels(model, single))
     np.testing.assert_array_equal(pb.predict(model, ROWS[:1]), labels[:1])
-    cost = pb.evaluation_cost(model, ROWS, exit="proven")
-    whole = pb.evaluation_cost(model, ROWS, exit="none")
+    cost = pb.prediction_cost(model, ROWS, exit="proven")
+    whole = pb.prediction_cost(model, ROWS, exit="none")
     np.testing.assert_array_equal(cost, left.cost)
-    np.testing.assert_array_equal(whole, pb.evaluation_cost(model, ROWS))
+    np.testing.assert_array_equal(whole, pb.prediction_cost(model, ROWS))
     assert (cost <= whole).all()
     assert (cost.mean() < 0.95 * whole.mean()) == (kind not in NO_JOINTS)
 
@@ -94,7 +94,7 @@ def random_graph(rng, n, n_votes, votes, is_chain):
         next_[node, rng.integers(2)] = node + 1
     next_[next_ >= n] = OUT
     shape = (n, 2) if n_votes == 1 else (n, 2, n_votes)
-    return pb.DecisionGraph(
+    return pb.models.DecisionGraph(
         rng.integers(0, 4, n).astype(np.int32),
         rng.normal(size=n).round(1),
         next_,
@@ -186,26 +186,26 @@ def test_sums_of_multiples_of_a_tenth():
 
 
 def test_what_is_refused():
-    numbers = pb.fit_stagewise(X, X[:, 0], steps=3)
+    numbers = pb.fit_gradient_boosting(X, X[:, 0], steps=3)
     with pytest.raises(NotImplementedError, match="no number is settled before the end"):
-        pb.evaluation_cost(numbers, X, exit="proven")
-    assert pb.evaluation_cost(numbers, X, exit="none").max() <= 9
+        pb.prediction_cost(numbers, X, exit="proven")
+    assert pb.prediction_cost(numbers, X, exit="none").max() <= 9
     model = MODELS["chain"]()
     with pytest.raises(NotImplementedError, match="read by then is not counted"):
-        pb.evaluation_cost(model, X, unit="features", exit="proven")
+        pb.prediction_cost(model, X, unit="features", exit="proven")
     with pytest.raises(ValueError, match="exit: expected one of"):
-        pb.evaluation_cost(model, X, exit="sure")
+        pb.prediction_cost(model, X, exit="sure")
 
 
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_exits_of_a_calibrated_model():
     whole = MODELS["stagewise"]()
     model = pb.early_exit(whole, X, comparisons=20)
-    own = pb.evaluation_cost(model, ROWS)
-    assert own.mean() < pb.evaluation_cost(model, ROWS, exit="proven").mean() < 90
+    own = pb.prediction_cost(model, ROWS)
+    assert own.mean() < pb.prediction_cost(model, ROWS, exit="proven").mean() < 90
     for how in ("none", "proven"):
         np.testing.assert_array_equal(
-            pb.evaluation_cost(model, ROWS, exit=how), pb.evaluation_cost(whole, ROWS, exit=how)
+            pb.prediction_cost(model, ROWS, exit=how), pb.prediction_cost(whole, ROWS, exit=how)
         )
 
 
@@ -216,7 +216,7 @@ def test_exits_of_a_calibrated_model():
         pb.fit_boosted_tree,
         pb.fit_matryoshka,
         pb.fit_oblique_tree,
-        pb.fit_adaboost_real,
+        pb.fit_real_adaboost,
         partial(pb.fit_samme, base=pb.fit_cart),
     ],
 )
@@ -224,4 +224,4 @@ def test_models_without_nodes_cost_nothing(fit):
     model = fit(np.zeros((6, 2)), [0, 1] * 3)
     assert model.n_nodes == 0
     for exit_ in ("none", "proven"):
-        assert pb.evaluation_cost(model, X[:3, :2], exit=exit_).tolist() == [0.0] * 3
+        assert pb.prediction_cost(model, X[:3, :2], exit=exit_).tolist() == [0.0] * 3

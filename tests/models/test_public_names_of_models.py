@@ -18,8 +18,8 @@ FUNCTIONS = {
     "predict_proba",
     "decision_function",
     "staged_decision_function",
-    "evaluation_cost",
-    "prefix",
+    "prediction_cost",
+    "truncate",
     "describe",
 }
 INTERNALS = {
@@ -57,10 +57,10 @@ def test_every_kind_lists_few_names(kind):
 MODELS = {
     "graph": lambda: pb.fit_adaboost(X, X[:, 0] > 0, rounds=2),
     "tree": lambda: pb.fit_cart(X, X[:, 0] > 0),
-    "forest": lambda: pb.fit_forest(X, X[:, 0] > 0, members=2, rng=0),
-    "sum": lambda: pb.fit_stagewise(X, X[:, 0], steps=2),
+    "forest": lambda: pb.fit_random_forest(X, X[:, 0] > 0, members=2, rng=0),
+    "sum": lambda: pb.fit_gradient_boosting(X, X[:, 0], steps=2),
     "one-vs-rest": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, np.digitize(X[:, 0], [-0.5, 0.5])),
-    "record of trees": lambda: pb.trees_of(pb.fit_stagewise(X, X[:, 0], steps=2)),
+    "record of trees": lambda: pb.models.as_tree_ensemble(pb.fit_gradient_boosting(X, X[:, 0], steps=2)),
 }
 
 
@@ -86,15 +86,15 @@ def test_pages_show_these_names():
     text = (DOCS / "_templates" / "autosummary" / "class.rst").read_text(encoding="utf-8")
     template = jinja2.Environment(autoescape=False).from_string(text.replace("| underline", ""))
     for cls in KINDS.values():
-        if cls.__name__ not in pb.__all__:
+        if cls.__name__ not in pb.models.__all__:
             continue
-        names = {"fullname": f"pboost.{cls.__name__}", "module": "pboost", "objname": cls.__name__}
+        names = {"fullname": f"pboost.models.{cls.__name__}", "module": "pboost.models", "objname": cls.__name__}
         page = template.render(**names, **conf.autosummary_context)
         (line,) = (line for line in page.splitlines() if ":members:" in line)
         shown = set(line.partition(":members: ")[2].split(", "))
         assert FUNCTIONS <= shown <= set(public_names(cls))
     record = template.render(
-        fullname="pboost.TreeSum", module="pboost", objname="TreeSum", **conf.autosummary_context
+        fullname="pboost.models.TreeEnsemble", module="pboost.models", objname="TreeEnsemble", **conf.autosummary_context
     )
     assert "   :members:\n" in record
     (left_out,) = (line for line in record.splitlines() if "exclude" in line)

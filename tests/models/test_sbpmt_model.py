@@ -20,7 +20,7 @@ def test_threads_do_not_matter(classes, where):
     options = {"members": 5, "rounds": 2, "steps": 5, "one_vs_all": where, "rng": 3}
     one = pb.fit_sbpmt(X, y, n_threads=1, **options)
     assert_same_model(one, pb.fit_sbpmt(X, y, n_threads=2, **options))
-    assert_same_model(one, pb.fit_sbpmt(pb.sort_columns(X), y, n_threads=2, **options))
+    assert_same_model(one, pb.fit_sbpmt(pb.data.sort_columns(X), y, n_threads=2, **options))
     assert_same_model(one, pb.fit_sbpmt(np.asfortranarray(X), y, **options))
 
 
@@ -63,9 +63,9 @@ def test_describe_and_items():
     with pytest.raises(IndexError, match="member: expected a number below 4, got 4"):
         model[4]
     assert repr(model) == "<fit_sbpmt: 4 members, 12 trees>"
-    cost = pb.evaluation_cost(model, X)
+    cost = pb.prediction_cost(model, X)
     trees = [tree for member in model for tree in member.models]
-    np.testing.assert_allclose(cost, sum(pb.evaluation_cost(tree, X) for tree in trees))
+    np.testing.assert_allclose(cost, sum(pb.prediction_cost(tree, X) for tree in trees))
 
 
 def test_a_tree_for_each_class():
@@ -81,8 +81,8 @@ def test_a_tree_for_each_class():
     alone = model.tree(15)  # of the second member, third round, first class
     assert np.array_equal(tree.coefficient, alone.coefficient)
     assert tree.labels.tolist() == [False, True]
-    cost = sum(pb.evaluation_cost(model.tree(t), X) for t in range(36))
-    np.testing.assert_allclose(pb.evaluation_cost(model, X), cost)
+    cost = sum(pb.prediction_cost(model.tree(t), X) for t in range(36))
+    np.testing.assert_allclose(pb.prediction_cost(model, X), cost)
     # Of two classes there is one tree in either case.
     few = pb.fit_sbpmt(X, y > 0, **FAST, one_vs_all="tree", rng=0)
     same = pb.fit_sbpmt(X, y > 0, **FAST, rng=0)
@@ -92,23 +92,23 @@ def test_a_tree_for_each_class():
 def test_coefficients():
     X, y = problem(120, classes=3)
     model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="leaf", rng=0)
-    found = pb.coefficients(model)
+    found = pb.inspection.coefficients(model)
     assert found.slopes.shape == (len(model.coefficient), 3, 3)
     assert found.share.sum() == pytest.approx(1.0)
     trees = [tree for member in model for tree in member.models]
-    mean = np.mean([pb.coefficients(tree).mean for tree in trees], axis=0)
+    mean = np.mean([pb.inspection.coefficients(tree).mean for tree in trees], axis=0)
     np.testing.assert_allclose(found.mean, mean)
 
 
 def test_coefficients_of_a_tree_for_each_class():
     X, y = problem(120, classes=3)
     model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="tree", rng=0)
-    found = pb.coefficients(model, X)
+    found = pb.inspection.coefficients(model, X)
     assert found.classes == (0, 1, 2)
     assert found.slopes.shape == (len(model.coefficient), 1, 3)
     assert found.mean.shape == found.size.shape == (3, 3)
     for k in range(3):
-        of_class = [pb.coefficients(model.tree(t), X) for t in range(k, 36, 3)]
+        of_class = [pb.inspection.coefficients(model.tree(t), X) for t in range(k, 36, 3)]
         np.testing.assert_allclose(found.mean[k], np.mean([c.mean[0] for c in of_class], axis=0))
         np.testing.assert_allclose(found.size[k], np.mean([c.size[0] for c in of_class], axis=0))
         own = found.leaf_class == k
@@ -118,7 +118,7 @@ def test_coefficients_of_a_tree_for_each_class():
         assert np.array_equal(share, found.share[own])
     assert len(str(found).splitlines()) == 5
     pytest.importorskip("matplotlib")
-    ax = pb.plot_coefficients(model, X)
+    ax = pb.plot.coefficients(model, X)
     widths = [bar.get_width() for bar in ax.patches]
     np.testing.assert_allclose(sorted(widths), sorted(found.mean.ravel()))
     sizes = [len(discs.get_offsets()) for discs in ax.collections]
@@ -179,7 +179,7 @@ def test_members_never_answer_a_class_that_they_have_not_seen():
 
 def test_published_options():
     X, y = problem(200)
-    options = pb.sbpmt_published()
+    options = pb.models.published_sbpmt_options()
     assert options == {
         "min_split": 20,
         "min_leaf": 7,
@@ -253,7 +253,7 @@ def test_bad_data():
     with pytest.raises(ValueError, match="X: expected finite"):
         pb.fit_sbpmt(np.where(X > 2, np.inf, X), y, **FAST)
     with pytest.raises(TypeError, match="X: BinnedColumns hold no values"):
-        pb.fit_sbpmt(pb.bin_columns(X), y, **FAST)
+        pb.fit_sbpmt(pb.data.bin_columns(X), y, **FAST)
 
 
 def test_model_refuses_arrays_that_do_not_fit():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models.early_exit import trajectory
+from pboost.models.early_exit_model import trajectory
 from pboost.models.nodes import OUT, joints_of
 
 RNG = np.random.default_rng(3)
@@ -24,18 +24,18 @@ SUMS = {
     "tree": (1, lambda: pb.fit_boosted_tree(X, Y, nodes=8)),
     "chain, votes": (5, lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 5), join="all")),
     "sums of columns": (8, lambda: pb.fit_adaboost(X, Y, rounds=8, weak=pb.weak.linear())),
-    "stagewise": (7, lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=7)),
-    "numbers": (7, lambda: pb.fit_stagewise(X, X[:, 0] ** 2, steps=7)),
-    "softmax": (4, lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=4)),
-    "vectors": (4, lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=4, trees="one")),
+    "stagewise": (7, lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=7)),
+    "numbers": (7, lambda: pb.fit_gradient_boosting(X, X[:, 0] ** 2, steps=7)),
+    "softmax": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=4)),
+    "vectors": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=4, trees="one")),
     "votes": (3, lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3)),
 }
 MEANS = {
-    "forest": (5, lambda: pb.fit_forest(X, Y, members=5, rng=0)),
-    "forest of three": (5, lambda: pb.fit_forest(X, ZONE, members=5, rng=0)),
+    "forest": (5, lambda: pb.fit_random_forest(X, Y, members=5, rng=0)),
+    "forest of three": (5, lambda: pb.fit_random_forest(X, ZONE, members=5, rng=0)),
     "forest of numbers": (
         5,
-        lambda: pb.fit_forest(X, X[:, 0], members=5, rng=0, task="regression"),
+        lambda: pb.fit_random_forest(X, X[:, 0], members=5, rng=0, task="regression"),
     ),
     "bags": (3, lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0, max_depth=3)),
     "bags of numbers": (
@@ -51,7 +51,7 @@ OTHERS = {
     "cart": (1, lambda: pb.fit_cart(X, ZONE, max_depth=2)),
     "probit": (1, lambda: pb.fit_probitboost(X, Y, steps=5)),
     "rest": (1, lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, ZONE, rounds=3)),
-    "linear": (1, lambda: pb.fit_adaboost_real(X, Y, rounds=4, weak=pb.weak.feature())),
+    "linear": (1, lambda: pb.fit_real_adaboost(X, Y, rounds=4, weak=pb.weak.feature())),
 }
 EVERY = SUMS | MEANS | OTHERS
 
@@ -76,7 +76,7 @@ def test_the_last_state_is_the_decision_value(kind):
         assert score[-1].tobytes() == whole.tobytes()
     else:
         np.testing.assert_allclose(score[-1], whole, rtol=0, atol=1e-15)
-    np.testing.assert_array_equal(cost[-1], pb.evaluation_cost(model, X))
+    np.testing.assert_array_equal(cost[-1], pb.prediction_cost(model, X))
     assert (np.diff(cost, axis=0) > 0).all()
     assert not cost[0].any()
 
@@ -95,9 +95,9 @@ def test_states_of_graphs_are_those_of_their_first_nodes(kind):
     model = EVERY[kind][1]()
     score, cost = trajectory(model, X)
     for k, joint in enumerate(joints_of(model.next).tolist(), start=1):
-        first = pb.prefix(model, joint)
+        first = pb.models.truncate(model, joint)
         assert score[k].tobytes() == pb.decision_function(first, X).tobytes()
-        np.testing.assert_array_equal(cost[k], pb.evaluation_cost(first, X))
+        np.testing.assert_array_equal(cost[k], pb.prediction_cost(first, X))
 
 
 @pytest.mark.parametrize("kind", ["forest", "forest of three", "forest of numbers"])
@@ -107,7 +107,7 @@ def test_states_of_forests_are_those_of_their_first_trees(kind):
     assert not score[0].any()
     for k in range(1, 6):
         assert score[k].tobytes() == final(model[:k], X).tobytes()
-        np.testing.assert_array_equal(cost[k], pb.evaluation_cost(model[:k], X))
+        np.testing.assert_array_equal(cost[k], pb.prediction_cost(model[:k], X))
 
 
 def test_of_no_rows_and_of_no_nodes():

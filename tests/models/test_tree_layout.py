@@ -22,7 +22,7 @@ def made(X, next_, rng, bias=None, vote=None):
     n_nodes, (n, d) = len(next_), X.shape
     feature = rng.integers(0, d, n_nodes)
     record = TrainingRecord(np.ones(n_nodes + 1), np.ones(n_nodes + 1), "made up")
-    return pb.DecisionGraph(
+    return pb.models.DecisionGraph(
         feature=feature,
         threshold=X[rng.integers(0, n, n_nodes), feature],
         next=next_,

@@ -21,13 +21,13 @@ from pboost.models.trees_of import count_unrolled
 
 def values_of(model, X):
     """Return decision values; of trees of several labels the shares."""
-    has_shares = isinstance(model, pb.Tree | pb.Forest | pb.Bagging) and model.labels is not None
+    has_shares = isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.Bagging) and model.labels is not None
     many = has_shares and len(model.labels) > 2
     return pb.predict_proba(model, X) if many else pb.decision_function(model, X)
 
 
 def assert_rebuilt(model, X, rows):
-    trees = pb.trees_of(model)
+    trees = pb.models.as_tree_ensemble(model)
     values = twin.values(trees, rows)
     expected = values_of(model, X)
     many = trees.link == "shares" and len(trees.labels) > 2
@@ -49,7 +49,7 @@ def test_values_labels_and_probabilities_are_rebuilt(kind):
     model = made(kind)
     rows = rows_for(model)
     X = decoded(model, rows)
-    trees = pb.trees_of(model)
+    trees = pb.models.as_tree_ensemble(model)
     assert np.array_equal(trees.rows(X), rows, equal_nan=True)
     if kind in WITH_HOLES:
         assert trees.n_sets
@@ -68,7 +68,7 @@ def test_trees_made_by_hand(seed):
 
 
 def test_what_the_record_says():
-    trees = pb.trees_of(made("votes"), exported.X[:50])
+    trees = pb.models.as_tree_ensemble(made("votes"), exported.X[:50])
     assert trees.builder == "fit_boosted_tree"
     assert (trees.n_trees, trees.n_values, trees.aggregation, trees.comparison) == (
         1,
@@ -79,11 +79,11 @@ def test_what_the_record_says():
     assert trees.n_nodes == 2 * made("votes").n_nodes + 1
     assert trees.labels.tolist() == ["ash", "elm", "oak"]
     assert repr(trees) == "<trees of fit_boosted_tree: 1 tree, 19 nodes>"
-    assert pb.trees_of(made("forest")).aggregation == "mean"
-    assert pb.trees_of(made("softmax")).target.tolist() == [0, 1, 2] * 3
-    assert pb.trees_of(made("chain")).n_trees == made("chain").n_nodes
-    assert pb.trees_of(made("chain")).depths.tolist() == [1] * made("chain").n_nodes
-    assert pb.trees_of(pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=2)).missing is not None
+    assert pb.models.as_tree_ensemble(made("forest")).aggregation == "mean"
+    assert pb.models.as_tree_ensemble(made("softmax")).target.tolist() == [0, 1, 2] * 3
+    assert pb.models.as_tree_ensemble(made("chain")).n_trees == made("chain").n_nodes
+    assert pb.models.as_tree_ensemble(made("chain")).depths.tolist() == [1] * made("chain").n_nodes
+    assert pb.models.as_tree_ensemble(pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=2)).missing is not None
     with pytest.raises(ValueError, match="read-only"):
         trees.value[0] = 1
     again = pickle.loads(pickle.dumps(trees))
@@ -92,7 +92,7 @@ def test_what_the_record_says():
 
 
 def test_sets_are_those_of_levels():
-    trees = pb.trees_of(made("cart"))
+    trees = pb.models.as_tree_ensemble(made("cart"))
     number = int(trees.level_set[trees.level_set >= 0][0])
     assert [int(trees.sets[number, b // 64]) >> (b % 64) & 1 for b in range(256)] == [
         int(b in trees.levels(number)) for b in range(256)
@@ -120,7 +120,7 @@ def test_paths_are_counted_before_they_are_made():
     with pytest.raises(
         ValueError, match=f"max_nodes: expected at least {count_unrolled(ladder)}, "
     ):
-        pb.trees_of(ladder)
+        pb.models.as_tree_ensemble(ladder)
     assert abs(count_unrolled(ladder) / paths) < 10
 
 
@@ -128,16 +128,16 @@ def test_paths_are_counted_before_they_are_made():
 def test_the_count_is_right(nodes):
     ladder = shaped(nodes)
     count = count_unrolled(ladder)
-    assert pb.trees_of(ladder, max_nodes=count).n_nodes == count
-    with pytest.raises(ValueError, match=f"got {count - 1}; export_c"):
-        pb.trees_of(ladder, max_nodes=count - 1)
+    assert pb.models.as_tree_ensemble(ladder, max_nodes=count).n_nodes == count
+    with pytest.raises(ValueError, match=f"got {count - 1}; to_c"):
+        pb.models.as_tree_ensemble(ladder, max_nodes=count - 1)
     assert_rebuilt(ladder, exported.PLAIN, exported.PLAIN)
 
 
 def test_joints_cut_paths():
     """A sum of matryoshki that all paths meet between is a sum of their trees."""
     outer = made("matryoshka")
-    trees = pb.trees_of(outer)
+    trees = pb.models.as_tree_ensemble(outer)
     assert trees.n_trees == outer.n_joints > 1
 
 
@@ -145,17 +145,17 @@ def test_joints_cut_paths():
 
 
 def test_what_members_add():
-    trees = pb.trees_of(made("rest of chains"))
+    trees = pb.models.as_tree_ensemble(made("rest of chains"))
     chains = made("rest of chains").models
     assert trees.target.tolist() == np.repeat([0, 1, 2], [c.n_nodes for c in chains]).tolist()
     assert trees.bias.tolist() == [chain.bias for chain in chains]
     assert (trees.aggregation, trees.link, trees.n_added) == ("sum", "half log odds", 1)
-    assert pb.trees_of(made("rest of forests")).link == "lead"
-    assert pb.trees_of(made("rest of sums")).link == "log odds"
-    assert trees.n_sets == sum(pb.trees_of(chain).n_sets for chain in chains)
+    assert pb.models.as_tree_ensemble(made("rest of forests")).link == "lead"
+    assert pb.models.as_tree_ensemble(made("rest of sums")).link == "log odds"
+    assert trees.n_sets == sum(pb.models.as_tree_ensemble(chain).n_sets for chain in chains)
 
     samme = made("samme")
-    votes = pb.trees_of(samme)
+    votes = pb.models.as_tree_ensemble(samme)
     assert (votes.link, votes.n_trees) == ("softmax", len(samme.models))
     for k, alpha in enumerate(samme.alpha):
         own = votes.value[votes.root[k] : votes.root[k + 1]]
@@ -164,11 +164,11 @@ def test_what_members_add():
         assert not own[~is_leaf].any()
     assert np.array_equal(votes.weight[votes.root[:-1]], [m.weight[0] for m in samme.models])
 
-    bags = pb.trees_of(made("bags of answers"))
+    bags = pb.models.as_tree_ensemble(made("bags of answers"))
     assert bags.aggregation == "mean"
     assert set(np.unique(bags.value)) == {0.0, 1.0}
-    assert pb.trees_of(made("bags of forests")).aggregation == "mean"
-    sums = pb.trees_of(made("bags of sums"))
+    assert pb.models.as_tree_ensemble(made("bags of forests")).aggregation == "mean"
+    sums = pb.models.as_tree_ensemble(made("bags of sums"))
     assert (sums.aggregation, sums.link, sums.n_trees) == ("sum", "identity", 9)
 
 
@@ -185,11 +185,11 @@ def uneven(vote, fits, y=exported.TWO):
 
 
 def forest_of(members):
-    return partial(pb.fit_forest, members=members, rng=0, max_depth=3)
+    return partial(pb.fit_random_forest, members=members, rng=0, max_depth=3)
 
 
 def stagewise(loss, steps, **options):
-    return partial(pb.fit_stagewise, loss=loss, steps=steps, max_depth=2, **options)
+    return partial(pb.fit_gradient_boosting, loss=loss, steps=steps, max_depth=2, **options)
 
 
 @pytest.mark.parametrize(
@@ -213,19 +213,19 @@ def test_regressions_of_several_kinds():
     assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
     text = "models\\[1\\] is a sum of 2 trees, and what it predicts is not one"
     with pytest.raises(TypeError, match=text):
-        pb.trees_of(uneven(None, [fits[0], stagewise("poisson", 2)], exported.COUNT))
+        pb.models.as_tree_ensemble(uneven(None, [fits[0], stagewise("poisson", 2)], exported.COUNT))
 
 
 def test_one_versus_the_rest_of_two():
     """Members that vote have two values each, of which the lead counts."""
     fit = partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3)
     model = pb.fit_one_vs_rest(fit, exported.PLAIN, exported.TWO)
-    assert pb.trees_of(model).link == "log odds"
+    assert pb.models.as_tree_ensemble(model).link == "log odds"
     assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
     mixed = replace(model, models=(model.models[0], made_rest(exported.TWO)))
-    assert pb.trees_of(mixed).link == "none"
+    assert pb.models.as_tree_ensemble(mixed).link == "none"
     lead = pb.decision_function(mixed, exported.PLAIN)
-    found = twin.values(pb.trees_of(mixed), exported.PLAIN)
+    found = twin.values(pb.models.as_tree_ensemble(mixed), exported.PLAIN)
     np.testing.assert_allclose(found, lead, rtol=0, atol=1e-13)
 
 
@@ -237,7 +237,7 @@ def test_shares_of_which_none_is_above_zero_are_equal():
     X, y = exported.PLAIN[:9], np.arange(9) % 3
     model = pb.fit_one_vs_rest(partial(pb.fit_cart, min_leaf=1), X, y)
     rows = np.random.default_rng(0).normal(size=(300, 2)) * [1, 1e3]
-    trees = pb.trees_of(model)
+    trees = pb.models.as_tree_ensemble(model)
     assert (twin.values(trees, rows) == -1).all(axis=1).any()
     assert_rebuilt(model, rows, rows)
 
@@ -253,7 +253,7 @@ class Foreign:
         (
             lambda X, y: pb.fit_bagging(partial(pb.fit_adaboost, rounds=5), X, y, members=2, rng=0),
             r"models\[0\] is a sum of 5 trees, whose probabilities, which are averaged, .* "
-            r"export_c",
+            r"to_c",
         ),
         (
             lambda X, y: pb.fit_bagging(forest_of(2), X, y, members=2, rng=0, vote="majority"),
@@ -284,15 +284,15 @@ class Foreign:
 )
 def test_models_of_models_that_are_no_sums_are_refused(fit, said):
     with pytest.raises(TypeError, match=f"model: expected a sum of trees, got .*{said}"):
-        pb.trees_of(fit(exported.PLAIN, exported.TWO))
+        pb.models.as_tree_ensemble(fit(exported.PLAIN, exported.TWO))
 
 
 def test_nodes_of_all_members_are_counted():
     model = made("rest of chains")
     count = 3 * sum(chain.n_nodes for chain in model.models)
-    assert pb.trees_of(model, max_nodes=count).n_nodes == count
+    assert pb.models.as_tree_ensemble(model, max_nodes=count).n_nodes == count
     with pytest.raises(ValueError, match=f"max_nodes: expected at least {count}, .* of 3 graphs"):
-        pb.trees_of(model, max_nodes=count - 1)
+        pb.models.as_tree_ensemble(model, max_nodes=count - 1)
 
 
 def test_members_of_other_levels_are_refused():
@@ -302,7 +302,7 @@ def test_members_of_other_levels_are_refused():
     )
     model = made("bags of trees")
     with pytest.raises(TypeError, match="whose members number categories in different ways"):
-        pb.trees_of(replace(model, models=(one, other)))
+        pb.models.as_tree_ensemble(replace(model, models=(one, other)))
 
 
 # Weights
@@ -327,7 +327,7 @@ WEIGHTED = [
 def test_weights_add_up(kind):
     model = made(kind)
     X = exported.X if kind in WITH_HOLES else exported.PLAIN
-    trees = pb.trees_of(model, X)
+    trees = pb.models.as_tree_ensemble(model, X)
     inner = np.flatnonzero(trees.feature >= 0)
     below = trees.weight[trees.children[inner] + trees.start[inner, None]].sum(axis=1)
     np.testing.assert_allclose(below, trees.weight[inner], rtol=1e-12)
@@ -337,7 +337,7 @@ def test_weights_add_up(kind):
 @pytest.mark.parametrize("kind", ["chain", "matryoshka", "cart, three", "logistic"])
 def test_weights_of_exact_models_count_rows(kind):
     model, X = made(kind), exported.X
-    trees = pb.trees_of(model, X)
+    trees = pb.models.as_tree_ensemble(model, X)
     rows, expected = trees.rows(X), np.zeros(trees.n_nodes)
     for row in rows:
         for tree in range(trees.n_trees):
@@ -348,21 +348,21 @@ def test_weights_of_exact_models_count_rows(kind):
 
 def test_weights_of_soft_models_are_masses(monkeypatch):
     model = made("soft tree")
-    trees = pb.trees_of(model, exported.PLAIN)
+    trees = pb.models.as_tree_ensemble(model, exported.PLAIN)
     assert (trees.weight > 0).all()
     # A tree without joins has one path to each of its nodes.
-    mass = pb.reach(model, exported.PLAIN, pb.predict(model, exported.PLAIN)).sum(axis=0)
+    mass = pb.inspection.reach(model, exported.PLAIN, pb.predict(model, exported.PLAIN)).sum(axis=0)
     inner = trees.weight[trees.feature >= 0]
     np.testing.assert_allclose(np.sort(inner), np.sort(mass), rtol=1e-12)
     monkeypatch.setattr("pboost.models.trees_of.CELLS", 40)  # two rows at a time
-    again = pb.trees_of(model, exported.PLAIN)
+    again = pb.models.as_tree_ensemble(model, exported.PLAIN)
     np.testing.assert_allclose(again.weight, trees.weight, rtol=1e-12)
 
 
 def test_weights_of_training():
     forest = made("forest")
-    assert np.array_equal(pb.trees_of(forest).weight, forest.weight)
-    assert pb.trees_of(made("chain")).weight is None
+    assert np.array_equal(pb.models.as_tree_ensemble(forest).weight, forest.weight)
+    assert pb.models.as_tree_ensemble(made("chain")).weight is None
 
 
 # What is refused
@@ -383,35 +383,35 @@ def test_weights_of_training():
 )
 def test_other_models_are_refused(kind, said):
     with pytest.raises(TypeError, match=f"model: expected a sum of trees.*{said}"):
-        pb.trees_of(inspected.made(kind))
+        pb.models.as_tree_ensemble(inspected.made(kind))
 
 
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_that_hold_functions_are_refused():
     stop = pb.early_exit(made("forest"), exported.X, comparisons=9)
     with pytest.raises(TypeError, match=r"model\.model is the whole model"):
-        pb.trees_of(stop)
+        pb.models.as_tree_ensemble(stop)
     calibrated = pb.calibrate(made("forest"), exported.X, exported.TWO)
     with pytest.raises(TypeError, match=r"CalibratedModel, .*model\.model"):
-        pb.trees_of(calibrated)
+        pb.models.as_tree_ensemble(calibrated)
     with pytest.raises(TypeError, match="model: expected a model such as"):
-        pb.trees_of("model")
+        pb.models.as_tree_ensemble("model")
 
 
 def test_oracles_are_refused():
     weak = pb.weak.oracle(train_stump)
     model = pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=2, weak=weak, rng=0)
     with pytest.raises(TypeError, match="functions of a row"):
-        pb.trees_of(model)
+        pb.models.as_tree_ensemble(model)
 
 
 def test_options_are_checked():
     with pytest.raises(ValueError, match="max_nodes: expected an integer"):
-        pb.trees_of(made("chain"), max_nodes=0)
+        pb.models.as_tree_ensemble(made("chain"), max_nodes=0)
     with pytest.raises(ValueError, match="X: expected at least one row"):
-        pb.trees_of(made("chain"), exported.X[:0])
+        pb.models.as_tree_ensemble(made("chain"), exported.X[:0])
     with pytest.raises(ValueError, match="columns"):
-        pb.trees_of(made("chain"), exported.X[:, :2])
+        pb.models.as_tree_ensemble(made("chain"), exported.X[:, :2])
 
 
 @pytest.mark.parametrize(
@@ -436,6 +436,6 @@ def test_options_are_checked():
     ids=lambda v: v if isinstance(v, str) else "",
 )
 def test_damaged_records_are_refused(field, change, said):
-    trees = pb.trees_of(made("cart, numbers"))
+    trees = pb.models.as_tree_ensemble(made("cart, numbers"))
     with pytest.raises(ValueError, match=said):
         replace(trees, **{field: change(getattr(trees, field))})

@@ -64,12 +64,12 @@ def test_stages_are_those_of_graphs_of_one_vote(models):
 def test_what_does_not_depend_on_votes(models):
     model, singles = models
     for unit in ("nodes", "features", "stumps"):
-        cost = pb.evaluation_cost(model, X, unit)
-        assert np.array_equal(cost, pb.evaluation_cost(singles[0], X, unit))
-    assert np.array_equal(pb.reach(model, X[:9]), pb.reach(singles[0], X[:9]))
-    first = pb.prefix(model, 4)
+        cost = pb.prediction_cost(model, X, unit)
+        assert np.array_equal(cost, pb.prediction_cost(singles[0], X, unit))
+    assert np.array_equal(pb.inspection.reach(model, X[:9]), pb.inspection.reach(singles[0], X[:9]))
+    first = pb.models.truncate(model, 4)
     assert np.array_equal(first.vote, model.vote[:4])
-    values = [pb.decision_function(pb.prefix(single, 4), X) for single in singles]
+    values = [pb.decision_function(pb.models.truncate(single, 4), X) for single in singles]
     assert np.array_equal(pb.decision_function(first, X), stacked(values))
     assert pb.describe(model).splitlines()[0].endswith("labels 0, 1, 2")
     assert "every row starts with vote +0.5000 +0.0000 -2.0000" in pb.describe(model)
@@ -135,7 +135,7 @@ def test_one_walk_adds_what_graphs_of_one_vote_add(kind, J, monkeypatch):
     after = np.arange(1, whole.n_nodes + 1, dtype=np.int32)
     after[-1] = -1
     chain = replace(whole, next=np.column_stack([after, after]))
-    tree = pb.prefix(whole, 5)  # the first: a graph without joins
+    tree = pb.models.truncate(whole, 5)  # the first: a graph without joins
     assert [g.is_chain for g in (whole, tree, chain)] == [False, False, True]
     for graph in (whole, tree, chain):
         model = wide(graph, J, rng)
@@ -152,7 +152,7 @@ def test_one_walk_adds_what_graphs_of_one_vote_add(kind, J, monkeypatch):
             expected = stacked(pb.decision_function(one, rows) for one in singles)
             assert found.shape == (len(rows), J)
             assert found.tobytes() == expected.tobytes()
-        assert np.array_equal(pb.evaluation_cost(model, X), pb.evaluation_cost(singles[0], X))
+        assert np.array_equal(pb.prediction_cost(model, X), pb.prediction_cost(singles[0], X))
         last = list(pb.staged_decision_function(model, X))[-1]
         assert np.allclose(last, pb.decision_function(model, X), atol=1e-12)
         for level in (0, 1):
@@ -245,12 +245,12 @@ def test_two_votes_of_opposite_sign_are_one():
         lambda model: pb.certificate(model),
         lambda model: pb.certificate(model, X, y),
         lambda model: pb.certificate(model, X, y_proba=share),
-        lambda model: pb.margins(model, X, y),
-        lambda model: pb.margins(model, X, y, scale="probability"),
-        lambda model: pb.margin_error(model, X, None, [-0.1, 0.0, 0.3], y_proba=share),
-        lambda model: pb.margin_bound(model, X, y, [-0.1, 0.0, 0.3]),
-        lambda model: pb.normalised_margins(model, X, y),
-        lambda model: pb.margin_curve(model, X, y, [0.0, 0.5]),
+        lambda model: pb.inspection.margins(model, X, y),
+        lambda model: pb.inspection.margins(model, X, y, scale="probability"),
+        lambda model: pb.inspection.margin_error(model, X, None, [-0.1, 0.0, 0.3], y_proba=share),
+        lambda model: pb.inspection.margin_bound(model, X, y, [-0.1, 0.0, 0.3]),
+        lambda model: pb.inspection.normalized_margins(model, X, y),
+        lambda model: pb.inspection.margin_curve(model, X, y, [0.0, 0.5]),
         lambda model: pb.feature_importances(model),
     ):
         np.testing.assert_allclose(ask(model), ask(one), rtol=1e-12)
@@ -266,12 +266,12 @@ def test_certificates_and_margins_of_several_labels(models):
     soft = pb.certificate(model, X, y_proba=np.eye(J)[y], sample_weight=weight)
     assert soft == pytest.approx(found, rel=1e-12)
     lead = [row[k] - np.delete(row, k).max() for row, k in zip(score, y, strict=True)]
-    np.testing.assert_allclose(pb.margins(model, X, y), np.tanh(np.array(lead) / 4), rtol=1e-12)
+    np.testing.assert_allclose(pb.inspection.margins(model, X, y), np.tanh(np.array(lead) / 4), rtol=1e-12)
     wrong = np.average(pb.predict(model, X) != y, weights=weight)
     assert (sign * score <= 0).mean() <= pb.certificate(model, X, y)
-    assert wrong <= pb.margin_bound(model, X, y, 0.0, sample_weight=weight)
+    assert wrong <= pb.inspection.margin_bound(model, X, y, 0.0, sample_weight=weight)
     for theta in (-0.5, 0.0, 0.5):
-        assert pb.margin_error(model, X, y, theta) <= pb.margin_bound(model, X, y, theta)
+        assert pb.inspection.margin_error(model, X, y, theta) <= pb.inspection.margin_bound(model, X, y, theta)
     with pytest.raises(ValueError, match="expected labels of the model"):
         pb.certificate(model, X, y + 1)
 
@@ -299,7 +299,7 @@ def test_members_of_ensembles(models):
     def fit(X, y, sample_weight):
         return model
 
-    assert pb.permutation_importance(model, X, y, repeats=1, rng=0).shape == (3, 1)
+    assert pb.inspection.permutation_importance(model, X, y, repeats=1, rng=0).shape == (3, 1)
     assert set(pb.predict(pb.fit_bagging(fit, X, y, members=2, rng=0), X)) <= set(range(J))
 
 
@@ -315,7 +315,7 @@ def test_uncertain_answers_are_those_of_graphs_of_one_vote(models):
         found = pb.decision_function(model, X, route, **options)
         expected = stacked(pb.decision_function(one, X, route, **options) for one in singles)
         assert found.tobytes() == expected.tobytes()
-    assert pb.reach(model, X).tobytes() == pb.reach(singles[0], X).tobytes()
+    assert pb.inspection.reach(model, X).tobytes() == pb.inspection.reach(singles[0], X).tobytes()
     y = np.arange(len(X)) % J
     share = np.eye(J)[y] * 0.75 + np.eye(J)[(y + 1) % J] * 0.25
     for hard in (pb.certificate(model, X, y), pb.certificate(model, X, y_proba=np.eye(J)[y])):
@@ -332,18 +332,18 @@ def test_answers_by_label(models):
     model = replace(models[0], answer=rng.random((models[0].n_nodes, 2, J)))
     assert model.needs_class
     y = rng.integers(0, J, len(X))
-    found = pb.reach(model, X, y)
+    found = pb.inspection.reach(model, X, y)
     for k in range(J):
         same = replace(model, answer=np.repeat(model.answer[:, :, k : k + 1], J, axis=2))
         assert not same.needs_class
-        assert found[y == k].tobytes() == pb.reach(same, X)[y == k].tobytes()
+        assert found[y == k].tobytes() == pb.inspection.reach(same, X)[y == k].tobytes()
     for route in ("expected", "sample"):
         with pytest.raises(ValueError, match="depend on the class of a row"):
             pb.decision_function(model, X, route, rng=0)
     with pytest.raises(ValueError, match="depend on the class of a row"):
-        pb.reach(model, X)
+        pb.inspection.reach(model, X)
     with pytest.raises(ValueError, match="expected labels of the model"):
-        pb.reach(model, X, y + 1)
+        pb.inspection.reach(model, X, y + 1)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ def random_graph(rng, X, n_nodes, p_join=0.3):
     n, d = X.shape
     feature = rng.integers(0, d, n_nodes)
     threshold = X[rng.integers(0, n, n_nodes), feature] if n else rng.normal(size=n_nodes)
-    record = pb.TrainingRecord(np.ones(n_nodes + 1), np.ones(n_nodes + 1), "made up")
-    return pb.DecisionGraph(
+    record = pb.models.TrainingRecord(np.ones(n_nodes + 1), np.ones(n_nodes + 1), "made up")
+    return pb.models.DecisionGraph(
         feature=feature,
         threshold=threshold,
         next=random_topology(rng, n_nodes, p_join),
@@ -36,8 +36,8 @@ def twin_of(model, X):
 def check(model, X):
     score, nodes, features = twin_of(model, X)
     np.testing.assert_allclose(pb.decision_function(model, X), score, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(pb.evaluation_cost(model, X), nodes)
-    np.testing.assert_array_equal(pb.evaluation_cost(model, X, unit="features"), features)
+    np.testing.assert_array_equal(pb.prediction_cost(model, X), nodes)
+    np.testing.assert_array_equal(pb.prediction_cost(model, X, unit="features"), features)
     np.testing.assert_array_equal(pb.predict(model, X), np.where(score > 0, 1, -1))
     probability = 1 / (1 + np.exp(-2 * score))
     np.testing.assert_allclose(

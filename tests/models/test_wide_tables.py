@@ -53,16 +53,16 @@ FOREST = {"members": 3, "max_depth": 2, "features_per_split": 20, "rng": 0}
 SUM = {"steps": 8, "max_depth": 2}
 OF_TREES = {
     "cart": lambda X, **more: pb.fit_cart(X, Y, max_depth=3, **more),
-    "forest": lambda X, **more: pb.fit_forest(X, Y, **FOREST, **more),
-    "regression": lambda X, **more: pb.fit_forest(X, X[:, 7], task="regression", **FOREST, **more),
-    "stagewise": lambda X, **more: pb.fit_stagewise(X, Y, loss="logistic", **SUM, **more),
-    "softmax": lambda X, **more: pb.fit_stagewise(
+    "forest": lambda X, **more: pb.fit_random_forest(X, Y, **FOREST, **more),
+    "regression": lambda X, **more: pb.fit_random_forest(X, X[:, 7], task="regression", **FOREST, **more),
+    "stagewise": lambda X, **more: pb.fit_gradient_boosting(X, Y, loss="logistic", **SUM, **more),
+    "softmax": lambda X, **more: pb.fit_gradient_boosting(
         X, Y + 1 * (X[:, 9] > 1), loss="softmax", **{**SUM, "steps": 3}, **more
     ),
 }
 
 
-def trees_of(model):
+def as_tree_ensemble(model):
     return model if isinstance(model, trees.Trees) else model.trees
 
 
@@ -75,18 +75,18 @@ def test_trees_say_the_same(monkeypatch, fit, values, rows):
     model = fit(values, **({"categorical": range(0, 300, 3)} if values is LEVELS else {}))
     said = pb.predict if model.labels is None else pb.predict_proba
     Z = values[:rows]
-    found, nodes = said(model, Z), trees_of(model).nodes_of(Z)
-    read, narrow = trees_of(model).found["narrowed"]
+    found, nodes = said(model, Z), as_tree_ensemble(model).nodes_of(Z)
+    read, narrow = as_tree_ensemble(model).found["narrowed"]
     assert narrow.n_features == len(read) < 40
     monkeypatch.setattr(kernel_walk, "WIDE", 10**6)
     assert np.array_equal(found, said(model, Z))
-    assert np.array_equal(nodes, trees_of(model).nodes_of(Z))
+    assert np.array_equal(nodes, as_tree_ensemble(model).nodes_of(Z))
 
 
 @pytest.mark.parametrize("fit", OF_TREES.values(), ids=OF_TREES)
 def test_values_that_trees_read_are_checked(fit):
     model = fit(X)
-    column = trees_of(model).column
+    column = as_tree_ensemble(model).column
     read, bad = int(column[0]), X.copy()
     bad[3, read] = np.inf
     with pytest.raises(ValueError, match=rf"inf in column {read}, row 3"):

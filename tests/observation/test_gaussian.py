@@ -245,7 +245,7 @@ def test_sorted_columns_give_the_model_of_the_matrix(kind):
                 sample_weight=weight,
                 observation=pb.observation.gaussian(sigma),
             )
-            for X in (problem.X, pb.sort_columns(problem.X))
+            for X in (problem.X, pb.data.sort_columns(problem.X))
         )
         assert_identical(of_matrix, of_columns)
         assert np.array_equal(of_matrix.sigma, of_columns.sigma, equal_nan=True)
@@ -261,7 +261,7 @@ def test_selected_columns_give_the_folds_of_the_matrix():
 
     of_matrix, of_columns = (
         pb.cross_validate(fit, X, problem.y, folds=4, rng=0)
-        for X in (problem.X, pb.sort_columns(problem.X))
+        for X in (problem.X, pb.data.sort_columns(problem.X))
     )
     np.testing.assert_array_equal(of_matrix.certificate, of_columns.certificate)
     np.testing.assert_array_equal(of_matrix.error, of_columns.error)

@@ -98,7 +98,7 @@ def test_exact_search_is_refused(fit):
 @builders
 def test_binned_columns_are_refused(fit):
     with pytest.raises(ValueError, match=r"X.*gaussian.*BinnedColumns"):
-        fit(X=pb.bin_columns(X), observation=pb.observation.gaussian(0.1))
+        fit(X=pb.data.bin_columns(X), observation=pb.observation.gaussian(0.1))
 
 
 @builders
@@ -163,16 +163,16 @@ def test_graphs_with_a_wrong_sigma(sigma):
     model = gaussian_tree(0.5)
     fields = {one.name: getattr(model, one.name) for one in dataclasses.fields(model) if one.init}
     with pytest.raises(ValueError, match="sigma"):
-        pb.DecisionGraph(**(fields | {"sigma": np.array(sigma)}))
+        pb.models.DecisionGraph(**(fields | {"sigma": np.array(sigma)}))
     with pytest.raises(ValueError, match="sigma"):
-        pb.DecisionGraph(**(fields | {"answer": np.full((model.n_nodes, 2, 2), 0.5)}))
+        pb.models.DecisionGraph(**(fields | {"answer": np.full((model.n_nodes, 2, 2), 0.5)}))
 
 
 def test_data_without_a_split():
     ones = np.ones((40, 3))
     model = FITS["tree"](X=ones, observation=pb.observation.gaussian(1.0))
     assert model.n_nodes == 0
-    assert pb.reach(model, ones).shape == (40, 0)
+    assert pb.inspection.reach(model, ones).shape == (40, 0)
     found = pb.decision_function(model, ones, route="expected")
     np.testing.assert_array_equal(found, np.full(40, model.bias))
     assert pb.certificate(model, ones, Y) == pytest.approx(pb.certificate(model), rel=1e-12)
@@ -184,7 +184,7 @@ def test_data_without_a_split():
 ASKED = {
     "expected": lambda m, A, **k: pb.decision_function(m, A, route="expected", **k),
     "sample": lambda m, A, **k: pb.decision_function(m, A, route="sample", **k),
-    "reach": pb.reach,
+    "reach": pb.inspection.reach,
     "certificate": lambda m, A, **k: pb.certificate(m, A, Y[: len(A)], **k),
 }
 asked = pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
@@ -226,7 +226,7 @@ def test_no_rows(sigma):
     model = gaussian_tree(0.3)
     for route in ("expected", "sample"):
         assert pb.decision_function(model, X[:0], route=route, sigma=sigma).shape == (0,)
-    assert pb.reach(model, X[:0], sigma=sigma).shape == (0, model.n_nodes)
+    assert pb.inspection.reach(model, X[:0], sigma=sigma).shape == (0, model.n_nodes)
 
 
 def test_sigma_goes_with_the_columns_of_a_frame():

@@ -214,8 +214,8 @@ def test_routes_of_answers_that_depend_on_the_class(fit, kind):
         with pytest.raises(ValueError, match=why):
             pb.decision_function(model, X, route=route)
     with pytest.raises(ValueError, match=rf"(?is)(?=.*{kind})(?=.*depend)(?=.*class)"):
-        pb.reach(model, X)
-    assert pb.reach(model, X, Y).shape == (40, model.n_nodes)
+        pb.inspection.reach(model, X)
+    assert pb.inspection.reach(model, X, Y).shape == (40, model.n_nodes)
     assert pb.decision_function(model, X, route="hard").shape == (40,)
 
 
@@ -238,7 +238,7 @@ def test_labels_of_reach_and_certificate(kind):
     model = FITS["tree"](observation=getattr(pb.observation, kind)())
     for y in (Y[:-1], np.where(Y == "no", "nein", Y), np.array([0, 1] * 20), Y[:, None]):
         with pytest.raises(REFUSED, match=r"\by\b"):
-            pb.reach(model, X, y)
+            pb.inspection.reach(model, X, y)
         with pytest.raises(REFUSED, match=r"\by\b"):
             pb.certificate(model, X, y)
 
@@ -249,7 +249,7 @@ def test_not_finite(route, value):
     model = FITS["matryoshka"](observation=pb.observation.flip(0.1))
     Z = X.copy()
     Z[17, 2] = value
-    for call in (pb.reach, lambda m, A: pb.decision_function(m, A, route=route)):
+    for call in (pb.inspection.reach, lambda m, A: pb.decision_function(m, A, route=route)):
         with pytest.raises(ValueError, match=r"(?=.*\b17\b)(?=.*\b2\b)"):
             call(model, Z)
         with pytest.raises(ValueError, match="3"):
@@ -260,7 +260,7 @@ def test_not_finite(route, value):
 def test_no_rows(route):
     model = FITS["tree"](observation=pb.observation.flip(0.1))
     assert pb.decision_function(model, X[:0], route=route).shape == (0,)
-    assert pb.reach(model, X[:0]).shape == (0, model.n_nodes)
+    assert pb.inspection.reach(model, X[:0]).shape == (0, model.n_nodes)
 
 
 def test_soft_trees_need_an_end():

@@ -330,7 +330,7 @@ def test_models_keep_what_is_known_of_the_answers():
     expected = pb.decision_function(model, problem.X, route="expected")
     drawn = pb.decision_function(model, problem.X, route="sample", rng=0, draws=4000)
     assert np.abs(expected - drawn).max() < 0.1
-    assert pb.reach(model, problem.X).shape == (len(problem.X), 5)
+    assert pb.inspection.reach(model, problem.X).shape == (len(problem.X), 5)
     with pytest.raises(ValueError, match="estimate"):
         pb.certificate(model, problem.X, problem.y)
     assert pb.certificate(model) == model.record.certificate[-1]

@@ -70,7 +70,7 @@ def test_rows_of_leaves(search):
     """The functions are those of ProbitBoost on the rows that `apply` finds in each leaf."""
     X, y, weight = problem(2, n=400)
     model = pb.fit_probit_tree(X, y, max_depth=2, steps=30, sample_weight=weight, search=search)
-    leaf = pb.apply(model, X)
+    leaf = pb.inspection.apply(model, X)
     assert model.n_leaves == 4
     for number in range(4):
         rows = leaf == number
@@ -105,7 +105,7 @@ def test_published_tree():
     y01 = np.array([int(row["y01"]) for row in rows])
     assert len(set(zip(y, y01, strict=True))) == 2
     model = pb.fit_probit_tree(X, y01, max_depth=6, steps=100, sample_weight=weight, **PUBLISHED)
-    leaf = pb.apply(model, X)
+    leaf = pb.inspection.apply(model, X)
     assert len({(leaf[i], rows[i]["leaf"]) for i in range(len(y))}) == model.n_leaves == 10
     found = pb.predict_proba(model, X)[:, 1]
     pure = model.taken[leaf, 0] < 0
@@ -190,7 +190,7 @@ def test_a_class_without_rows_in_a_leaf_never_wins():
     model = pb.fit_probit_tree(X, y, max_depth=1, steps=20)
     assert (model.taken == -2).any()
     far = np.vstack([X, 1e6 * rng.normal(size=(500, 2)), 1e200 * rng.normal(size=(500, 2))])
-    absent = model.taken[pb.apply(model, far)] == -2
+    absent = model.taken[pb.inspection.apply(model, far)] == -2
     found = pb.decision_function(model, far)
     assert np.isfinite(found).all()
     assert not absent[np.arange(len(far)), found.argmax(axis=1)].any()
@@ -221,7 +221,7 @@ def test_threads_and_layouts():
         pb.decision_function(single, X.astype(np.float32)),
         pb.decision_function(single, X.astype(np.float32).astype(np.float64)),
     )
-    columns = pb.sort_columns(X)
+    columns = pb.data.sort_columns(X)
     same = pb.fit_probit_tree(columns, y, **options)
     assert same.coefficient.tobytes() == model.coefficient.tobytes()
     np.testing.assert_array_equal(
@@ -284,7 +284,7 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="X: "):
         pb.fit_probit_tree(np.where(X > 1, np.inf, X), y)
     with pytest.raises(TypeError, match="X: BinnedColumns hold no values"):
-        pb.fit_probit_tree(pb.bin_columns(X), y)
+        pb.fit_probit_tree(pb.data.bin_columns(X), y)
 
 
 def test_input_is_not_changed():

@@ -42,12 +42,12 @@ TWO = {
     "by sign": partial(pb.fit_matryoshka, shape=(2, 2), collect="sign"),
     "chained": partial(pb.fit_matryoshka, shape=(2, 3), join="all"),
     "greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=6),
-    "share": partial(pb.fit_adaboost_real, rounds=5),
-    "log-odds": partial(pb.fit_adaboost_real, rounds=5, confidence="log-odds"),
-    "columns": partial(pb.fit_adaboost_real, rounds=5, weak=weak.feature()),
-    "exponential": partial(pb.fit_stagewise, steps=4, loss="exponential", search="exact"),
-    "logistic": partial(pb.fit_stagewise, steps=4, loss="logistic", search="exact"),
-    "hinge": partial(pb.fit_stagewise, steps=4, loss="hinge", search="exact"),
+    "share": partial(pb.fit_real_adaboost, rounds=5),
+    "log-odds": partial(pb.fit_real_adaboost, rounds=5, confidence="log-odds"),
+    "columns": partial(pb.fit_real_adaboost, rounds=5, weak=weak.feature()),
+    "exponential": partial(pb.fit_gradient_boosting, steps=4, loss="exponential", search="exact"),
+    "logistic": partial(pb.fit_gradient_boosting, steps=4, loss="logistic", search="exact"),
+    "hinge": partial(pb.fit_gradient_boosting, steps=4, loss="hinge", search="exact"),
     "probitboost": partial(pb.fit_probitboost, steps=8),
 }
 _LEAVES = {"max_depth": 1, "min_leaf": 1, "min_split": 2, "steps": 4}
@@ -55,7 +55,7 @@ ANY = {
     "cart": pb.fit_cart,
     "entropy": partial(pb.fit_cart, criterion="entropy", max_leaves=5),
     "binned cart": partial(pb.fit_cart, search="binned", max_bins=4, max_depth=3),
-    "forest": partial(pb.fit_forest, members=2, replace=False, features_per_split=None),
+    "forest": partial(pb.fit_random_forest, members=2, replace=False, features_per_split=None),
     "probit tree": partial(pb.fit_probit_tree, **_LEAVES),
     "sbpmt": partial(pb.fit_sbpmt, members=1, rounds=2, bag=None, **_LEAVES),
     "samme": partial(pb.fit_samme, rounds=3, base=partial(pb.fit_cart, max_depth=2)),
@@ -68,13 +68,13 @@ ANY = {
 NUMBERS = {
     "regression": partial(pb.fit_cart, task="regression"),
     "forest of numbers": partial(
-        pb.fit_forest, task="regression", members=2, replace=False, features_per_split=None
+        pb.fit_random_forest, task="regression", members=2, replace=False, features_per_split=None
     ),
-    "squared": partial(pb.fit_stagewise, steps=4, loss="squared", search="exact"),
+    "squared": partial(pb.fit_gradient_boosting, steps=4, loss="squared", search="exact"),
 }
 FITS = TWO | ANY | NUMBERS
 #: Builders that draw in any case.
-DRAWING = {"fit_pruned_cart", "fit_within"}
+DRAWING = {"fit_pruned_cart", "fit_within_budget"}
 coarse = st.sampled_from([-2.5, -1.0, 0.0, 0.5, 3.0])
 fine = st.floats(-100, 100, width=32)
 
@@ -83,7 +83,7 @@ def test_every_builder_is_here():
     made = {
         fit.func.__name__ if isinstance(fit, partial) else fit.__name__ for fit in FITS.values()
     }
-    every = {name for name in pb.__all__ if name.startswith("fit_")} - {"fit_one_hot"}
+    every = {name for name in pb.__all__ if name.startswith("fit_")}
     assert made == every - DRAWING
 
 
@@ -111,11 +111,11 @@ def problems(draw, kind):
 
 def assert_alike(one, other, votes=1e-10):
     """Same tests, and what they lead to the same to `votes`."""
-    if isinstance(one, pb.StagewiseModel):  # may go on, or not, with trees of nothing but rounding
+    if isinstance(one, pb.models.GradientBoostingModel):  # may go on, or not, with trees of nothing but rounding
         k = min(len(one), len(other))
         for model in (one, other):
             assert all(np.abs(tree.value).max() <= votes for tree in list(model.trees)[k:])
-        one, other = pb.prefix(one, k), pb.prefix(other, k)
+        one, other = pb.models.truncate(one, k), pb.models.truncate(other, k)
     for name in ("feature", "threshold", "next", "children", "root", "labels", "taken"):
         if (array := getattr(one, name, None)) is not None:
             np.testing.assert_array_equal(array, getattr(other, name), name)

@@ -94,7 +94,7 @@ FITS = {
 def test_real_models_keep_their_promises(options, problem, smoothing):
     X, y = problem
     records = []
-    model = pb.fit_adaboost_real(
+    model = pb.fit_real_adaboost(
         X, y, rounds=8, smoothing=smoothing, callback=lambda _, r: records.append(r), **options
     )
     C = pb.certificate(model)
@@ -103,9 +103,9 @@ def test_real_models_keep_their_promises(options, problem, smoothing):
     assert all(r.certificate <= r.bound * (1 + 1e-9) for r in records)
     if model.n_nodes:
         thetas = np.linspace(-0.95, 0.95, 20)
-        error = pb.margin_error(model, X, y, thetas)
-        assert (error <= pb.margin_bound(model, X, y, thetas) * (1 + 1e-9)).all()
-        assert np.abs(pb.normalised_margins(model, X, y)).max() <= 1 + 1e-9
+        error = pb.inspection.margin_error(model, X, y, thetas)
+        assert (error <= pb.inspection.margin_bound(model, X, y, thetas) * (1 + 1e-9)).all()
+        assert np.abs(pb.inspection.normalized_margins(model, X, y)).max() <= 1 + 1e-9
 
 
 @bounded

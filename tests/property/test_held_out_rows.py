@@ -31,7 +31,7 @@ weak, see = pb.weak, pb.observation
 BINNED = weak.stump(search="binned", max_bins=8)
 ada, tree = partial(pb.fit_adaboost, rounds=5), partial(pb.fit_boosted_tree, nodes=5)
 nested = partial(pb.fit_matryoshka, shape=(3, 3))
-sums = partial(pb.fit_stagewise, steps=4, max_bins=16)
+sums = partial(pb.fit_gradient_boosting, steps=4, max_bins=16)
 #: Builders, by what they are fitted to.
 FITS = {
     "two": {
@@ -144,7 +144,7 @@ def test_without_weights_neither(target, name):
 @pytest.mark.parametrize("name", ["adaboost", "adaboost affine", "boosted tree", "sum exact"])
 def test_nor_do_those_of_sorted_columns(name):
     problem = Changed("two")
-    problem.assert_same(FITS["two"][name], pb.sort_columns(X), pb.sort_columns(problem.X))
+    problem.assert_same(FITS["two"][name], pb.data.sort_columns(X), pb.data.sort_columns(problem.X))
 
 
 BINNED_BEFORE = [case for case in CASES if case[1] in ("adaboost", "boosted tree", "sum")]
@@ -152,7 +152,7 @@ BINNED_BEFORE = [case for case in CASES if case[1] in ("adaboost", "boosted tree
 
 @pytest.mark.parametrize(("target", "name"), BINNED_BEFORE)
 def test_of_bins_made_before_only_the_bins_depend_on_all_rows(target, name):
-    columns = pb.bin_columns(X, max_bins=9, values=True)
+    columns = pb.data.bin_columns(X, max_bins=9, values=True)
     Changed(target).assert_same(FITS[target][name], columns, columns)
 
 
@@ -162,16 +162,16 @@ def test_of_bins_made_before_only_the_bins_depend_on_all_rows(target, name):
         (partial(fit_parted, "fit_adaboost", rounds=5), "two"),
         (partial(fit_parted, "fit_boosted_tree", nodes=5), "two"),
         (partial(fit_parted, "fit_matryoshka", shape=(3, 3)), "two"),
-        (partial(fit_parted, "fit_stagewise", steps=4), "two"),
-        (partial(fit_parted, "fit_stagewise", steps=4, loss="squared"), "numbers"),
-        (partial(fit_parted, "fit_stagewise", steps=4, loss="poisson"), "counts"),
+        (partial(fit_parted, "fit_gradient_boosting", steps=4), "two"),
+        (partial(fit_parted, "fit_gradient_boosting", steps=4, loss="squared"), "numbers"),
+        (partial(fit_parted, "fit_gradient_boosting", steps=4, loss="poisson"), "counts"),
     ],
 )
 def test_nor_do_those_of_partitions(fit, target):
     def cut(rows):
         return [rows[:20], rows[20:55], rows[55:]]
 
-    columns = pb.bin_columns(X, max_bins=9, values=True)
+    columns = pb.data.bin_columns(X, max_bins=9, values=True)
     parts = [columns.select(rows.astype(np.int32)) for rows in cut(np.arange(N))]
     Changed(target).assert_same(fit, parts, parts, cut)
 
@@ -203,11 +203,11 @@ def test_nor_do_those_of_soft_labels(target, name):
 
 
 ESTIMATORS = [
-    (sk.StagewiseClassifier, "two"),
-    (sk.StagewiseClassifier, "three"),
-    (sk.StagewiseRegressor, "numbers"),
-    (sk.ProbabilisticAdaBoostClassifier, "two"),
-    (sk.ProbabilisticAdaBoostClassifier, "three"),
+    (sk.GradientBoostingClassifier, "two"),
+    (sk.GradientBoostingClassifier, "three"),
+    (sk.GradientBoostingRegressor, "numbers"),
+    (sk.AdaBoostClassifier, "two"),
+    (sk.AdaBoostClassifier, "three"),
     (sk.SoftTreeClassifier, "two"),
     (sk.MatryoshkaClassifier, "two"),
     (sk.ObliqueTreeClassifier, "two"),
@@ -256,7 +256,7 @@ def test_one_heavy_row_held_out_does_not_spoil_the_bins():
     weight, losses = np.ones(N), ([], [])
     weight[held_rows(SCORE, False)[0]] = 1e6
     for given, found in zip((None, weight), losses, strict=True):
-        pb.fit_stagewise(
+        pb.fit_gradient_boosting(
             X,
             SCORE,
             sample_weight=given,
@@ -274,7 +274,7 @@ def test_targets_of_rows_held_out_are_no_scale():
     small, large = SCORE * 1e-160, SCORE * 1e-160
     held = held_rows(small, False)
     large[held] = 1e150
-    fit = partial(pb.fit_stagewise, task="regression", steps=4, validation=SHARE, rng=SEED)
+    fit = partial(pb.fit_gradient_boosting, task="regression", steps=4, validation=SHARE, rng=SEED)
     one, other = fit(X, small), fit(X, large)
     assert_same_rounds(one, other, np.delete(X, held, axis=0))
     assert staged(other, X)[0].std() > 0

@@ -221,7 +221,7 @@ def test_additive_collecting_leaves_the_certificate(growth, learning_rate, weak,
     if growth == "nested":
         assert joined < (fitted.model.next >= 0).sum()  # something was collected
     for n in range(1, fitted.model.n_nodes + 1):
-        found = fitted.recomputed(pb.prefix(fitted.model, n))
+        found = fitted.recomputed(pb.models.truncate(fitted.model, n))
         assert found == pytest.approx(fitted.model.record.certificate[n], rel=1e-9)
     size = {"learning_rate": learning_rate}
     alone = Fitted(nested(()), weak, kind, problem, n=5, **size)

@@ -23,7 +23,7 @@ PLACES = {
 FITS = {
     **ordered.FITS,
     "real columns, zero": (
-        lambda X, y, **more: pb.fit_adaboost_real(
+        lambda X, y, **more: pb.fit_real_adaboost(
             X, y, rounds=4, weak=pb.weak.feature("zero"), **more
         ),
         "two",

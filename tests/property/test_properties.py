@@ -173,9 +173,9 @@ def test_columns_in_place_of_rows(builder, max_bins, data):
     X, y = data.draw(problems())
     weight = counts(data.draw, len(y), least=0 if max_bins is None else 1) * 0.7
     if max_bins is None:
-        columns = pb.sort_columns(X)
+        columns = pb.data.sort_columns(X)
     else:
-        columns = pb.bin_columns(X, max_bins=max_bins, sample_weight=weight)
+        columns = pb.data.bin_columns(X, max_bins=max_bins, sample_weight=weight)
     from_rows = fit(builder, X, y, max_bins, sample_weight=weight)
     for _ in range(2):  # a fit leaves the columns as they were
         assert_identical(from_rows, fit(builder, columns, y, max_bins, sample_weight=weight))
@@ -240,7 +240,7 @@ def test_inputs_are_left_alone(builder, max_bins, data):
     model = fit(builder, X, y, max_bins, sample_weight=weight)
     pb.predict_proba(model, X)
     pb.certificate(model, X, y, sample_weight=weight)
-    pb.evaluation_cost(model, X, unit="features")
+    pb.prediction_cost(model, X, unit="features")
     list(pb.staged_decision_function(model, X))
     for array, copy in zip((X, y, weight), before, strict=True):
         assert array.tobytes() == copy.tobytes()

@@ -29,7 +29,7 @@ WEIGHT = r.uniform(1.0, 2.0, N)
 UNITS = (1e-6, 0.1, 1e6)
 weak, see = pb.weak, pb.observation
 chain, tree = partial(pb.fit_adaboost, rounds=4), partial(pb.fit_boosted_tree, nodes=4)
-sums = partial(pb.fit_stagewise, steps=4)
+sums = partial(pb.fit_gradient_boosting, steps=4)
 drawn = {"rng": 0}
 #: A fit of each builder, and what it is fitted to.
 FITS = {
@@ -44,9 +44,9 @@ FITS = {
     "adaboost linear": (partial(chain, weak=weak.linear(pairs=3)), "two"),
     "adaboost separator": (partial(chain, weak=weak.separator(stumps=3)), "two"),
     "adaboost held out": (partial(chain, validation=0.3, **drawn), "two"),
-    "adaboost_real": (partial(pb.fit_adaboost_real, rounds=4), "two"),
+    "adaboost_real": (partial(pb.fit_real_adaboost, rounds=4), "two"),
     "adaboost_real of columns": (
-        partial(pb.fit_adaboost_real, rounds=4, weak=weak.feature()),
+        partial(pb.fit_real_adaboost, rounds=4, weak=weak.feature()),
         "two",
     ),
     "boosted_tree": (tree, "two"),
@@ -58,9 +58,9 @@ FITS = {
     "cart": (pb.fit_cart, "three"),
     "cart of numbers": (partial(pb.fit_cart, task="regression"), "numbers"),
     "pruned_cart": (partial(pb.fit_pruned_cart, folds=4, **drawn), "two"),
-    "forest": (partial(pb.fit_forest, members=3, **drawn), "three"),
+    "forest": (partial(pb.fit_random_forest, members=3, **drawn), "three"),
     "forest of all rows": (
-        partial(pb.fit_forest, members=2, replace=False, features_per_split=None, **drawn),
+        partial(pb.fit_random_forest, members=2, replace=False, features_per_split=None, **drawn),
         "two",
     ),
     "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, members=3, nodes=3, **drawn), "two"),
@@ -86,7 +86,7 @@ FITS = {
     "probitboost tol": (partial(pb.fit_probitboost, steps=99, tol=0.1), "two"),
     "probit_tree": (partial(pb.fit_probit_tree, steps=3), "two"),
     "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, **drawn), "two"),
-    "within": (partial(pb.fit_within, comparisons=3, **drawn), "two"),
+    "within": (partial(pb.fit_within_budget, comparisons=3, **drawn), "two"),
     "cart min_leaf": (partial(pb.fit_cart, min_leaf=9), "two"),
 }
 
@@ -131,8 +131,8 @@ RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recode
 #: Words of the page that say why predictions differ, and of which fits they do.
 DRAWN = "since they are drawn by their numbers: in bags, in folds, and for ``validation``"
 COUNTED = "options: ``min_leaf``, ``min_split``, ``level_smoothing``, and a ``bag``"
-MULTIPLES = '``l2="auto"`` of ``fit_stagewise``, which counts in the weight of which all are'
-IN_UNIT = "numbers given as ``l2``, ``min_weight`` and ``min_gain`` of ``fit_stagewise``, and"
+MULTIPLES = '``l2="auto"`` of ``fit_gradient_boosting``, which counts in the weight of which all are'
+IN_UNIT = "numbers given as ``l2``, ``min_weight`` and ``min_gain`` of ``fit_gradient_boosting``, and"
 BETWEEN = "as can the rows outside of a bag"
 VALUES = "What adds features up or compares them with an error depends on the values themselves"
 NOISE = "``weak.linear``, which looks for directions with more noise where fewer rows arrive"
@@ -205,11 +205,7 @@ def test_every_builder_is_fitted():
     """Also within others, by the functions that they are made of."""
     built = {builder_of(fit) for fit, _ in FITS.values()}
     names = {name for name in pb.__all__ if name.startswith("fit_")}
-    assert names - built == WITHOUT
-
-
-#: It makes columns, not a model.
-WITHOUT = {"fit_one_hot"}
+    assert names - built == set()
 
 
 def builder_of(fit):

@@ -31,18 +31,18 @@ def columns_read(model, values):
 
 def walk(model, row):
     """Send a row through a model, member by member, tree by tree, node by node."""
-    if isinstance(model, pb.DecisionGraph):
+    if isinstance(model, pb.models.DecisionGraph):
         walk_graph(model, row)
-    elif isinstance(model, pb.Tree):
+    elif isinstance(model, pb.models.Tree):
         walk_tree(model, row)
-    elif isinstance(model, pb.StagewiseModel):
+    elif isinstance(model, pb.models.GradientBoostingModel):
         walk(model.trees, row)
-    elif isinstance(model, pb.ProbitTree):
+    elif isinstance(model, pb.models.ProbitTree):
         leaf = model.partition.leaf[walk_tree(model.partition, row)]
         read(row, np.flatnonzero((model.coefficient[leaf, :, 1:] != 0).any(axis=0)))
-    elif isinstance(model, pb.ProbitModel):
+    elif isinstance(model, pb.models.ProbitModel):
         read(row, np.flatnonzero(model.slopes))
-    elif isinstance(model, pb.LinearModel):
+    elif isinstance(model, pb.models.LinearModel):
         read(row, np.flatnonzero(model.weights))
     else:
         for member in getattr(model, "models", model):

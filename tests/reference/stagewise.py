@@ -57,7 +57,7 @@ def leaf_of(nodes, x):
     return at
 
 
-def fit_stagewise(
+def fit_gradient_boosting(
     X, y, loss, *, steps, rate, weight, max_depth, start, min_leaf=1, max_step=np.inf
 ):
     """Return the decision values of the rows before the first tree and after each."""

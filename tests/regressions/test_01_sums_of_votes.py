@@ -113,7 +113,7 @@ def test_gaussian_answers_of_projections_that_overflow_are_refused():
 def test_linear_models_say_which_row_lies_too_far():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    model = pb.fit_adaboost_real(X, X[:, 0] > 0, rounds=20, weak=pb.weak.feature())
+    model = pb.fit_real_adaboost(X, X[:, 0] > 0, rounds=20, weak=pb.weak.feature())
     far = np.full((1, 2), 1e308)
     with pytest.raises(ValueError, match="row 0 lies too far"):
         pb.decision_function(model, far)
@@ -145,10 +145,10 @@ def test_sums_over_members_are_finite():
 
 def test_forests_and_stagewise_sums_are_finite():
     X, y = ROWS, np.array([0.0, 1e150, -1e150, 1.0])
-    forest = pb.fit_forest(X, y, members=3, task="regression", rng=0)
+    forest = pb.fit_random_forest(X, y, members=3, task="regression", rng=0)
     with pytest.raises(ValueError, match=r"value: .* finite sum"):
         replace(forest, value=np.full(len(forest.value), 1e308))
-    model = pb.fit_stagewise(X, [0, 0, 1, 1], steps=3, loss="logistic")
+    model = pb.fit_gradient_boosting(X, [0, 0, 1, 1], steps=3, loss="logistic")
     with pytest.raises(ValueError, match=r"value, bias: .* finite sum"):
         replace(model, bias=MOST)
 
@@ -208,12 +208,12 @@ def test_columns_read_on_the_way_are_counted():
         for child in tree.children[node]:
             read[child] = read[node] | {int(tree.feature[node])}
     expected = [len(read[node]) for node in tree.nodes_of(X)]
-    assert pb.evaluation_cost(tree, X, "features").tolist() == expected
+    assert pb.prediction_cost(tree, X, "features").tolist() == expected
 
 
 def test_linear_models_of_the_least_scales_are_described():
     X = np.random.default_rng(0).normal(size=(60, 2))
-    model = pb.fit_adaboost_real(X, X[:, 0] > 0, rounds=5, weak=pb.weak.feature())
+    model = pb.fit_real_adaboost(X, X[:, 0] > 0, rounds=5, weak=pb.weak.feature())
     tiny = replace(model, scale=model.scale * 1e-309)
     assert "coefficient +inf" in pb.describe(tiny)
     assert np.isfinite(pb.decision_function(tiny, model.center[None])).all()

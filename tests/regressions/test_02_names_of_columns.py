@@ -1,7 +1,7 @@
 """Models of many more columns than their files have bytes.
 
 `n_features` is a number in the header: a file of a few kilobytes can say 2**31 - 1. `describe` and
-the command line then made a name for each column, and so did `to_sql` and `export_c`. Only columns
+the command line then made a name for each column, and so did `to_sql` and `to_c`. Only columns
 that are read are named, and a model has 2**25 - 1 at most.
 """
 
@@ -39,8 +39,8 @@ def widened(tmp_path, model, n_features, **fields):
         (pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine()), COLUMNS),
         (pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.separator()), COLUMNS),
         (pb.fit_cart(X, Y), COLUMNS),
-        (pb.fit_forest(X, Y, members=2, rng=0), COLUMNS),
-        (pb.fit_stagewise(X, Y, steps=2, loss="logistic"), COLUMNS),
+        (pb.fit_random_forest(X, Y, members=2, rng=0), COLUMNS),
+        (pb.fit_gradient_boosting(X, Y, steps=2, loss="logistic"), COLUMNS),
     ],
     ids=["graph", "affine", "separator", "tree", "forest", "stagewise"],
 )
@@ -61,7 +61,7 @@ def test_a_file_has_means_of_all_columns_or_of_none(tmp_path):
     model = pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine())
     tracemalloc.start()
     try:
-        with pytest.raises(pb.ModelFileError, match=f"fill: expected {COLUMNS} finite numbers"):
+        with pytest.raises(pb.models.ModelFileError, match=f"fill: expected {COLUMNS} finite numbers"):
             widened(tmp_path, model, COLUMNS)
         most = tracemalloc.get_traced_memory()[1]
     finally:
@@ -91,7 +91,7 @@ def test_names_are_made_one_by_one():
 
 
 def test_importances_of_a_forest_are_added_up(tmp_path):
-    forest = pb.fit_forest(X, Y, members=20, rng=0)
+    forest = pb.fit_random_forest(X, Y, members=20, rng=0)
     wide = widened(tmp_path, forest, 100_000)
     tracemalloc.start()
     try:
@@ -109,32 +109,32 @@ WIDE = {
     "graph": tree(feature_names=None),
     "affine": pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine()),
     "cart": pb.fit_cart(X, Y),
-    "forest": pb.fit_forest(X, Y, members=2, rng=0),
-    "stagewise": pb.fit_stagewise(X, Y, steps=2, loss="logistic"),
+    "forest": pb.fit_random_forest(X, Y, members=2, rng=0),
+    "stagewise": pb.fit_gradient_boosting(X, Y, steps=2, loss="logistic"),
 }
 
 
 @pytest.mark.parametrize("kind", WIDE)
 @pytest.mark.parametrize("n_features", [2**31 - 1, 2**25, 10**30])
 def test_more_columns_than_a_model_has(tmp_path, kind, n_features):
-    with pytest.raises(pb.ModelFileError, match="n_features: expected an integer from 1 to 335544"):
+    with pytest.raises(pb.models.ModelFileError, match="n_features: expected an integer from 1 to 335544"):
         widened(tmp_path, WIDE[kind], n_features, projection_fill=None)
-    text = pb.to_json(WIDE["cart"]).replace('"n_features": 1', f'"n_features": {n_features}')
-    with pytest.raises(pb.ModelFileError, match="n_features: expected an integer from 1 to 335544"):
-        pb.from_json(text)
+    text = pb.export.to_json(WIDE["cart"]).replace('"n_features": 1', f'"n_features": {n_features}')
+    with pytest.raises(pb.models.ModelFileError, match="n_features: expected an integer from 1 to 335544"):
+        pb.export.from_json(text)
 
 
 @pytest.mark.parametrize("kind", ["graph", "cart", "forest", "stagewise"])
 def test_exports_name_the_columns_that_are_read(tmp_path, kind):
     model = widened(tmp_path, WIDE[kind], COLUMNS)
     start = time.process_time()
-    most = peak(lambda: (pb.to_sql(model, "t"), pb.from_json(pb.to_json(model)).depths))
+    most = peak(lambda: (pb.export.to_sql(model, "t"), pb.export.from_json(pb.export.to_json(model)).depths))
     assert most < 10_000_000
     file = tmp_path / "model.c"
-    assert peak(lambda: pb.export_c(model, file)) < 2 * COLUMNS  # a byte: is it read?
+    assert peak(lambda: pb.export.to_c(model, file)) < 2 * COLUMNS  # a byte: is it read?
     assert time.process_time() - start < 2
     assert "models of more than 65536 columns have no self-test" in file.read_text()
     assert file.stat().st_size < 10_000
-    assert pb.to_sql(model, "t") == pb.to_sql(WIDE[kind], "t")
+    assert pb.export.to_sql(model, "t") == pb.export.to_sql(WIDE[kind], "t")
     with pytest.raises(NotImplementedError, match="models of at most 65536 columns"):
-        pb.export_c(model, file, "int16", ranges=[[0.0], [1.0]])
+        pb.export.to_c(model, file, "int16", ranges=[[0.0], [1.0]])

@@ -20,7 +20,7 @@ from pboost.data.columns.columns import ARRAYS, SortedColumns
 RNG = np.random.default_rng(7)
 X = np.column_stack([RNG.normal(size=300), RNG.integers(0, 5, 300), RNG.normal(size=300)])
 Y = (X[:, 0] + X[:, 1] > 2).astype(int)
-SORTED, BINNED = pb.sort_columns(X), pb.bin_columns(X)
+SORTED, BINNED = pb.data.sort_columns(X), pb.data.bin_columns(X)
 EITHER = pytest.mark.parametrize("columns", [SORTED, BINNED], ids=["sorted", "binned"])
 
 
@@ -105,7 +105,7 @@ def test_files_mapped_to_be_read_are_not_copied(tmp_path):
     assert_same(BINNED, columns)
     X.tofile(tmp_path / "X.bin")
     source = np.memmap(tmp_path / "X.bin", np.float64, "r", shape=X.shape)
-    columns = pb.sort_columns(source, copy=False)
+    columns = pb.data.sort_columns(source, copy=False)
     assert np.shares_memory(columns.source, source)
     assert_same(SORTED, columns)
     assert_same(columns, pickle.loads(pickle.dumps(columns)))
@@ -210,7 +210,7 @@ def test_rows_are_selected_once():
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_columns_of_any_layout_are_found_right(dtype, order):
     source = np.asarray(np.round(X, 1), dtype=dtype, order=order)
-    columns = pb.sort_columns(source, copy=False)
+    columns = pb.data.sort_columns(source, copy=False)
     assert columns.source is source
     assert_same(columns, by_hand(columns))
     some = columns.select(np.array([7, 3, 250, 11, 12], dtype=np.int32), 2)
@@ -219,8 +219,8 @@ def test_columns_of_any_layout_are_found_right(dtype, order):
 
 def test_a_source_that_changes_is_no_crash():
     values = X.copy()
-    columns = pb.sort_columns(values, copy=False)
-    assert not np.shares_memory(pb.sort_columns(values).source, values)
+    columns = pb.data.sort_columns(values, copy=False)
+    assert not np.shares_memory(pb.data.sort_columns(values).source, values)
     for change in (RNG.permuted(X, axis=0), np.full_like(X, np.nan), X * 1e300, np.zeros_like(X)):
         values[:] = change
         with np.errstate(all="ignore"):

@@ -24,10 +24,10 @@ ROW = np.arange(40) == 5
 FITS = {
     "tree": lambda X, y=Y, **k: pb.fit_boosted_tree(X, y, nodes=3, **k),
     "chain": lambda X, y=Y, **k: pb.fit_adaboost(X, y, rounds=3, **k),
-    "real": lambda X, y=Y, **k: pb.fit_adaboost_real(X, y, rounds=3, **k),
+    "real": lambda X, y=Y, **k: pb.fit_real_adaboost(X, y, rounds=3, **k),
     "cart": lambda X, y=Y, **k: pb.fit_cart(X, y, **k),
-    "forest": lambda X, y=Y, **k: pb.fit_forest(X, y, members=2, rng=0, **k),
-    "stagewise": lambda X, y=Y, **k: pb.fit_stagewise(X, y, loss="logistic", steps=2, **k),
+    "forest": lambda X, y=Y, **k: pb.fit_random_forest(X, y, members=2, rng=0, **k),
+    "stagewise": lambda X, y=Y, **k: pb.fit_gradient_boosting(X, y, loss="logistic", steps=2, **k),
     "probit": lambda X, y=Y, **k: pb.fit_probitboost(X, y, steps=2, **k),
     "rest": lambda X, y=Y, **k: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2, **k),
     "samme": lambda X, y=Y, **k: pb.fit_samme(X, y, base=pb.fit_cart, rounds=1, **k),
@@ -39,7 +39,7 @@ FITS_OF_ROWS = {
     **FITS,
     "oracle": lambda X, y=Y, **k: pb.fit_adaboost(X, y, rounds=1, weak=ORACLE, **k),
 }
-READERS = {"sort": pb.sort_columns, "bin": pb.bin_columns}
+READERS = {"sort": pb.data.sort_columns, "bin": pb.data.bin_columns}
 
 
 class Known:
@@ -91,7 +91,7 @@ def test_sequences_of_rows_that_hide_values(fit):
 def test_what_takes_no_missing_values():
     for given in (MASKED, list(MASKED)):
         with pytest.raises(ValueError, match=r"^X: expected an array without a mask"):
-            pb.one_hot(given, columns=[0])
+            pb.data.one_hot(given, columns=[0])
     with pytest.raises(
         ValueError, match=r"^X: expected finite numbers, got nan in column 0, row 9"
     ):
@@ -145,12 +145,12 @@ MODELS = [kind for kind in FITS_OF_ROWS if kind != "folds"]
 @pytest.mark.parametrize("trained", [X, MISSING], ids=["without holes", "with holes"])
 def test_functions_of_a_model(kind, trained):
     model = FITS_OF_ROWS[kind](trained)
-    for function in (pb.predict, pb.predict_proba, pb.evaluation_cost):
+    for function in (pb.predict, pb.predict_proba, pb.prediction_cost):
         same(function(model, MASKED), function(model, MISSING))
     if kind != "oracle":
-        same(*(pb.permutation_importance(model, Z, Y, rng=0) for Z in (MASKED, MISSING)))
+        same(*(pb.inspection.permutation_importance(model, Z, Y, rng=0) for Z in (MASKED, MISSING)))
     with pytest.raises(ValueError, match=r"^y: expected an array without a mask"):
-        pb.permutation_importance(model, X, np.ma.masked_array(Y, ROW))
+        pb.inspection.permutation_importance(model, X, np.ma.masked_array(Y, ROW))
     with pytest.raises(ValueError, match=r"^X: expected an array without a mask"):
         pb.predict(model, list(MASKED))
 
@@ -168,7 +168,7 @@ def test_one_row(kind):
 
 def test_functions_of_labels():
     model = FITS["tree"](X)
-    for function in (pb.certificate, pb.margins, pb.normalised_margins):
+    for function in (pb.certificate, pb.inspection.margins, pb.inspection.normalized_margins):
         same(function(model, MASKED, Y), function(model, MISSING, Y))
         with pytest.raises(ValueError, match=r"^y: expected an array without a mask"):
             function(model, X, np.ma.masked_array(Y, ROW))

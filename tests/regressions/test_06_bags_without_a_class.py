@@ -28,7 +28,7 @@ weak, see = pb.weak, pb.observation
 TWO_CLASS = {
     "adaboost": (pb.fit_adaboost, {"rounds": 2}),
     "adaboost linear": (pb.fit_adaboost, {"rounds": 2, "weak": weak.linear()}),
-    "adaboost real": (pb.fit_adaboost_real, {"rounds": 2}),
+    "adaboost real": (pb.fit_real_adaboost, {"rounds": 2}),
     "tree": (pb.fit_boosted_tree, {"nodes": 2}),
     "tree binned": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.stump(search="binned")}),
     "tree affine": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.affine(directions=4)}),
@@ -71,7 +71,7 @@ BAGS = drawn()
 
 
 def is_constant(model):
-    return isinstance(model, pb.DecisionGraph) and model.settings["builder"] == "constant"
+    return isinstance(model, pb.models.DecisionGraph) and model.settings["builder"] == "constant"
 
 
 @pytest.mark.parametrize("name", [*TWO_CLASS, *ANY_CLASSES])
@@ -169,9 +169,9 @@ BAGGED = partial(pb.fit_bagging, pb.fit_adaboost, rounds=2, members=9, rng=0)
 @pytest.mark.parametrize(
     "fit",
     [
-        partial(pb.fit_forest, members=6, rng=0),
+        partial(pb.fit_random_forest, members=6, rng=0),
         partial(pb.fit_sbpmt, members=6, rounds=2, bag=0.3, rng=0),
-        partial(pb.fit_stagewise, loss="logistic", steps=4, bag=0.1, rng=0),
+        partial(pb.fit_gradient_boosting, loss="logistic", steps=4, bag=0.1, rng=0),
         partial(pb.fit_pruned_cart, folds=3, rng=0),
         partial(pb.fit_one_vs_rest, BAGGED),
         partial(pb.cross_validate, BAGGED, folds=2, rng=0),
@@ -181,7 +181,7 @@ BAGGED = partial(pb.fit_bagging, pb.fit_adaboost, rounds=2, members=9, rng=0)
 @pytest.mark.parametrize("least", [1.0, 1e-200])
 def test_others_that_draw_rows(fit, least):
     model = fit(X, RARE == "yes", sample_weight=np.where(RARE == "yes", least, 1.0))
-    if not isinstance(model, pb.CrossValidation):
+    if not isinstance(model, pb.inspection.CrossValidation):
         assert np.isfinite(pb.predict_proba(model, X)).all()
 
 
@@ -206,7 +206,7 @@ def test_files_of_constant_members(tmp_path):
         assert "fit_bagging of fit_adaboost" in pb.describe(again)
         constant = next(filter(is_constant, again.models))
         assert pb.describe(constant)
-        assert pb.evaluation_cost(constant, X).tolist() == [0.0] * N
+        assert pb.prediction_cost(constant, X).tolist() == [0.0] * N
 
 
 def test_rows_that_are_no_numbers():
@@ -231,7 +231,7 @@ def test_rows_that_are_no_numbers():
 def test_frames():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    for data in (frame, pb.sort_columns(frame)):
+    for data in (frame, pb.data.sort_columns(frame)):
         bagging = pb.fit_bagging(pb.fit_adaboost, data, RARE, members=MEMBERS, rounds=2, rng=0)
         assert any(map(is_constant, bagging.models))
         found = pb.predict_proba(bagging, frame[["c", "a", "b"]])

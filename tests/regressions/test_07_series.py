@@ -16,10 +16,10 @@ Y = X["width"].to_numpy() > 0.3 * X["length"].to_numpy()
 FITS = {
     "tree": lambda X: pb.fit_boosted_tree(X, Y, nodes=5),
     "affine": lambda X: pb.fit_adaboost(X, Y, rounds=3, weak=pb.weak.affine(seed=0)),
-    "real": lambda X: pb.fit_adaboost_real(X, Y, rounds=3, weak=pb.weak.feature()),
+    "real": lambda X: pb.fit_real_adaboost(X, Y, rounds=3, weak=pb.weak.feature()),
     "cart": lambda X: pb.fit_cart(X, Y),
-    "forest": lambda X: pb.fit_forest(X, Y, members=3, rng=0),
-    "stagewise": lambda X: pb.fit_stagewise(X, Y, loss="logistic", steps=3),
+    "forest": lambda X: pb.fit_random_forest(X, Y, members=3, rng=0),
+    "stagewise": lambda X: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=3),
     "probit": lambda X: pb.fit_probitboost(X, Y, steps=3),
     "probit tree": lambda X: pb.fit_probit_tree(X, Y, max_depth=1, steps=3),
     "sbpmt": lambda X: pb.fit_sbpmt(X, Y, members=2, rounds=2, steps=3, rng=0),
@@ -28,7 +28,7 @@ FITS = {
     "bagging": lambda X: pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0),
 }
 same = np.testing.assert_array_equal
-FUNCTIONS = (pb.predict, pb.predict_proba, pb.decision_function, pb.evaluation_cost)
+FUNCTIONS = (pb.predict, pb.predict_proba, pb.decision_function, pb.prediction_cost)
 kinds = pytest.mark.parametrize("kind", FITS)
 
 
@@ -77,7 +77,7 @@ def test_stages_and_other_functions():
         for left, right in zip(function(model, reversed_), function(model, one), strict=True):
             same(left, right)
     assert pb.certificate(model, reversed_, Y[[4]]) == pb.certificate(model, one, Y[[4]])
-    same(pb.margins(model, reversed_, Y[[4]]), pb.margins(model, one, Y[[4]]))
+    same(pb.inspection.margins(model, reversed_, Y[[4]]), pb.inspection.margins(model, one, Y[[4]]))
 
 
 def test_standard_errors_go_with_the_names():
@@ -135,6 +135,6 @@ def test_a_list_of_series_is_refused():
 
 
 def test_builders_take_no_series():
-    for fit in (FITS["tree"], FITS["cart"], pb.sort_columns):
+    for fit in (FITS["tree"], FITS["cart"], pb.data.sort_columns):
         with pytest.raises(TypeError, match=r"X: .*got a Series; one column is X.to_frame\(\)"):
             fit(X["width"])

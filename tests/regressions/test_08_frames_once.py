@@ -87,7 +87,7 @@ ENSEMBLES = {
     "samme of bagging": lambda X: pb.fit_samme(
         X, Y3, base=partial(pb.fit_bagging, pb.fit_cart, members=3, rng=0), rounds=3
     ),
-    "forest": lambda X: pb.fit_forest(X, Y, members=4, rng=0),
+    "forest": lambda X: pb.fit_random_forest(X, Y, members=4, rng=0),
     "sbpmt": lambda X: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=2, rng=0),
 }
 OF_USERS = {"bagging, own", "bagging, threads", "samme, own"}
@@ -95,7 +95,7 @@ FUNCTIONS = {
     "predict": pb.predict,
     "predict_proba": pb.predict_proba,
     "decision_function": pb.decision_function,
-    "evaluation_cost": pb.evaluation_cost,
+    "prediction_cost": pb.prediction_cost,
 }
 kinds = pytest.mark.parametrize("kind", ENSEMBLES)
 
@@ -164,7 +164,7 @@ def test_certificate_folds_and_importance(types):
     assert given.taken == 2 * 4 * len(NAMES)  # training rows and test rows of each fold
     bagging = ENSEMBLES["bagging"](X)
     given = frame(types=types)
-    pb.permutation_importance(bagging, given, Y, repeats=2, rng=0)
+    pb.inspection.permutation_importance(bagging, given, Y, repeats=2, rng=0)
     assert given.taken == len(NAMES)
 
 
@@ -213,7 +213,7 @@ def test_members_of_others_get_the_frame():
 def test_steps_read_once():
     bagging = ENSEMBLES["bagging"](X)
     exits = pb.early_exit(pb.fit_adaboost(X, Y, rounds=4), X + 0.5, comparisons=2)
-    for model in (pb.fit_forest(X, Y, members=3, rng=0), exits, bagging):
+    for model in (pb.fit_random_forest(X, Y, members=3, rng=0), exits, bagging):
         given = frame()
         assert len(list(model.reads(given))) < 9
         assert given.taken == len(NAMES)

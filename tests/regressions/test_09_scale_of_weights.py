@@ -17,7 +17,7 @@ import pboost as pb
 POWERS = (2.0**-960, 2.0**-500, 2.0, 2.0**960)
 FACTORS = (1e-290, 1e290)
 #: What is in the unit of the weights, of models that are not normalised inside.
-IN_UNIT = {"weight", "lam", "prune_path.risk"}
+IN_UNIT = {"weight", "lam", "cost_complexity_pruning_path.risk"}
 
 r = np.random.default_rng(7)
 N = 60
@@ -42,7 +42,7 @@ def train_oracle(X, y, weight, rng):
 
 
 def generic(w):
-    state = pb.generic.GenericGreedy(TWO, w)
+    state = pb.models.GenericGreedy(TWO, w)
     for j in range(3):
         state.step(X[:, j])
     state.step(1.0, rows=X[:, 3] > 0)
@@ -63,7 +63,7 @@ def number(fit, **options):
 
 def stagewise(loss):
     options = {"loss": loss, "steps": 4, "bag": 0.7, "validation": 0.3, "rng": 0}
-    return (number if loss == "squared" else two)(pb.fit_stagewise, **options)
+    return (number if loss == "squared" else two)(pb.fit_gradient_boosting, **options)
 
 
 see, weak, regression = pb.observation, pb.weak, {"task": "regression"}
@@ -78,7 +78,7 @@ FITS = {
     "adaboost sampled": chain(observation=see.sampled(2), rng=0),
     "adaboost oracle": chain(weak=weak.oracle(train_oracle), rng=0),
     "adaboost linear": chain(weak=weak.linear()),
-    "adaboost real": two(pb.fit_adaboost_real, rounds=6),
+    "adaboost real": two(pb.fit_real_adaboost, rounds=6),
     **{f"tree {g}": tree(nodes=9, growth=g) for g in ("largest-bound", "look-ahead")},
     "tree largest-error": tree(nodes=9, growth="largest-error"),
     "tree binned": tree(nodes=9, weak=weak.stump(search="binned", max_bins=20)),
@@ -105,8 +105,8 @@ FITS = {
     "pruned": two(pb.fit_pruned_cart, folds=4, rng=0),
     "pruned 1se": three(pb.fit_pruned_cart, folds=4, rule="1se", rng=0),
     "pruned squares": number(pb.fit_pruned_cart, folds=4, rng=0, **regression),
-    "forest": three(pb.fit_forest, members=3, rng=0),
-    "forest squares": number(pb.fit_forest, members=3, rng=0, **regression),
+    "forest": three(pb.fit_random_forest, members=3, rng=0),
+    "forest squares": number(pb.fit_random_forest, members=3, rng=0, **regression),
     "bagging": two(partial(pb.fit_bagging, pb.fit_boosted_tree), members=3, nodes=4, rng=0),
     "bagging squares": number(partial(pb.fit_bagging, pb.fit_cart), members=3, rng=0, **regression),
     "one vs rest": three(partial(pb.fit_one_vs_rest, pb.fit_adaboost), rounds=3),
@@ -121,7 +121,7 @@ FITS = {
 }
 
 CHAIN = pb.fit_adaboost(X[:20], TWO[:20], rounds=5)
-THREES = pb.fit_forest(X[:20], THREE[:20], members=3, rng=0)
+THREES = pb.fit_random_forest(X[:20], THREE[:20], members=3, rng=0)
 TREE = pb.fit_boosted_tree(X, TWO, nodes=9)
 SOFT = pb.fit_boosted_tree(X, TWO, nodes=6, observation=see.flip(0.1))
 CART, SQUARES = pb.fit_cart(X, TWO), pb.fit_cart(X, SCORE, task="regression")
@@ -146,15 +146,15 @@ MEASURES = {
     "calibrate three": calibrated(THREES, THREE, "platt"),
     "certificate": lambda w: np.array(pb.certificate(TREE, X, TWO, sample_weight=w)),
     "certificate soft": lambda w: np.array(pb.certificate(SOFT, X, TWO, sample_weight=w)),
-    "margin error": lambda w: pb.margin_error(TREE, X, TWO, [0.0, 0.3], sample_weight=w),
-    "margin bound": lambda w: np.array(pb.margin_bound(TREE, X, TWO, 0.1, sample_weight=w)),
-    "permutation": lambda w: pb.permutation_importance(TREE, X, TWO, sample_weight=w, rng=0),
-    "permutation squares": lambda w: pb.permutation_importance(
+    "margin error": lambda w: pb.inspection.margin_error(TREE, X, TWO, [0.0, 0.3], sample_weight=w),
+    "margin bound": lambda w: np.array(pb.inspection.margin_bound(TREE, X, TWO, 0.1, sample_weight=w)),
+    "permutation": lambda w: pb.inspection.permutation_importance(TREE, X, TWO, sample_weight=w, rng=0),
+    "permutation squares": lambda w: pb.inspection.permutation_importance(
         SQUARES, X, SCORE, sample_weight=w, rng=0
     ),
     "cross-validation": of_fold,
-    "prune_path": lambda w: pb.prune_path(CART, X, TWO, sample_weight=w),
-    "prune_path squares": lambda w: pb.prune_path(SQUARES, X, SCORE, sample_weight=w),
+    "cost_complexity_pruning_path": lambda w: pb.models.cost_complexity_pruning_path(CART, X, TWO, sample_weight=w),
+    "cost_complexity_pruning_path squares": lambda w: pb.models.cost_complexity_pruning_path(SQUARES, X, SCORE, sample_weight=w),
 }
 
 
@@ -168,9 +168,9 @@ def arrays(value, name=""):
     elif isinstance(value, tuple | list):
         for item in value:
             yield from arrays(item, name)
-    elif isinstance(value, pb.PruningPath):
+    elif isinstance(value, pb.models.PruningPath):
         yield "lam", value.lam
-        yield "prune_path.risk", value.risk
+        yield "cost_complexity_pruning_path.risk", value.risk
         yield "n_leaves", value.n_leaves
     elif dataclasses.is_dataclass(value):
         for f in dataclasses.fields(value):
@@ -182,7 +182,7 @@ def arrays(value, name=""):
 
 def unit(name, model, factor):
     """Return what an array of a model is multiplied by, where all weights are by `factor`."""
-    inside = isinstance(model, pb.StagewiseModel | pb.SubaggedProbitTrees | pb.WeightedVote)
+    inside = isinstance(model, pb.models.GradientBoostingModel | pb.models.SubaggedProbitTrees | pb.models.WeightedVote)
     return factor if name in IN_UNIT and not inside else 1.0
 
 
@@ -231,9 +231,9 @@ def test_large_targets_and_large_weights(size):
     assert np.array_equal(large.pruning.error, plain.pruning.error * power**2)
     heavy = np.full(N, 2.0**960)
     options = {"members": 4, "max_depth": 2, "rng": 0, **regression}
-    for fit in (pb.fit_forest, partial(pb.fit_bagging, pb.fit_cart)):
+    for fit in (pb.fit_random_forest, partial(pb.fit_bagging, pb.fit_cart)):
         expected = fit(X, SCORE, **options).oob.error * power**2
         assert fit(X, SCORE * power, sample_weight=heavy, **options).oob.error == expected
-    rise = pb.permutation_importance(SQUARES, X, SCORE * power, rng=0)
-    weighted = pb.permutation_importance(SQUARES, X, SCORE * power, rng=0, sample_weight=heavy)
+    rise = pb.inspection.permutation_importance(SQUARES, X, SCORE * power, rng=0)
+    weighted = pb.inspection.permutation_importance(SQUARES, X, SCORE * power, rng=0, sample_weight=heavy)
     assert np.array_equal(rise, weighted)

@@ -27,7 +27,7 @@ def test_set_up_costs_a_few_rounds():
     """By processor time, with some allowance for a machine that does other things."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((N_ROWS, N_FEATURES)), rng.integers(0, 2, N_ROWS)
-    columns = pb.bin_columns(X)
+    columns = pb.data.bin_columns(X)
 
     def fit(rounds):
         return seconds(lambda: pb.fit_adaboost(columns, y, rounds=rounds, n_threads=1))
@@ -43,7 +43,7 @@ def test_bins_are_counted_while_they_are_copied(monkeypatch):
     rng = np.random.default_rng(1)
     X, y = rng.integers(0, 9, (500, 6)).astype(float), rng.integers(0, 2, 500)
     weight = rng.integers(0, 3, 500)
-    columns = pb.bin_columns(X)
+    columns = pb.data.bin_columns(X)
     expected = pb.fit_adaboost(columns, y, rounds=9, sample_weight=weight)
 
     def refuse(*_, **__):

@@ -30,29 +30,29 @@ CALLS = {
     pb.predict_proba: {"model": GRAPH, "X": X},
     pb.decision_function: {"model": GRAPH, "X": X},
     pb.staged_decision_function: {"model": GRAPH, "X": X},
-    pb.evaluation_cost: {"model": GRAPH, "X": X},
+    pb.prediction_cost: {"model": GRAPH, "X": X},
     pb.certificate: {"model": GRAPH, **DATA},
-    pb.margins: {"model": GRAPH, **DATA},
-    pb.normalised_margins: {"model": CHAIN, **DATA},
-    pb.margin_error: {"model": GRAPH, **DATA, "theta": 0.1},
-    pb.margin_bound: {"model": CHAIN, **DATA, "theta": 0.1},
-    pb.margin_curve: {"model": GRAPH, **DATA, "thetas": [0.1]},
-    pb.logistic_margin_curve: {"probability": [0.2, 0.9], "thetas": [0.1]},
-    pb.reach: {"model": GRAPH, **DATA},
-    pb.prefix: {"model": GRAPH, "n_nodes": 2},
+    pb.inspection.margins: {"model": GRAPH, **DATA},
+    pb.inspection.normalized_margins: {"model": CHAIN, **DATA},
+    pb.inspection.margin_error: {"model": GRAPH, **DATA, "theta": 0.1},
+    pb.inspection.margin_bound: {"model": CHAIN, **DATA, "theta": 0.1},
+    pb.inspection.margin_curve: {"model": GRAPH, **DATA, "thetas": [0.1]},
+    pb.inspection.logistic_margin_curve: {"probability": [0.2, 0.9], "thetas": [0.1]},
+    pb.inspection.reach: {"model": GRAPH, **DATA},
+    pb.models.truncate: {"model": GRAPH, "n_nodes": 2},
     pb.continue_fit: {"model": CHAIN, **DATA, "rounds": 1},
-    pb.apply: {"tree": TREE, "X": X},
-    pb.decision_path: {"tree": TREE, "X": X},
+    pb.inspection.apply: {"tree": TREE, "X": X},
+    pb.inspection.decision_path: {"tree": TREE, "X": X},
     pb.prune: {"tree": TREE, "lam": 1.0},
-    pb.prune_path: {"tree": TREE, **DATA},
+    pb.models.cost_complexity_pruning_path: {"tree": TREE, **DATA},
     pb.feature_importances: {"model": TREE},
-    pb.permutation_importance: {"model": GRAPH, **DATA, "repeats": 1, "rng": 0},
-    pb.coefficients: {"model": PROBITS, "X": X},
+    pb.inspection.permutation_importance: {"model": GRAPH, **DATA, "repeats": 1, "rng": 0},
+    pb.inspection.coefficients: {"model": PROBITS, "X": X},
     pb.describe: {"model": GRAPH},
-    pb.one_hot: {"X": X.round(), "columns": [0]},
-    pb.fit_one_hot: {"X": X.round(), "columns": [0]},
-    pb.sort_columns: {"X": X},
-    pb.bin_columns: {"X": X},
+    pb.data.one_hot: {"X": X.round(), "columns": [0]},
+    pb.data.fit_one_hot: {"X": X.round(), "columns": [0]},
+    pb.data.sort_columns: {"X": X},
+    pb.data.bin_columns: {"X": X},
     pb.weak.stump: {},
     pb.weak.affine: {},
     pb.weak.separator: {},
@@ -125,7 +125,7 @@ def test_integers_beyond_the_numbers():
         (lambda: pb.bounds.tree_bound(10**400, 0.5), "T"),
         (lambda: pb.bounds.best_nesting(9, 10**400), "rho"),
         (lambda: pb.prune(TREE, 10**400), "lam"),
-        (lambda: pb.prefix(GRAPH, 10**6000), "n_nodes"),
+        (lambda: pb.models.truncate(GRAPH, 10**6000), "n_nodes"),
     ):
         with pytest.raises(ValueError, match=rf"^{name}: expected .*, got an integer of \d+ bits$"):
             ask()
@@ -136,7 +136,7 @@ def test_words_that_are_arrays():
         with pytest.raises(ValueError, match=r"^route: expected one of 'hard', 'expected'"):
             pb.decision_function(GRAPH, X, value)
     with pytest.raises(TypeError, match=r"^copy: expected True or False, got array"):
-        pb.sort_columns(X, copy=np.array([True, False]))
+        pb.data.sort_columns(X, copy=np.array([True, False]))
     with pytest.raises(TypeError, match=r"^even: expected True or False, got array"):
         pb.datasets.led(5, rng=0, even=np.array([True, False]))
 
@@ -149,7 +149,7 @@ def test_sizes_of_nested_bounds():
 
 def test_columns_of_one_hot():
     for value in (2.5, "a", b"a", 3, len):
-        for encode in (pb.one_hot, pb.fit_one_hot):
+        for encode in (pb.data.one_hot, pb.data.fit_one_hot):
             with pytest.raises(TypeError, match=r"^columns: expected a sequence of names or posit"):
                 encode(X.round(), value)
 
@@ -157,12 +157,12 @@ def test_columns_of_one_hot():
 def test_axes():
     pytest.importorskip("matplotlib")
     for draw in (
-        lambda ax: pb.plot_coefficients(PROBITS, ax=ax),
-        lambda ax: pb.plot_margin_curve([0.0], {"a": [0.5]}, ax=ax),
+        lambda ax: pb.plot.coefficients(PROBITS, ax=ax),
+        lambda ax: pb.plot.margin_curve([0.0], {"a": [0.5]}, ax=ax),
     ):
         for value in (3, "axes", X):
             with pytest.raises(TypeError, match=r"^ax: expected matplotlib's axes or None, got"):
                 draw(value)
         draw(draw(None))
     with pytest.raises(TypeError, match=r"^curves: expected a dict of margin errors by name, got"):
-        pb.plot_margin_curve([0.0], [0.5])
+        pb.plot.margin_curve([0.0], [0.5])

@@ -16,12 +16,12 @@ X = RNG.normal(size=(60, 3))
 Y = X[:, 0] + RNG.normal(size=60) > 0
 RARE = np.where(np.arange(60) < 3, "rare", np.where(Y, "ash", "oak"))
 DRAWING = {
-    "forest": partial(pb.fit_forest, members=3),
+    "forest": partial(pb.fit_random_forest, members=3),
     "bagging": partial(pb.fit_bagging, pb.fit_cart, members=3),
     "sbpmt": partial(pb.fit_sbpmt, members=2, rounds=1, steps=2),
     "validation": partial(pb.fit_boosted_tree, nodes=20, validation=0.3),
-    "nested": partial(partial(pb.fit_forest, members=2), max_depth=3),
-    "own": lambda X, y, rng: pb.fit_forest(X, y, members=3, rng=rng),
+    "nested": partial(partial(pb.fit_random_forest, members=2), max_depth=3),
+    "own": lambda X, y, rng: pb.fit_random_forest(X, y, members=3, rng=rng),
 }
 
 
@@ -39,7 +39,7 @@ def test_a_seed_decides_the_result(fit):
 
 def test_a_seed_decides_a_margin_curve():
     def run(rng):
-        return pb.margin_curve(DRAWING["validation"], X, Y, [-0.5, 0.0, 0.5], folds=4, rng=rng)
+        return pb.inspection.margin_curve(DRAWING["validation"], X, Y, [-0.5, 0.0, 0.5], folds=4, rng=rng)
 
     np.testing.assert_array_equal(run(3), run(3))
 
@@ -81,7 +81,7 @@ def test_models_of_the_other_task():
     regression = partial(pb.fit_cart, task="regression")
     with pytest.raises(ValueError, match=r"^task: .*got 'regression' and models of a classific"):
         pb.cross_validate(lambda X, y: pb.fit_cart(X, y), X, numbers, task="regression", folds=2)
-    for fit in (regression, partial(pb.fit_stagewise, loss="squared", steps=2)):
+    for fit in (regression, partial(pb.fit_gradient_boosting, loss="squared", steps=2)):
         with pytest.raises(ValueError, match=r"^task: .*got 'classification' and models of a regr"):
             pb.cross_validate(fit, X, numbers, task="classification", folds=2)
     assert pb.cross_validate(pb.fit_cart, X, numbers, task="regression", folds=2).r2 is not None
@@ -102,7 +102,7 @@ def test_a_class_with_fewer_rows_than_folds(weighted):
         pb.cross_validate(pb.fit_cart, X, two, folds=5, rng=0, sample_weight=weight)
     fit = partial(pb.fit_boosted_tree, nodes=2)
     with pytest.warns(UserWarning, match=r"^y: class 'rare' has 3 rows, fewer than the 5 folds"):
-        pb.margin_curve(fit, X, two, [0.0], folds=5, rng=0)
+        pb.inspection.margin_curve(fit, X, two, [0.0], folds=5, rng=0)
 
 
 def test_a_class_of_one_row():

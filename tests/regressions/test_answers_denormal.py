@@ -1,4 +1,4 @@
-"""Columns whose values are denormal made `fit_adaboost_real` models leak warnings of NumPy.
+"""Columns whose values are denormal made `fit_real_adaboost` models leak warnings of NumPy.
 
 Warnings are errors in these tests. What has no finite number is infinite, or refused.
 """
@@ -31,18 +31,18 @@ WEAK = {
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
 def test_no_warning(column, weak):
     X = np.column_stack([column, STEPS % 2])
-    model = pb.fit_adaboost_real(X, Y, rounds=6, weak=weak)
+    model = pb.fit_real_adaboost(X, Y, rounds=6, weak=weak)
     assert (pb.predict(model, X) == Y).mean() >= 0.5
     assert np.isfinite(pb.decision_function(model, X)).all()
-    assert "fit_adaboost_real" in pb.describe(model)
-    if isinstance(model, pb.LinearModel):
+    assert "fit_real_adaboost" in pb.describe(model)
+    if isinstance(model, pb.models.LinearModel):
         assert not np.isnan(model.coefficient).any()
         assert np.isfinite(model.intercept)
 
 
 def test_the_intercept_does_not_change_where_slopes_are_finite():
     X = np.column_stack([STEPS, np.roll(STEPS, 1) % 3])
-    model = pb.fit_adaboost_real(X, Y, rounds=6, weak=pb.weak.feature(center="mean"))
+    model = pb.fit_real_adaboost(X, Y, rounds=6, weak=pb.weak.feature(center="mean"))
     expected = X @ model.coefficient + model.intercept
     np.testing.assert_allclose(pb.decision_function(model, X), expected, rtol=1e-9)
 
@@ -54,5 +54,5 @@ def test_hypotheses_without_a_finite_leverage():
         return lambda rows: np.asarray(rows)[:, 0]
 
     with pytest.raises(ValueError, match=r"^h: .*finite factor.*multiply them by a power of two"):
-        pb.fit_adaboost_real(X, Y, rounds=2, weak=pb.weak.hypothesis(train))
-    pb.fit_adaboost_real(X * 2.0**1000, Y, rounds=2, weak=pb.weak.hypothesis(train))
+        pb.fit_real_adaboost(X, Y, rounds=2, weak=pb.weak.hypothesis(train))
+    pb.fit_real_adaboost(X * 2.0**1000, Y, rounds=2, weak=pb.weak.hypothesis(train))

@@ -67,11 +67,11 @@ def test_a_column_as_y():
 
 def test_estimators_are_no_models():
     pytest.importorskip("sklearn")
-    from pboost.sklearn import ForestClassifier
+    from pboost.sklearn import RandomForestClassifier
 
-    estimator = ForestClassifier(members=2)
+    estimator = RandomForestClassifier(members=2)
     with pytest.raises(
-        TypeError, match=r"such as fit_adaboost returns, got ForestClassifier\(.*\)$"
+        TypeError, match=r"such as fit_adaboost returns, got RandomForestClassifier\(.*\)$"
     ):
         pb.predict(estimator, X)
     with pytest.raises(TypeError, match=r"; its model is \.model_$"):
@@ -83,7 +83,7 @@ def test_estimators_are_no_models():
 def test_few_of_many_labels_are_listed():
     many = np.arange(60)
     forest = pb.describe(
-        pb.fit_forest(X, many, members=1, task="classification", rng=0)
+        pb.fit_random_forest(X, many, members=1, task="classification", rng=0)
     ).splitlines()[0]
     first = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (60 labels)]"
     assert forest.endswith(f"labels {first}")
@@ -92,6 +92,6 @@ def test_few_of_many_labels_are_listed():
 
 
 def test_many_labels_can_be_caught():
-    with pytest.raises(pb.ManyClassesError) as caught:
+    with pytest.raises(pb.models.MulticlassError) as caught:
         pb.fit_matryoshka(X, TOWNS)
-    assert caught.type.__module__ == "pboost"
+    assert caught.type.__module__ == "pboost.models"

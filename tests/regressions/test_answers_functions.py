@@ -21,15 +21,15 @@ Y = X[:, 0] + 0.5 * RNG.normal(size=120) > 0
 ZONE = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
 STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
 
-LINEAR = partial(pb.fit_adaboost_real, rounds=6, weak=pb.weak.feature())
-#: Models that are no graphs, and what is called instead of `prefix` and `reach`, if anything.
+LINEAR = partial(pb.fit_real_adaboost, rounds=6, weak=pb.weak.feature())
+#: Models that are no graphs, and what is called instead of `truncate` and `reach`, if anything.
 KINDS = {
     "linear": (lambda: LINEAR(X, Y), "staged_decision_function", "decision_function"),
     "tree": (lambda: pb.fit_cart(X, Y, max_depth=2), "prune", "apply"),
-    "stagewise": (lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=3), None, "apply"),
+    "stagewise": (lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=3), None, "apply"),
     "probit": (lambda: pb.fit_probitboost(X, Y, steps=5), "staged_decision_function", "coefficie"),
     "probit tree": (lambda: pb.fit_probit_tree(X, Y, max_depth=1, steps=5), "depth", "apply"),
-    "forest": (lambda: pb.fit_forest(X, Y, members=3, rng=0), r"model\[:k\]", "apply"),
+    "forest": (lambda: pb.fit_random_forest(X, Y, members=3, rng=0), r"model\[:k\]", "apply"),
     "sbpmt": (
         lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0),
         r"model\[:k\]",
@@ -55,7 +55,7 @@ def test_at_an_infinite_price_the_root_is_left(tmp_path):
     assert root.n_nodes == 1
     np.testing.assert_array_equal(root.value, tree.value[:1])
     # The record has the price from which on that is so, as files hold finite numbers.
-    assert root.settings["pruned_at"] == pytest.approx(pb.prune_path(tree).lam[-1])
+    assert root.settings["pruned_at"] == pytest.approx(pb.models.cost_complexity_pruning_path(tree).lam[-1])
     assert pb.prune(tree, root.settings["pruned_at"]).n_nodes == 1
     pb.save(root, tmp_path / "root.npz")
     assert pb.load(tmp_path / "root.npz").settings["pruned_at"] == root.settings["pruned_at"]
@@ -67,7 +67,7 @@ def test_at_an_infinite_price_the_root_is_left(tmp_path):
 
 def test_steps_without_a_bound(tmp_path):
     fits = [
-        pb.fit_stagewise(X, Y, loss="exponential", steps=5, max_step=most)
+        pb.fit_gradient_boosting(X, Y, loss="exponential", steps=5, max_step=most)
         for most in (np.inf, np.float32("inf"), None)
     ]
     for model in fits:
@@ -76,7 +76,7 @@ def test_steps_without_a_bound(tmp_path):
     pb.save(fits[0], tmp_path / "sum.npz")
     for wrong in (np.nan, -np.inf, 0.0):
         with pytest.raises(ValueError, match=r"^max_step: expected a number in \(0.0, inf\), got"):
-            pb.fit_stagewise(X, Y, loss="exponential", max_step=wrong)
+            pb.fit_gradient_boosting(X, Y, loss="exponential", max_step=wrong)
 
 
 @pytest.mark.parametrize("ask", [pb.weak.linear, pb.weak.hypothesis])
@@ -92,7 +92,7 @@ def test_no_message_offers_what_is_refused(ask):
 
 def test_coefficients_of_a_linear_model():
     model = LINEAR(X, Y)
-    found = pb.coefficients(model)
+    found = pb.inspection.coefficients(model)
     assert found.slopes.shape == (1, 1, 3)
     np.testing.assert_allclose(
         found.intercept[0] + X @ found.slopes[0, 0], pb.decision_function(model, X), atol=1e-12
@@ -100,7 +100,7 @@ def test_coefficients_of_a_linear_model():
     np.testing.assert_array_equal(found.slopes[0, 0], model.coefficient)
     np.testing.assert_array_equal(found.mean, found.slopes[0])
     np.testing.assert_allclose(
-        pb.coefficients(model, X).mean[0], model.coefficient * X.std(axis=0), rtol=1e-12
+        pb.inspection.coefficients(model, X).mean[0], model.coefficient * X.std(axis=0), rtol=1e-12
     )
     assert found.classes == (True,)
     assert "x[0]" in str(found)
@@ -117,7 +117,7 @@ def test_coefficients_of_a_linear_model():
 )
 def test_models_without_coefficients_say_who_has_them(model, message):
     with pytest.raises(TypeError, match=f"^model: .*{message}"):
-        pb.coefficients(model)
+        pb.inspection.coefficients(model)
 
 
 # Functions of graphs
@@ -128,8 +128,8 @@ def test_functions_of_graphs_say_what_to_call(kind):
     make, of_prefix, of_reach = KINDS[kind]
     model, name = make(), type(make()).__name__
     for function, instead, ask in (
-        ("prefix", of_prefix, lambda: pb.prefix(model, 1)),
-        ("reach", of_reach, lambda: pb.reach(model, X)),
+        ("truncate", of_prefix, lambda: pb.models.truncate(model, 1)),
+        ("reach", of_reach, lambda: pb.inspection.reach(model, X)),
         ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, rounds=1)),
     ):
         if instead is None:
@@ -146,7 +146,7 @@ def test_functions_of_graphs_say_what_to_call(kind):
 
 @pytest.fixture(scope="module")
 def forest():
-    return pb.fit_forest(X, ZONE, members=6, max_depth=4, rng=0)
+    return pb.fit_random_forest(X, ZONE, members=6, max_depth=4, rng=0)
 
 
 @pytest.fixture(scope="module", params=["leaf", "tree"])
@@ -162,7 +162,7 @@ CUTS = [slice(2), slice(1, 5), slice(None, None, 2), slice(None, None, -1), slic
 @pytest.mark.parametrize("cut", CUTS, ids=str)
 def test_part_of_a_forest(forest, cut, tmp_path):
     part, trees = forest[cut], list(forest)[cut]
-    assert isinstance(part, pb.Forest)
+    assert isinstance(part, pb.models.RandomForest)
     assert len(part) == len(trees)
     assert part.oob is None
     np.testing.assert_allclose(
@@ -177,7 +177,7 @@ def test_part_of_a_forest(forest, cut, tmp_path):
 
 
 def test_the_first_trees_are_the_smaller_forest(forest):
-    smaller = pb.fit_forest(X, ZONE, members=4, max_depth=4, rng=0)
+    smaller = pb.fit_random_forest(X, ZONE, members=4, max_depth=4, rng=0)
     np.testing.assert_array_equal(forest[:4].value, smaller.value)
     np.testing.assert_array_equal(forest[:4].root, smaller.root)
 
@@ -185,7 +185,7 @@ def test_the_first_trees_are_the_smaller_forest(forest):
 @pytest.mark.parametrize("cut", CUTS, ids=str)
 def test_part_of_subagged_trees(probits, cut, tmp_path):
     part, members = probits[cut], list(probits)[cut]
-    assert isinstance(part, pb.SubaggedProbitTrees)
+    assert isinstance(part, pb.models.SubaggedProbitTrees)
     assert len(part) == len(members)
     assert part.oob is None
     votes = [np.eye(3)[pb.predict(member, X)] for member in members]
@@ -241,29 +241,29 @@ def test_an_oblique_tree_says_who_made_it(tmp_path):
     np.testing.assert_array_equal(model.record.certificate, same.record.certificate)
     pb.save(model, tmp_path / "oblique.npz")
     assert pb.load(tmp_path / "oblique.npz").settings["builder"] == "fit_oblique_tree"
-    pb.prefix(model, 1)
+    pb.models.truncate(model, 1)
     with pytest.raises(NotImplementedError, match=re.escape("model: ")):
         pb.continue_fit(model, X, Y, nodes=1)
 
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in pb.__all__ if name.startswith("fit_") and name != "fit_one_hot"],
+    [name for name in pb.__all__ if name.startswith("fit_")],
 )
 def test_every_model_says_who_made_it(name):
     own = {
         "fit_adaboost": {"rounds": 2},
-        "fit_adaboost_real": {"rounds": 2},
+        "fit_real_adaboost": {"rounds": 2},
         "fit_boosted_tree": {"nodes": 2},
         "fit_topdown_tree": {"nodes": 2},
         "fit_oblique_tree": {"stumps": 2},
-        "fit_forest": {"members": 2},
+        "fit_random_forest": {"members": 2},
         "fit_bagging": {"fit": pb.fit_cart, "members": 2},
         "fit_one_vs_rest": {"fit": pb.fit_cart},
-        "fit_within": {"comparisons": 2},
+        "fit_within_budget": {"comparisons": 2},
         "fit_samme": {"base": pb.fit_cart, "rounds": 2},
         "fit_probitboost": {"steps": 2},
-        "fit_stagewise": {"loss": "logistic", "steps": 2},
+        "fit_gradient_boosting": {"loss": "logistic", "steps": 2},
         "fit_probit_tree": {"max_depth": 1, "steps": 2},
         "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
     }

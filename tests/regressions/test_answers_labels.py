@@ -13,15 +13,15 @@ X = RNG.normal(size=(40, 2))
 TWO = np.where(X[:, 0] > 0, "ash", "oak")
 BUILDERS = {
     "tree": lambda y: pb.fit_boosted_tree(X, y, nodes=2),
-    "real": lambda y: pb.fit_adaboost_real(X, y, rounds=2),
-    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="logistic", steps=2),
+    "real": lambda y: pb.fit_real_adaboost(X, y, rounds=2),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="logistic", steps=2),
     "probit": lambda y: pb.fit_probitboost(X, y, steps=2),
-    "generic": lambda y: pb.generic.GenericGreedy(y),
+    "generic": lambda y: pb.models.GenericGreedy(y),
 }
 SEVERAL = {
     "cart": lambda y: pb.fit_cart(X, y),
     "pruned": lambda y: pb.fit_pruned_cart(X, y, folds=2, rng=0),
-    "forest": lambda y: pb.fit_forest(X, y, members=2, rng=0),
+    "forest": lambda y: pb.fit_random_forest(X, y, members=2, rng=0),
     "bagging": lambda y: pb.fit_bagging(pb.fit_cart, X, y, members=2, rng=0),
     "rest": lambda y: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2),
     "samme": lambda y: pb.fit_samme(X, y, base=pb.fit_cart, rounds=2),
@@ -97,7 +97,7 @@ def test_integers_of_64_bits_are_kept_apart(kind, labels, tmp_path):
     assert (pb.predict(model, X) == np.array(given)).mean() > 0.9
     pb.save(model, tmp_path / "model.npz")
     assert pb.load(tmp_path / "model.npz").labels.tolist() == labels
-    assert pb.permutation_importance(model, X, given, rng=0)[0].mean() > 0.1
+    assert pb.inspection.permutation_importance(model, X, given, rng=0)[0].mean() > 0.1
 
 
 def test_objects_that_are_all_numbers():
@@ -143,9 +143,9 @@ def test_a_regression_is_one(kind):
 def test_names_of_encoded_columns_are_different():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": ["x", "y"], "a=x": [1.0, 2.0]})
-    for encode in (pb.one_hot, pb.fit_one_hot):
+    for encode in (pb.data.one_hot, pb.data.fit_one_hot):
         with pytest.raises(ValueError, match=r"^X: two columns would be named 'a=x'"):
             encode(frame)
     frame = pd.DataFrame({"a": ["b=c", "d"], "a=b": ["c", "e"]})
     with pytest.raises(ValueError, match=r"^X: two columns would be named 'a=b=c'"):
-        pb.one_hot(frame)
+        pb.data.one_hot(frame)

@@ -19,8 +19,8 @@ FITS = {
     "tree": lambda X, y=Y: pb.fit_boosted_tree(X, y, nodes=3),
     "cart": lambda X, y=Y: pb.fit_cart(X, y),
     "probit": lambda X, y=Y: pb.fit_probitboost(X, y, steps=1),
-    "sort": lambda X: pb.sort_columns(X),
-    "bin": lambda X: pb.bin_columns(X),
+    "sort": lambda X: pb.data.sort_columns(X),
+    "bin": lambda X: pb.data.bin_columns(X),
 }
 fits = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 INEXACT = r"^X: column .*row 5 holds -?{}, an integer beyond 2\*\*53 that is no float64"
@@ -79,13 +79,13 @@ def test_integers_that_are_floats(fit, value):
 
 
 def test_large_floats_are_passed():
-    columns = pb.sort_columns([[1e300, 2.0], [1e17 + 16, 0.5]])  # without a warning
+    columns = pb.data.sort_columns([[1e300, 2.0], [1e17 + 16, 0.5]])  # without a warning
     assert columns.source.tolist() == [[1e300, 2.0], [1e17 + 16, 0.5]]
 
 
 def test_predictions_from_integers():
     model = pb.fit_boosted_tree(with_cell(3, float), Y, nodes=2)
-    for function in (pb.predict, pb.predict_proba, pb.evaluation_cost, pb.explain):
+    for function in (pb.predict, pb.predict_proba, pb.prediction_cost, pb.explain):
         with pytest.raises(ValueError, match=r"^X: column 1, row 0 holds 9007199254740993"):
             function(model, [[1, BIG + 1]])
 
@@ -104,7 +104,7 @@ def test_missing_numbers_of_objects():
     frame = pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64"), "b": [1.0, 2.0, 3.0]})
     known = [[1.0, 1.0], [np.nan, 2.0], [3.0, 3.0]]
     for given in (frame, frame.astype(object), frame.to_numpy(object)):
-        columns = pb.sort_columns(given)
+        columns = pb.data.sort_columns(given)
         np.testing.assert_array_equal(columns.source, known)
         assert columns.order(0).tolist() == [0, 2, 1]
         assert columns.codes.tolist() == [[0, 2, 1], [0, 1, 2]]
@@ -115,15 +115,15 @@ def test_missing_numbers_of_objects():
     frame.loc[0, "a"] = BIG + 1  # beside what is missing no integer is rounded
     for given in (frame, frame.astype(object), frame.to_numpy(object)):
         with pytest.raises(ValueError, match=r"^X: column .*, row 0 holds 9007199254740993"):
-            pb.sort_columns(given)
+            pb.data.sort_columns(given)
 
 
 def test_columns_that_are_not_encoded():
-    encoding = pb.fit_one_hot([["ash", 1], ["oak", 2]])
+    encoding = pb.data.fit_one_hot([["ash", 1], ["oak", 2]])
     with pytest.raises(ValueError, match=r"^X: column 1, row 0 holds 9007199254740993"):
         encoding.transform([["ash", BIG + 1]])
     values = np.array([[BIG], [BIG + 1]])  # as categories they are not rounded
-    assert pb.one_hot(values, columns=[0])[0].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert pb.data.one_hot(values, columns=[0])[0].tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
 # What is no matrix
@@ -144,7 +144,7 @@ def test_sparse_matrices_elsewhere():
         with pytest.raises(TypeError, match=r"^X: .*toarray"):
             function(model, given)
     oracle = pb.weak.oracle(lambda *_: None)
-    for fit in (pb.one_hot, lambda X: pb.fit_adaboost(X, Y, rounds=1, weak=oracle)):
+    for fit in (pb.data.one_hot, lambda X: pb.fit_adaboost(X, Y, rounds=1, weak=oracle)):
         with pytest.raises(TypeError, match=r"^X: .*toarray"):
             fit(given)
 
@@ -213,8 +213,8 @@ def test_batches_of_pyarrow():
 
 REGRESSIONS = {
     "cart": lambda y: pb.fit_cart(X, y, task="regression"),
-    "forest": lambda y: pb.fit_forest(X, y, members=2, task="regression", rng=0),
-    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="squared", steps=2),
+    "forest": lambda y: pb.fit_random_forest(X, y, members=2, task="regression", rng=0),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="squared", steps=2),
     "folds": lambda y: pb.cross_validate(
         lambda X, y: pb.fit_cart(X, y, task="regression"), X, y, task="regression", folds=2, rng=0
     ),

@@ -25,18 +25,18 @@ Y = (X[:, 0] + X[:, 1] > 0).astype(int)
 #: What each builder needs, and what makes it quick.
 BUILDERS = {
     "fit_adaboost": {"rounds": 2},
-    "fit_adaboost_real": {"rounds": 2},
+    "fit_real_adaboost": {"rounds": 2},
     "fit_boosted_tree": {"nodes": 2},
     "fit_matryoshka": {"shape": (2, 2)},
     "fit_oblique_tree": {"stumps": 2},
     "fit_topdown_tree": {"nodes": 2},
     "fit_cart": {},
-    "fit_forest": {"members": 2},
+    "fit_random_forest": {"members": 2},
     "fit_pruned_cart": {"folds": 2},
     "fit_bagging": {"fit": pb.fit_cart, "members": 2},
     "fit_one_vs_rest": {"fit": pb.fit_cart},
     "fit_samme": {"base": pb.fit_cart, "rounds": 2},
-    "fit_stagewise": {"loss": "logistic", "steps": 2},
+    "fit_gradient_boosting": {"loss": "logistic", "steps": 2},
     "fit_probitboost": {"steps": 2},
     "fit_probit_tree": {"steps": 2, "max_depth": 1},
     "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
@@ -76,7 +76,7 @@ ALSO_RIGHT = {
     "categorical": ("list", "array"),
     "prices": ("dict",),
 }
-#: What `fit_stagewise` takes besides.
+#: What `fit_gradient_boosting` takes besides.
 OF_STAGEWISE = {
     "min_weight": ("fraction", "large"),
     "min_gain": ("fraction", "large"),
@@ -88,7 +88,7 @@ NONE_IS_RIGHT = ("bag", "features_per_split", "max_depth", "max_step", "tol")
 
 def test_every_builder_is_here():
     public = {name for name in pb.__all__ if name.startswith("fit_")}
-    public -= {"fit_one_hot", "fit_within"}  # whose slips tests/budget/test_within.py makes
+    public -= {"fit_within_budget"}  # whose slips tests/budget/test_within.py makes
     assert public | {"cross_validate"} == set(BUILDERS)
 
 
@@ -113,7 +113,7 @@ def is_right(builder, option, slip):
         return slip == "None" or isinstance(default, bool)
     return (
         slip in ALSO_RIGHT.get(option, ())
-        or (builder == "fit_stagewise" and slip in OF_STAGEWISE.get(option, ()))
+        or (builder == "fit_gradient_boosting" and slip in OF_STAGEWISE.get(option, ()))
         or (option == "rng" and slip in ("None", "large", "huge"))
         or (option in NONE_IS_RIGHT and slip == "None")
         or (option == "nodes" and builder != "fit_matryoshka" and slip == "None")
@@ -262,7 +262,7 @@ def test_functions_that_take_no_weights():
     with pytest.raises(TypeError, match=r"^fit: expected a function that takes sample_weight, got"):
         pb.cross_validate(fit, X, Y, folds=2, rng=0, sample_weight=np.ones(30))
     with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, to which margin_curve"):
-        pb.margin_curve(partial(pb.fit_boosted_tree, nodes=1, max_dept=1), X, Y, [0.0], folds=2)
+        pb.inspection.margin_curve(partial(pb.fit_boosted_tree, nodes=1, max_dept=1), X, Y, [0.0], folds=2)
 
 
 def test_functions_of_any_options_answer_for_themselves():
@@ -330,7 +330,7 @@ def test_shapes():
 
 
 def test_seeds():
-    for fit in (pb.fit_cart, pb.fit_forest):
+    for fit in (pb.fit_cart, pb.fit_random_forest):
         for seed in (-1, np.int64(-5), -(10**30)):
             with pytest.raises(ValueError, match=r"^rng: expected an integer of 0 or more, got -"):
                 fit(X, Y, rng=seed)

@@ -15,7 +15,7 @@ import pytest
 from model_files import POSIX, forge_column, members_of, refused
 
 import pboost as pb
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 from pboost.models.files import join_files
 from pboost.models.graph import DecisionGraph
 

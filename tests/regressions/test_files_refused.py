@@ -27,11 +27,11 @@ THREE = np.digitize(VALUE, [-0.5, 0.5])
 
 MODELS = {
     "graph": pb.fit_boosted_tree(X, TWO, nodes=3),
-    "linear": pb.fit_adaboost_real(X, TWO, rounds=4, weak=pb.weak.feature()),
+    "linear": pb.fit_real_adaboost(X, TWO, rounds=4, weak=pb.weak.feature()),
     "tree": pb.fit_pruned_cart(X, TWO, folds=3, rng=0),
-    "forest": pb.fit_forest(X, THREE, members=4, rng=0),
-    "numbers": pb.fit_forest(X, X[:, 1], members=3, task="regression", rng=0),
-    "stagewise": pb.fit_stagewise(X, TWO, steps=3, loss="logistic"),
+    "forest": pb.fit_random_forest(X, THREE, members=4, rng=0),
+    "numbers": pb.fit_random_forest(X, X[:, 1], members=3, task="regression", rng=0),
+    "stagewise": pb.fit_gradient_boosting(X, TWO, steps=3, loss="logistic"),
     "probit": pb.fit_probitboost(X, TWO, steps=4),
     "probit-tree": pb.fit_probit_tree(X, TWO, max_depth=1, steps=3),
     "sbpmt": pb.fit_sbpmt(X, TWO, members=3, rounds=2, max_depth=1, steps=2, rng=0),

@@ -33,7 +33,7 @@ class Rows:
 @pytest.fixture
 def stored(tmp_path):
     """Stored columns whose values become infinite after they have been opened."""
-    columns, y, _ = pb.bin_files([(X, Y)], tmp_path / "columns", values=True)
+    columns, y, _ = pb.data.bin_files([(X, Y)], tmp_path / "columns", values=True)
     values = np.load(tmp_path / "columns" / "values.npy", mmap_mode="r+")
     values[1, 1000::7] = np.inf
     values.flush()
@@ -46,7 +46,7 @@ def stored(tmp_path):
         lambda X, y: pb.fit_probit_tree(X, y, max_depth=2, steps=2),
         lambda X, y: pb.fit_sbpmt(X, y, members=2, rounds=2, max_depth=2, steps=2, rng=0),
         lambda X, y: pb.fit_boosted_tree(X, y, nodes=3, weak=pb.weak.affine()),
-        lambda X, y: pb.fit_adaboost_real(X, y, rounds=3, weak=pb.weak.feature()),
+        lambda X, y: pb.fit_real_adaboost(X, y, rounds=3, weak=pb.weak.feature()),
     ],
     ids=["probit-tree", "sbpmt", "affine", "feature"],
 )

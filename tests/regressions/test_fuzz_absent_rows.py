@@ -13,7 +13,7 @@ FITS = {
     "regression": lambda X, y, **more: pb.fit_cart(
         X, y, task="regression", search="binned", max_depth=4, **more
     ),
-    "stagewise": lambda X, y, **more: pb.fit_stagewise(
+    "stagewise": lambda X, y, **more: pb.fit_gradient_boosting(
         X, y > 0, loss="logistic", steps=3, search="binned", **more
     ),
     "probit tree": lambda X, y, **more: pb.fit_probit_tree(
@@ -32,5 +32,5 @@ def test_rows_of_weight_0_are_left_out(fit):
     one = fit(X, y, sample_weight=weight)
     other = fit(X[kept], y[kept], sample_weight=weight[kept])
     new = rng.normal(size=(500, 3))
-    for ask in (pb.predict, pb.evaluation_cost):
+    for ask in (pb.predict, pb.prediction_cost):
         assert ask(one, new).tobytes() == ask(other, new).tobytes()

@@ -1,4 +1,4 @@
-"""`prune_path` where there is no price.
+"""`cost_complexity_pruning_path` where there is no price.
 
 Of a tree whose settings name no criterion, as in a file, it was a KeyError; where weights times
 impurities are no numbers a warning and infinite prices.
@@ -17,8 +17,8 @@ def test_a_tree_of_unknown_criterion(settings):
     X, y = np.arange(8.0).reshape(-1, 1), np.arange(8) % 2
     tree = replace(pb.fit_cart(X, y), settings=settings)
     with pytest.raises(ValueError, match=r"criterion.*: expected"):
-        pb.prune_path(tree, X, y)
-    assert pb.prune_path(tree, X, y, criterion="gini").n_leaves[-1] == 1
+        pb.models.cost_complexity_pruning_path(tree, X, y)
+    assert pb.models.cost_complexity_pruning_path(tree, X, y, criterion="gini").n_leaves[-1] == 1
 
 
 @pytest.mark.parametrize("weight", [1e61, 1e100])
@@ -27,6 +27,6 @@ def test_risks_beyond_the_largest_number(weight):
     weights = np.full(8, weight)
     tree = pb.fit_cart(X, y, task="regression", sample_weight=weights)
     with pytest.raises(ValueError, match=r"^tree: expected weights times impurities that "):
-        pb.prune_path(tree)
+        pb.models.cost_complexity_pruning_path(tree)
     with pytest.raises(ValueError, match=r"^tree: expected weights times impurities that "):
-        pb.prune_path(tree, X, y, sample_weight=weights)
+        pb.models.cost_complexity_pruning_path(tree, X, y, sample_weight=weights)

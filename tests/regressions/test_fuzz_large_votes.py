@@ -34,7 +34,7 @@ def test_coefficients_of_columns_that_spread_too_much():
     model = pb.fit_probitboost(X, Y, steps=3)
     steep = replace(model, slopes=model.slopes * 1e200)
     with pytest.raises(ValueError, match=r"^X: expected columns whose spread"):
-        pb.coefficients(steep, X * 1e200)
+        pb.inspection.coefficients(steep, X * 1e200)
 
 
 @pytest.mark.parametrize("value", [1e200, 1.7e308])
@@ -42,4 +42,4 @@ def test_the_importance_of_columns_for_predictions_that_are_too_large(value):
     tree = pb.fit_cart(X, Y * 1.0, task="regression")
     tree = replace(tree, value=np.full_like(tree.value, value))
     with pytest.raises(ValueError, match=r"^model: expected predictions whose squared errors"):
-        pb.permutation_importance(tree, X, Y, rng=0)
+        pb.inspection.permutation_importance(tree, X, Y, rng=0)

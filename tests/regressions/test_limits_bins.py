@@ -32,7 +32,7 @@ def peak_per_column(work):
 
 @pytest.mark.clock
 @pytest.mark.parametrize(
-    ("prepared", "most"), [(np.asarray, 2000), (pb.sort_columns, 2000), (pb.bin_columns, 2000)]
+    ("prepared", "most"), [(np.asarray, 2000), (pb.data.sort_columns, 2000), (pb.data.bin_columns, 2000)]
 )
 def test_memory_of_a_fit(prepared, most, wide):
     X, y = wide
@@ -41,7 +41,7 @@ def test_memory_of_a_fit(prepared, most, wide):
 
 
 @pytest.mark.clock
-@pytest.mark.parametrize(("make", "most"), [(pb.sort_columns, 1000), (pb.bin_columns, 1100)])
+@pytest.mark.parametrize(("make", "most"), [(pb.data.sort_columns, 1000), (pb.data.bin_columns, 1100)])
 def test_memory_of_columns(make, most, wide):
     assert peak_per_column(lambda: make(wide[0])) < most
 
@@ -56,7 +56,7 @@ def test_memory_of_columns(make, most, wide):
     ],
 )
 def test_places_are_those_of_the_column_with_most_bins(X, bins):
-    by_rank, binned = pb.sort_columns(X), pb.bin_columns(X)
+    by_rank, binned = pb.data.sort_columns(X), pb.data.bin_columns(X)
     d = X.shape[1]
     assert by_rank.bin_start.shape == (d, bins + 1)
     assert binned.lower.shape == binned.upper.shape == (d, bins)
@@ -68,9 +68,9 @@ def test_places_are_those_of_the_column_with_most_bins(X, bins):
 
 def test_columns_with_places_to_spare_are_taken(wide):
     X, y = wide[0][:, :20], wide[1]
-    binned = pb.bin_columns(X)
+    binned = pb.data.bin_columns(X)
     more = [np.pad(edges, [(0, 0), (0, 256 - ROWS)]) for edges in (binned.lower, binned.upper)]
-    spacious = pb.BinnedColumns(binned.codes, binned.n_bins, *more, None)
+    spacious = pb.data.BinnedColumns(binned.codes, binned.n_bins, *more, None)
     models = [pb.fit_adaboost(columns, y, rounds=4) for columns in (binned, spacious)]
     for name in ("feature", "threshold", "vote"):
         np.testing.assert_array_equal(*(getattr(model, name) for model in models))

@@ -22,10 +22,10 @@ OF_COLUMNS = [
     partial(pb.fit_boosted_tree, nodes=2),
     partial(pb.fit_matryoshka, shape=(2, 2)),
     pb.fit_cart,
-    partial(pb.fit_forest, members=2),
+    partial(pb.fit_random_forest, members=2),
 ]
 OF_SORTED = [
-    partial(pb.fit_adaboost_real, rounds=2),
+    partial(pb.fit_real_adaboost, rounds=2),
     partial(pb.fit_topdown_tree, nodes=2),
     pb.fit_pruned_cart,
     pb.fit_probit_tree,
@@ -35,7 +35,7 @@ OTHERS = [
     pb.fit_probitboost,
     pb.fit_sbpmt,
     partial(pb.fit_bagging, pb.fit_cart),
-    partial(pb.fit_stagewise, loss="probit"),
+    partial(pb.fit_gradient_boosting, loss="probit"),
 ]
 
 
@@ -59,7 +59,7 @@ def test_matrices_of_too_many_rows(fit):
         fit(rows(TOO_MANY), np.zeros(2))
 
 
-@pytest.mark.parametrize("make", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("make", [pb.data.sort_columns, pb.data.bin_columns])
 def test_columns_of_too_many_rows_are_not_made(make):
     with pytest.raises(ValueError, match=f"X: expected at most {INT32_MAX} rows"):
         make(rows(TOO_MANY))
@@ -68,8 +68,8 @@ def test_columns_of_too_many_rows_are_not_made(make):
 @pytest.mark.parametrize(
     ("make", "fit"),
     [
-        *((pb.sort_columns, fit) for fit in OF_COLUMNS + OF_SORTED),
-        *((pb.bin_columns, fit) for fit in OF_COLUMNS),
+        *((pb.data.sort_columns, fit) for fit in OF_COLUMNS + OF_SORTED),
+        *((pb.data.bin_columns, fit) for fit in OF_COLUMNS),
     ],
 )
 def test_builders_refuse_columns_of_too_many_rows(make, fit, few_rows, monkeypatch):
@@ -83,7 +83,7 @@ def test_builders_refuse_columns_of_too_many_rows(make, fit, few_rows, monkeypat
 
 def test_as_many_rows_as_are_counted(few_rows):
     X, y = problem(LIMIT)
-    for make in (pb.sort_columns, pb.bin_columns):
+    for make in (pb.data.sort_columns, pb.data.bin_columns):
         assert pb.fit_boosted_tree(make(X), y, nodes=3).n_nodes == 3
         assert pb.fit_cart(make(X), y).n_leaves > 1
 

@@ -15,12 +15,12 @@ from sklearn.model_selection import GridSearchCV
 import pboost.sklearn
 from pboost.sklearn import (
     CartClassifier,
-    ForestClassifier,
+    RandomForestClassifier,
     MatryoshkaClassifier,
-    ProbabilisticAdaBoostClassifier,
+    AdaBoostClassifier,
     SoftTreeClassifier,
-    StagewiseClassifier,
-    StagewiseRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
 )
 
 RNG = np.random.default_rng(0)
@@ -66,13 +66,13 @@ class Fitted(Told):
 
 
 GROWING = {
-    "chain": (ProbabilisticAdaBoostClassifier(rounds=5), TWO, 5, "round"),
-    "chain, three": (ProbabilisticAdaBoostClassifier(rounds=5), THREE, 5, "round"),
+    "chain": (AdaBoostClassifier(rounds=5), TWO, 5, "round"),
+    "chain, three": (AdaBoostClassifier(rounds=5), THREE, 5, "round"),
     "soft tree": (SoftTreeClassifier(nodes=5), TWO, 5, "node"),
-    "forest": (ForestClassifier(members=4, random_state=0), THREE, 4, "member"),
-    "sum": (StagewiseClassifier(steps=4), TWO, 4, "step"),
-    "sum, three": (StagewiseClassifier(steps=4), THREE, 4, "step"),
-    "sum, numbers": (StagewiseRegressor(steps=4), SIGNAL, 4, "step"),
+    "forest": (RandomForestClassifier(members=4, random_state=0), THREE, 4, "member"),
+    "sum": (GradientBoostingClassifier(steps=4), TWO, 4, "step"),
+    "sum, three": (GradientBoostingClassifier(steps=4), THREE, 4, "step"),
+    "sum, numbers": (GradientBoostingRegressor(steps=4), SIGNAL, 4, "step"),
 }
 
 
@@ -99,7 +99,7 @@ def test_a_callback_stops_the_growth(kind, callback):
     assert told.stages == 2
     assert told.events[-2:] == [("end", "fit", 0), ("teardown",)]
     whole = clone(estimator).fit(X, y)
-    first = whole.model_[:2] if kind == "forest" else pb.prefix(whole.model_, 2)
+    first = whole.model_[:2] if kind == "forest" else pb.models.truncate(whole.model_, 2)
     np.testing.assert_array_equal(stopped.predict(X), pb.predict(first, X))
 
 
@@ -115,13 +115,13 @@ def test_what_is_fitted_by_then(kind):
         np.testing.assert_array_equal(metadata["sample_weight"], weight)
         model = estimator.model_
         if k < n:
-            model = model[:k] if kind == "forest" else pb.prefix(model, k)
+            model = model[:k] if kind == "forest" else pb.models.truncate(model, k)
         np.testing.assert_array_equal(fitted.predict(X), pb.predict(model, X))
 
 
 def test_scores_of_the_stages():
     monitor = ScoringMonitor(scoring=["accuracy", "neg_log_loss"])
-    chain = ProbabilisticAdaBoostClassifier(rounds=6).set_callbacks(monitor).fit(X, THREE)
+    chain = AdaBoostClassifier(rounds=6).set_callbacks(monitor).fit(X, THREE)
     log = monitor.get_logs().data
     found = [row["accuracy"] for row in log if row["task_name"] == "round"]
     assert found == [np.mean(labels == THREE) for labels in chain.staged_predict(X)]
@@ -130,9 +130,9 @@ def test_scores_of_the_stages():
 def test_progress_bars(capsys):
     pytest.importorskip("rich", reason="rich is not installed")
     bar = ProgressBar(max_propagation_depth=None)
-    search = GridSearchCV(StagewiseClassifier(steps=3), {"max_depth": [1, 2]}, cv=2)
+    search = GridSearchCV(GradientBoostingClassifier(steps=3), {"max_depth": [1, 2]}, cv=2)
     search.set_callbacks(bar).fit(X, TWO)
-    assert "StagewiseClassifier" in capsys.readouterr().out
+    assert "GradientBoostingClassifier" in capsys.readouterr().out
 
 
 def test_a_search_passes_callbacks_on():
@@ -141,7 +141,7 @@ def test_a_search_passes_callbacks_on():
 
     told = Everywhere()
     grid = {"rounds": [2, 3]}
-    search = GridSearchCV(ProbabilisticAdaBoostClassifier(), grid, cv=2).set_callbacks(told)
+    search = GridSearchCV(AdaBoostClassifier(), grid, cv=2).set_callbacks(told)
     search.fit(X, TWO)
     assert [event[:2] for event in told.events].count(("end", "round")) == 2 * (2 + 3) + (
         search.best_params_["rounds"]
@@ -169,16 +169,16 @@ def test_models_without_stages(kind):
 def test_each_class_from_the_rest(callback):
     told = callback()
     estimator = MatryoshkaClassifier(shape=(2, 2)).set_callbacks(told).fit(X, THREE)
-    assert isinstance(estimator.model_, pb.OneVsRest)
+    assert isinstance(estimator.model_, pb.models.OneVsRest)
     assert told.stages == (12 if callback is Told else 0)
 
 
 def test_callbacks_are_told_when_a_fit_fails():
     told = Told()
     with pytest.raises(ValueError, match="got one class"):
-        ProbabilisticAdaBoostClassifier().set_callbacks(told).fit(X, np.zeros(120))
+        AdaBoostClassifier().set_callbacks(told).fit(X, np.zeros(120))
     assert told.events[-1] == ("teardown",)
-    chain = ProbabilisticAdaBoostClassifier().set_callbacks(Told())
+    chain = AdaBoostClassifier().set_callbacks(Told())
     assert clone(chain.set_callbacks()).fit(X, TWO).model_.n_nodes == 200
     with pytest.raises(TypeError, match="callbacks must be instances"):
         chain.set_callbacks(print)

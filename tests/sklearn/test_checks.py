@@ -9,29 +9,29 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import pboost.sklearn
 from pboost.sklearn import (
-    ForestClassifier,
-    ForestRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
     ObliqueTreeClassifier,
-    ProbabilisticAdaBoostClassifier,
+    AdaBoostClassifier,
     SBPMTClassifier,
     SoftTreeClassifier,
-    StagewiseClassifier,
+    GradientBoostingClassifier,
 )
 
 #: Those that draw rows, each row with the same probability whatever its weight.
-RESAMPLING = (ForestClassifier, ForestRegressor, SBPMTClassifier)
+RESAMPLING = (RandomForestClassifier, RandomForestRegressor, SBPMTClassifier)
 OTHERS = [
-    ProbabilisticAdaBoostClassifier(rounds=10, weak="affine", directions=30),
-    ProbabilisticAdaBoostClassifier(rounds=10, observation="gaussian", sigma=0.1, route="expected"),
+    AdaBoostClassifier(rounds=10, weak="affine", directions=30),
+    AdaBoostClassifier(rounds=10, observation="gaussian", sigma=0.1, route="expected"),
     SoftTreeClassifier(observation="exact"),
     ObliqueTreeClassifier(max_depth=2, stumps=10),
-    StagewiseClassifier(sums="wide"),
+    GradientBoostingClassifier(sums="wide"),
 ]
 
 
 #: Those whose checks the quick tier leaves out: it has three, with their defaults.
-FULL = ("Budget*", "CartClassifier*", "Forest*", "Matryoshka*", "Oblique*", "Probit*", "SBPMT*")
-FULL += ("SoftTree*", "StagewiseRegressor*", "*=*")
+FULL = ("Budget*", "CartClassifier*", "RandomForest*", "Matryoshka*", "Oblique*", "Probit*", "SBPMT*")
+FULL += ("SoftTree*", "GradientBoostingRegressor*", "*=*")
 
 
 def not_expected(estimator):

@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 import pboost.sklearn
 from pboost.sklearn import (
     CartClassifier,
-    ForestClassifier,
-    ProbabilisticAdaBoostClassifier,
-    StagewiseClassifier,
+    RandomForestClassifier,
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
     best_within,
     cost_scorer,
     least_cost,
@@ -43,7 +43,7 @@ FEW = {
     "comparisons": 5,
 }
 #: What is grown on rows that are drawn, or on which exits are set, costs others somewhat else.
-NEAR = ("Forest", "SBPMT", "Budget")
+NEAR = ("RandomForest", "SBPMT", "Budget")
 
 
 @pytest.mark.parametrize("name", [name for name in pboost.sklearn.__all__ if name[0].isupper()])
@@ -59,7 +59,7 @@ def test_every_estimator_has_a_cost(name):
     with pytest.raises(NotFittedError):
         cost_scorer(estimator, X)
     estimator.fit(X, Y if is_classifier(estimator) else SIGNAL)
-    cost = pb.evaluation_cost(estimator.model_, X).mean()
+    cost = pb.prediction_cost(estimator.model_, X).mean()
     near = 0.3 if name.startswith(NEAR) else 1e-9
     if name != "SoftTreeClassifier":  # expected, with answers that err
         assert estimator.cost_ == pytest.approx(cost, rel=near)
@@ -70,7 +70,7 @@ def test_cost_of_a_pipeline():
     piped = make_pipeline(StandardScaler(), CartClassifier(max_depth=2)).fit(X, Y)
     assert (
         cost_scorer(piped, X)
-        == -pb.evaluation_cost(piped[-1].model_, StandardScaler().fit_transform(X)).mean()
+        == -pb.prediction_cost(piped[-1].model_, StandardScaler().fit_transform(X)).mean()
     )
     assert cost_scorer(make_pipeline(CartClassifier(max_depth=1)).fit(X, Y), X) == -1
     for other in (DummyClassifier().fit(X, Y), make_pipeline(DummyClassifier()).fit(X, Y), 3):
@@ -136,7 +136,7 @@ def test_bad_numbers():
 def test_searches():
     scoring = {"score": "accuracy", "cost": cost_scorer}
     search = GridSearchCV(
-        ProbabilisticAdaBoostClassifier(),
+        AdaBoostClassifier(),
         {"rounds": [1, 5, 25]},
         cv=3,
         scoring=scoring,
@@ -152,7 +152,7 @@ def test_searches():
 
 
 def test_early_exits_count_in_the_score():
-    estimator = StagewiseClassifier(steps=20).fit(X, Y)
+    estimator = GradientBoostingClassifier(steps=20).fit(X, Y)
     small = pb.early_exit(estimator.model_, X + 1e-9, comparisons=0.3 * estimator.cost_)
     whole = cost_scorer(estimator, X)
     estimator.model_ = small
@@ -161,5 +161,5 @@ def test_early_exits_count_in_the_score():
 
 
 def test_forests_know_the_cost_of_their_bags():
-    forest = ForestClassifier(members=3, random_state=0).fit(X, Y)
+    forest = RandomForestClassifier(members=3, random_state=0).fit(X, Y)
     assert forest.cost_ == pytest.approx(sum(tree.mean_cost for tree in forest.model_))

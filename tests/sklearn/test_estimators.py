@@ -26,14 +26,14 @@ import pboost.sklearn
 from pboost.sklearn import (
     CartClassifier,
     CartRegressor,
-    ForestClassifier,
+    RandomForestClassifier,
     MatryoshkaClassifier,
     ObliqueTreeClassifier,
-    ProbabilisticAdaBoostClassifier,
+    AdaBoostClassifier,
     SBPMTClassifier,
     SoftTreeClassifier,
-    StagewiseClassifier,
-    StagewiseRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
 )
 
 #: Small settings.
@@ -50,7 +50,7 @@ BUDGETS = {"BudgetClassifier", "BudgetRegressor"}  # in test_within.py
 NAMES = [name for name in pboost.sklearn.__all__ if name[0].isupper() and name not in BUDGETS]
 CLASSIFIERS = [name for name in NAMES if name.endswith("Classifier")]
 GRAPHS = (
-    ProbabilisticAdaBoostClassifier,
+    AdaBoostClassifier,
     SoftTreeClassifier,
     MatryoshkaClassifier,
     ObliqueTreeClassifier,
@@ -117,7 +117,7 @@ def test_labels(name, y):
     np.testing.assert_array_equal(labels[shares.argmax(axis=1)], found)
     np.testing.assert_array_equal(pb.predict(estimator.model_, rows), found)
     is_rest = len(labels) > 2 and name in OF_TWO
-    assert isinstance(estimator.model_, pb.OneVsRest) == is_rest
+    assert isinstance(estimator.model_, pb.models.OneVsRest) == is_rest
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,7 +129,7 @@ def test_frames(name):
     estimator.fit(frame, pandas.Series(y))
     assert estimator.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     model = estimator.model_
-    model = model.models[0] if isinstance(model, pb.OneVsRest) else model
+    model = model.models[0] if isinstance(model, pb.models.OneVsRest) else model
     assert model.feature_names == ("a", "b", "c", "d")
     plain = clone(estimator).fit(X, y)
     np.testing.assert_array_equal(estimator.predict(frame), plain.predict(X))
@@ -169,8 +169,8 @@ def test_stages(name):
             np.testing.assert_allclose(stages[-1], last, atol=1e-12)
         else:
             np.testing.assert_array_equal(stages[-1], last)
-    growing = (*GRAPHS, StagewiseClassifier, SBPMTClassifier)
-    expected = 3 if isinstance(estimator, growing) else isinstance(estimator, StagewiseRegressor)
+    growing = (*GRAPHS, GradientBoostingClassifier, SBPMTClassifier)
+    expected = 3 if isinstance(estimator, growing) else isinstance(estimator, GradientBoostingRegressor)
     assert len(staged) == expected
 
 
@@ -180,7 +180,7 @@ def test_grid_search():
         {"weak": ["affine"], "directions": [20, 40]},
         {"weak": [pb.weak.linear(pairs=3), "separator"], "observation": ["flip"], "rate": [0.1]},
     ]
-    estimator = ProbabilisticAdaBoostClassifier(rounds=4)
+    estimator = AdaBoostClassifier(rounds=4)
     search = GridSearchCV(estimator, grid, cv=3, error_score="raise", n_jobs=2).fit(X, SPECIES)
     assert len(search.cv_results_["params"]) == 8
     assert search.best_score_ > 0.9
@@ -188,13 +188,13 @@ def test_grid_search():
 
 @pytest.mark.full
 def test_calibration_and_dependence():
-    forest = ForestClassifier(members=10, random_state=0)
+    forest = RandomForestClassifier(members=10, random_state=0)
     calibrated = CalibratedClassifierCV(forest, cv=3).fit(X, SPECIES, sample_weight=1.0 + CODES)
     assert calibrated.score(X, SPECIES) > 0.9
     soft = SoftTreeClassifier().fit(X, SPECIES)
     assert CalibratedClassifierCV(soft, cv=3, method="isotonic").fit(X, CODES).score(X, CODES) > 0.9
     assert partial_dependence(soft, X, [2], grid_resolution=5)["average"].shape == (3, 5)
-    numbers = StagewiseRegressor(steps=10).fit(X, NUMBERS)
+    numbers = GradientBoostingRegressor(steps=10).fit(X, NUMBERS)
     rising = partial_dependence(numbers, X, [2], grid_resolution=5)["average"][0]
     assert rising[-1] > rising[0]
 
@@ -224,13 +224,13 @@ def test_pruning():
 
 
 def test_losses_without_probabilities():
-    hinge = StagewiseClassifier(loss="hinge", steps=20)
+    hinge = GradientBoostingClassifier(loss="hinge", steps=20)
     assert not hasattr(hinge, "predict_proba")
     assert not hasattr(hinge, "staged_predict_proba")
     assert hinge.fit(X, TWO).score(X, TWO) > 0.9
     with pytest.raises(ValueError, match=r"Only binary classification is supported\."):
         hinge.fit(X, CODES)
-    assert StagewiseClassifier(loss="probit", steps=5).fit(X, CODES).predict_proba(X).shape == (
+    assert GradientBoostingClassifier(loss="probit", steps=5).fit(X, CODES).predict_proba(X).shape == (
         150,
         3,
     )
@@ -408,7 +408,7 @@ def test_route_is_a_setting():
 
 
 def test_metadata_are_routed():
-    estimator = ProbabilisticAdaBoostClassifier(rounds=4, observation="gaussian")
+    estimator = AdaBoostClassifier(rounds=4, observation="gaussian")
     data = {"sigma": SIGMA, "sample_weight": 1.0 + np.arange(150) % 3}
     asked = dict.fromkeys(data, True)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -428,10 +428,10 @@ def test_metadata_are_routed():
 
 def test_weights_are_copies():
     weights = np.random.default_rng(0).integers(0, 4, 150)
-    for name in ("CartClassifier", "ProbabilisticAdaBoostClassifier", "StagewiseClassifier"):
+    for name in ("CartClassifier", "AdaBoostClassifier", "GradientBoostingClassifier"):
         weighted = small(name).fit(X, CODES, sample_weight=weights)
         copied = small(name).fit(X.repeat(weights, axis=0), CODES.repeat(weights))
-        rounding = 1e-4 if name == "StagewiseClassifier" else 1e-7  # of derivatives, to words
+        rounding = 1e-4 if name == "GradientBoostingClassifier" else 1e-7  # of derivatives, to words
         found, expected = weighted.predict_proba(X), copied.predict_proba(X)
         np.testing.assert_allclose(found, expected, rtol=rounding)
 

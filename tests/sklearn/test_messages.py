@@ -25,7 +25,7 @@ def told(call, *arguments, **given):
 
 
 @pytest.mark.parametrize(
-    "name", ["StagewiseClassifier", "StagewiseRegressor", "ProbabilisticAdaBoostClassifier"]
+    "name", ["GradientBoostingClassifier", "GradientBoostingRegressor", "AdaBoostClassifier"]
 )
 def test_arguments_of_fit_that_are_parameters(name):
     model = getattr(estimators, name)()
@@ -50,7 +50,7 @@ def test_budgets_and_errors_from_within():
     assert told(model.fit, X, Y, categorical_feature=[0]).startswith(
         "categorical_feature: BudgetClassifier.fit has no such argument: `categorical`"
     )
-    failing = estimators.StagewiseClassifier(validation=3.5)
+    failing = estimators.GradientBoostingClassifier(validation=3.5)
     assert told(failing.fit, X, Y).startswith("validation: expected a number")
 
 
@@ -67,7 +67,7 @@ def test_budgets_and_errors_from_within():
 @pytest.mark.parametrize("soft", [False, True])
 def test_class_weights(class_weight, message, soft):
     proba = {"y": None, "y_proba": np.column_stack([1.0 - Y, Y])} if soft else {"y": Y}
-    for name in ("ForestClassifier", "StagewiseClassifier"):
+    for name in ("RandomForestClassifier", "GradientBoostingClassifier"):
         model = getattr(estimators, name)(class_weight=class_weight)
         said = told(model.fit, X, **proba)
         assert said == "class_weight: expected 'balanced' or a dict of weights by class, " + message
@@ -75,7 +75,7 @@ def test_class_weights(class_weight, message, soft):
 
 @pytest.mark.parametrize("weight", [-1.0, np.nan, "a"])
 def test_weights_of_classes_are_numbers(weight):
-    model = estimators.StagewiseClassifier(class_weight={0: 1.0, 1: weight})
+    model = estimators.GradientBoostingClassifier(class_weight={0: 1.0, 1: weight})
     assert told(model.fit, X, Y).startswith("class_weight[1]: expected")
 
 
@@ -86,7 +86,7 @@ def frame():
 
 
 @pytest.mark.parametrize("kind", ["object", "list", "tuple"])
-@pytest.mark.parametrize("name", ["StagewiseClassifier", "CartClassifier", "ForestClassifier"])
+@pytest.mark.parametrize("name", ["GradientBoostingClassifier", "CartClassifier", "RandomForestClassifier"])
 def test_text_in_arrays_for_models_of_frames(name, kind):
     """scikit-learn would say that it cannot make a number of 'red'."""
     table = frame()
@@ -101,12 +101,12 @@ def test_text_in_arrays_for_models_of_frames(name, kind):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_text_in_another_column_is_told_by_its_name():
     table = frame()
-    model = estimators.StagewiseClassifier(steps=2).fit(table, Y)
+    model = estimators.GradientBoostingClassifier(steps=2).fit(table, Y)
     turned = table.to_numpy()[:, [1, 0, 2]]
     assert "column 'age'" in told(model.predict, turned)
     numbers = X.astype(object)
     assert told(model.predict, numbers).startswith("X: column 'colour' holds numbers, in training")
-    of_numbers = estimators.StagewiseClassifier(steps=2).fit(table[["age", "size"]], Y)
+    of_numbers = estimators.GradientBoostingClassifier(steps=2).fit(table[["age", "size"]], Y)
     assert "column 'size'" in told(of_numbers.predict, table[["age", "colour"]].to_numpy())
     assert told(pb.predict, model.model_, X).startswith("X: column 'colour' holds numbers")
 
@@ -118,7 +118,7 @@ ONE = np.array([[1.0, 2.0]])
     "model",
     [
         estimators.CartRegressor(pruned=True),
-        estimators.StagewiseRegressor(validation=0.2),
+        estimators.GradientBoostingRegressor(validation=0.2),
         estimators.BudgetRegressor(),
     ],
     ids=str,
@@ -133,7 +133,7 @@ def test_one_sample(model):
 def test_one_row_of_positive_weight():
     fits = (
         (pb.fit_pruned_cart, {"task": "regression"}),
-        (pb.fit_stagewise, {"loss": "squared", "validation": 0.3}),
+        (pb.fit_gradient_boosting, {"loss": "squared", "validation": 0.3}),
     )
     for fit, options in fits:
         said = told(fit, X, X[:, 0], sample_weight=np.eye(60)[7], rng=0, **options)
@@ -149,11 +149,11 @@ def test_estimators_with_data_are_shown_in_short():
         ((wide.to_numpy(), list(target)), "(<ndarray of shape (500, 30)>, <list of 500 items>)"),
         (0.25, "0.25"),
     ):
-        model = estimators.StagewiseRegressor(validation=valid, steps=7)
+        model = estimators.GradientBoostingRegressor(validation=valid, steps=7)
         assert len(repr(model)) <= 200
         assert repr(model) == str(model)
         assert repr(model).replace("\n", " ").split() == (
-            f"StagewiseRegressor(steps=7, validation={shown})".split()
+            f"GradientBoostingRegressor(steps=7, validation={shown})".split()
         )
         assert model.get_params()["validation"] is valid
         assert clone(model).get_params()["steps"] == 7

@@ -20,13 +20,13 @@ from sklearn.base import clone
 import pboost.sklearn
 from pboost.sklearn import (
     CartClassifier,
-    ForestClassifier,
-    ForestRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
     ObliqueTreeClassifier,
-    ProbabilisticAdaBoostClassifier,
+    AdaBoostClassifier,
     SBPMTClassifier,
     SoftTreeClassifier,
-    StagewiseClassifier,
+    GradientBoostingClassifier,
 )
 
 CLASSES = [getattr(pboost.sklearn, name) for name in pboost.sklearn.__all__ if name[0].isupper()]
@@ -39,8 +39,8 @@ RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 #: Defaults that are not those of the builders.
 OWN = {
     SoftTreeClassifier: {"observation"},
-    StagewiseClassifier: {"loss"},
-    pboost.sklearn.StagewiseRegressor: {"loss"},
+    GradientBoostingClassifier: {"loss"},
+    pboost.sklearn.GradientBoostingRegressor: {"loss"},
 }
 
 
@@ -92,7 +92,7 @@ def test_docstring_says_what_there_is(cls):
 
 
 def test_names_and_options_mean_objects(given):
-    estimator = ProbabilisticAdaBoostClassifier(rounds=3, weak="affine", directions=12, min_leaf=4)
+    estimator = AdaBoostClassifier(rounds=3, weak="affine", directions=12, min_leaf=4)
     ((_, options),) = given(estimator)
     assert options["weak"] == pb.weak.affine(directions=12, min_leaf=4)
     assert options["observation"] == pb.observation.exact()
@@ -116,16 +116,16 @@ def test_names_and_options_mean_objects(given):
 )
 def test_wrong_settings_are_named(options, message):
     with pytest.raises(ValueError, match=message):
-        ProbabilisticAdaBoostClassifier(**options).fit(X, Y)
+        AdaBoostClassifier(**options).fit(X, Y)
 
 
 def test_unknown_parameters_are_named():
-    with pytest.raises(TypeError, match=r"round: ProbabilisticAdaBoostClassifier .* mean rounds"):
-        ProbabilisticAdaBoostClassifier(round=3)
+    with pytest.raises(TypeError, match=r"round: AdaBoostClassifier .* mean rounds"):
+        AdaBoostClassifier(round=3)
     with pytest.raises(TypeError, match="n_estimators: here `members`"):
-        ForestClassifier(n_estimators=10)
+        RandomForestClassifier(n_estimators=10)
     with pytest.raises(ValueError, match="Invalid parameter 'callback'"):
-        ProbabilisticAdaBoostClassifier().set_params(callback=print)
+        AdaBoostClassifier().set_params(callback=print)
 
 
 def test_threads(given):
@@ -136,7 +136,7 @@ def test_threads(given):
 
 def test_seeds():
     def shares(random_state):
-        forest = ForestClassifier(members=5, random_state=random_state)
+        forest = RandomForestClassifier(members=5, random_state=random_state)
         return forest.fit(X, Y).predict_proba(X)
 
     same = shares(0)
@@ -178,7 +178,7 @@ def test_data_are_read_once(given):
         assert labels.base is Y or labels is Y
 
 
-@pytest.mark.parametrize("cls", [ForestRegressor, CartClassifier, SoftTreeClassifier])
+@pytest.mark.parametrize("cls", [RandomForestRegressor, CartClassifier, SoftTreeClassifier])
 def test_frames_are_read_by_the_builder(cls, given):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])

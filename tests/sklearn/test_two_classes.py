@@ -23,13 +23,13 @@ P = np.column_stack([Y == "no", Y == "yes"]) * 0.8 + 0.1
 SOFTMAX = {"loss": "softmax", "steps": 12}
 CLASSIFIERS = {
     **{
-        f"stagewise, {loss}": estimators.StagewiseClassifier(loss=loss, steps=4)
+        f"stagewise, {loss}": estimators.GradientBoostingClassifier(loss=loss, steps=4)
         for loss in ("logistic", "exponential", "hinge", "probit", "softmax")
     },
-    "stagewise, own softmax": estimators.StagewiseClassifier(loss=pb.losses.Softmax(), steps=4),
-    "stagewise, one tree": estimators.StagewiseClassifier(trees="one", **SOFTMAX),
-    "adaboost": estimators.ProbabilisticAdaBoostClassifier(rounds=4),
-    "adaboost, symmetric": estimators.ProbabilisticAdaBoostClassifier(rounds=4, votes="symmetric"),
+    "stagewise, own softmax": estimators.GradientBoostingClassifier(loss=pb.losses.Softmax(), steps=4),
+    "stagewise, one tree": estimators.GradientBoostingClassifier(trees="one", **SOFTMAX),
+    "adaboost": estimators.AdaBoostClassifier(rounds=4),
+    "adaboost, symmetric": estimators.AdaBoostClassifier(rounds=4, votes="symmetric"),
     "soft tree": estimators.SoftTreeClassifier(nodes=3),
     "soft tree, expected": estimators.SoftTreeClassifier(
         nodes=3, observation="half", route="expected"
@@ -62,7 +62,7 @@ def test_decision_values_of_two_classes(name):
 
 
 def test_softmax_has_the_log_odds():
-    model = estimators.StagewiseClassifier(**SOFTMAX).fit(X, Y)
+    model = estimators.GradientBoostingClassifier(**SOFTMAX).fit(X, Y)
     first, second = model.predict_proba(X).T
     np.testing.assert_allclose(model.decision_function(X), np.log(second / first), rtol=1e-9)
     assert pb.decision_function(model.model_, X).shape == (len(X), 2)  # a value of each label
@@ -71,7 +71,7 @@ def test_softmax_has_the_log_odds():
 @pytest.mark.full
 @pytest.mark.parametrize("trees", ["per-class", "one"])
 def test_what_scikit_learn_does_with_decision_values(trees):
-    model = estimators.StagewiseClassifier(trees=trees, **SOFTMAX)
+    model = estimators.GradientBoostingClassifier(trees=trees, **SOFTMAX)
     area = roc_auc_score(Y, model.fit(X, Y).decision_function(X))
     assert area == roc_auc_score(Y, model.predict_proba(X)[:, 1]) > 0.9
     scores = cross_val_score(model, X, Y, scoring="roc_auc", cv=2, error_score="raise")
@@ -91,7 +91,7 @@ def test_displays():
     from sklearn.inspection import DecisionBoundaryDisplay
     from sklearn.metrics import DetCurveDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
-    model = estimators.StagewiseClassifier(**SOFTMAX).fit(X, Y)
+    model = estimators.GradientBoostingClassifier(**SOFTMAX).fit(X, Y)
     method = {"response_method": "decision_function"}
     for display in (RocCurveDisplay, PrecisionRecallDisplay, DetCurveDisplay):
         display.from_estimator(model, X, Y, **method)
@@ -107,7 +107,7 @@ OF_CLASS = {
     "sampled": pb.observation.sampled(of=pb.observation.uniform()),
 }
 GRAPHS = {
-    "adaboost": estimators.ProbabilisticAdaBoostClassifier(rounds=3),
+    "adaboost": estimators.AdaBoostClassifier(rounds=3),
     "soft tree": estimators.SoftTreeClassifier(nodes=3),
     "matryoshka": estimators.MatryoshkaClassifier(shape=(2, 2)),
 }

@@ -39,7 +39,7 @@ def fitted(target):
 def test_estimator_is_the_model_of_the_builder(target):
     estimator, y = fitted(target), TARGETS[target]
     task = "regression" if target == "numbers" else "classification"
-    model = pb.fit_within(X, y, comparisons=6, folds=2, rng=0, task=task)
+    model = pb.fit_within_budget(X, y, comparisons=6, folds=2, rng=0, task=task)
     assert pb.describe(estimator.model_) == pb.describe(model)
     np.testing.assert_array_equal(estimator.predict(X), pb.predict(model, X))
     curve = estimator.curve_
@@ -54,7 +54,7 @@ def test_estimator_is_the_model_of_the_builder(target):
         np.testing.assert_array_equal(
             estimator.classes_[share.argmax(axis=1)], estimator.predict(X)
         )
-    assert cost_scorer(estimator, X) == -pb.evaluation_cost(model, X).mean()
+    assert cost_scorer(estimator, X) == -pb.prediction_cost(model, X).mean()
     assert 0 < estimator.cost_ <= 6
     other = pickle.loads(pickle.dumps(estimator))
     np.testing.assert_array_equal(other.predict(X), estimator.predict(X))
@@ -77,9 +77,9 @@ def test_budgets():
     usual = BudgetClassifier(folds=2, random_state=0).fit(X[:90], y[:90])
     assert usual.model_.comparisons == 50
     worst = BudgetClassifier(worst=3, folds=2, random_state=0).fit(X, y)
-    assert pb.evaluation_cost(worst.model_, 3 * X).max() <= 3
+    assert pb.prediction_cost(worst.model_, 3 * X).max() <= 3
     paid = BudgetClassifier(price=2, prices=[1.0, 1.0, 9.0], folds=2, random_state=0).fit(X, y)
-    assert pb.evaluation_cost(paid.model_, X, unit="price").mean() <= 2
+    assert pb.prediction_cost(paid.model_, X, unit="price").mean() <= 2
 
 
 def test_cross_validation_of_frames():
@@ -108,7 +108,7 @@ def test_cross_validation_of_frames():
         (
             lambda: BudgetClassifier(comparisons=[2, 5]).fit(X, TARGETS["two"]),
             TypeError,
-            r"comparisons: expected one budget, got .* pboost.fit_within fits",
+            r"comparisons: expected one budget, got .* pboost.fit_within_budget fits",
         ),
         (
             lambda: BudgetRegressor(comparisons=5, price=2, prices=[1, 1, 1]).fit(X, SIGNAL),

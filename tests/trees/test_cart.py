@@ -254,7 +254,7 @@ def test_columns_prepared(search):
     X, y = rng.integers(0, 30, (300, 4)).astype(np.float32), rng.integers(0, 3, 300)
     # Columns that are binned before have all rows, those of weight 0, too.
     weight = rng.integers(0 if search == "exact" else 1, 3, 300)
-    columns = pb.sort_columns(X) if search == "exact" else pb.bin_columns(X, sample_weight=weight)
+    columns = pb.data.sort_columns(X) if search == "exact" else pb.data.bin_columns(X, sample_weight=weight)
     for task in ("classification", "regression"):
         plain = pb.fit_cart(X, y, task=task, search=search, sample_weight=weight)
         for _ in range(2):  # the columns are not changed
@@ -344,7 +344,7 @@ def test_weights_of_any_size(scale):
         np.testing.assert_allclose(getattr(tree, name), getattr(plain, name), atol=1e-12)
 
 
-@pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_forest, pb.fit_pruned_cart])
+@pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_random_forest, pb.fit_pruned_cart])
 def test_targets_of_rows_of_weight_0_have_no_effect(fit):
     """Beside a target of 1e150 those of 1e-10 were rounded to 0, and nothing was split."""
     rng = np.random.default_rng(0)

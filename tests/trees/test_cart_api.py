@@ -37,11 +37,11 @@ def test_walks(tree, n):
     rows = np.random.default_rng(1).normal(size=(n, 4))
     paths = [walk(tree, row) for row in rows]
     ends = np.array([path[-1] for path in paths], dtype=int)
-    assert [path.tolist() for path in pb.decision_path(tree, rows)] == paths
-    np.testing.assert_array_equal(pb.apply(tree, rows), tree.leaf[ends])
-    np.testing.assert_array_equal(pb.evaluation_cost(tree, rows), [len(p) - 1 for p in paths])
+    assert [path.tolist() for path in pb.inspection.decision_path(tree, rows)] == paths
+    np.testing.assert_array_equal(pb.inspection.apply(tree, rows), tree.leaf[ends])
+    np.testing.assert_array_equal(pb.prediction_cost(tree, rows), [len(p) - 1 for p in paths])
     read = [len({int(tree.feature[i]) for i in path[:-1]}) for path in paths]
-    np.testing.assert_array_equal(pb.evaluation_cost(tree, rows, "features"), read)
+    np.testing.assert_array_equal(pb.prediction_cost(tree, rows, "features"), read)
     if tree.labels is None:
         np.testing.assert_array_equal(pb.predict(tree, rows), tree.value[ends])
         np.testing.assert_array_equal(pb.decision_function(tree, rows), tree.value[ends])
@@ -53,9 +53,9 @@ def test_walks(tree, n):
 
 def test_layouts_and_types(tree):
     rows = X.astype(np.float32)
-    expected = pb.apply(tree, rows.astype(float))
+    expected = pb.inspection.apply(tree, rows.astype(float))
     for same in (rows, np.asfortranarray(rows), np.repeat(rows, 2, axis=0)[::2], rows.tolist()):
-        np.testing.assert_array_equal(pb.apply(tree, same), expected)
+        np.testing.assert_array_equal(pb.inspection.apply(tree, same), expected)
 
 
 def test_frames():
@@ -66,7 +66,7 @@ def test_frames():
     assert "p <= " in pb.describe(tree)
     with pytest.raises(ValueError, match="missing: p"):
         pb.predict(tree, frame[["q", "r", "s"]])
-    rise = pb.permutation_importance(tree, frame[["s", "q", "r", "p"]], Y, rng=0)
+    rise = pb.inspection.permutation_importance(tree, frame[["s", "q", "r", "p"]], Y, rng=0)
     assert rise.mean(axis=1).argsort()[2:].tolist() in ([0, 1], [1, 0])
 
 
@@ -111,7 +111,7 @@ def test_a_damaged_file(tree, tmp_path):
     content = bytearray(path.read_bytes())
     content[content.index(b"threshold.npy") + 145] ^= 1  # of the first value
     path.write_bytes(content)
-    with pytest.raises(pb.ModelFileError):
+    with pytest.raises(pb.models.ModelFileError):
         pb.load(path)
 
 
@@ -135,7 +135,7 @@ def test_bad_trees(name, change):
     arrays[name] = change(arrays[name])
     rest = {"labels": tree.labels, "n_features": 4, "feature_names": None, "settings": {}}
     with pytest.raises(ValueError, match=name if name != "feature" else "."):
-        pb.Tree(**arrays, **rest, stop_reason="")
+        pb.models.Tree(**arrays, **rest, stop_reason="")
 
 
 def test_arrays_cannot_be_written(tree):
@@ -162,7 +162,7 @@ def test_importances_without_gain():
 def test_importances_by_permutation(tree):
     y = Z if tree.labels is None else Y
     before = X.copy()
-    rise = pb.permutation_importance(tree, X, y, repeats=5, rng=1)
+    rise = pb.inspection.permutation_importance(tree, X, y, repeats=5, rng=1)
     np.testing.assert_array_equal(X, before)
     assert rise.shape == (4, 5)
     draw = np.random.default_rng(1)
@@ -172,7 +172,7 @@ def test_importances_by_permutation(tree):
     error = ((found - y) ** 2).mean() if tree.labels is None else (found != y).mean()
     assert rise[0, 0] == pytest.approx(error)  # the tree is without error on its training rows
     graph = pb.fit_boosted_tree(X, Y == "a", nodes=5)
-    assert pb.permutation_importance(graph, X, Y == "a", rng=0)[1].mean() > 0.1
+    assert pb.inspection.permutation_importance(graph, X, Y == "a", rng=0)[1].mean() > 0.1
 
 
 def test_cross_validation_of_trees():
@@ -246,8 +246,8 @@ def test_constant_targets_and_columns():
         ({"sample_weight": np.full(200, 1e308)}, "sample_weight: .*finite sum"),
         ({"callback": 3}, "callback: "),
         ({"rng": "seed"}, "rng: "),
-        ({"X": pb.bin_columns(X), "search": "exact"}, "search: "),
-        ({"X": pb.sort_columns(X), "search": "binned"}, "search: "),
+        ({"X": pb.data.bin_columns(X), "search": "exact"}, "search: "),
+        ({"X": pb.data.sort_columns(X), "search": "binned"}, "search: "),
     ],
 )
 def test_bad_options(options, message):
@@ -276,10 +276,10 @@ def test_number_of_columns(features_per_split, d, expected):
 
 
 def test_bad_rows(tree):
-    for call in (pb.predict, pb.apply, pb.decision_path, pb.evaluation_cost):
+    for call in (pb.predict, pb.inspection.apply, pb.inspection.decision_path, pb.prediction_cost):
         with pytest.raises(ValueError, match="inf in column 2, row 1"):
             call(tree, [[0, 0, 0, np.nan], [0, 0, np.inf, 0]])
         with pytest.raises(ValueError, match="4 columns"):
             call(tree, X[:, :3])
     with pytest.raises(TypeError, match="tree: "):
-        pb.apply(pb.fit_adaboost(X, Y == "a", rounds=2), X)
+        pb.inspection.apply(pb.fit_adaboost(X, Y == "a", rounds=2), X)

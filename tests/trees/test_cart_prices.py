@@ -113,10 +113,10 @@ def test_a_row_pays_for_what_is_on_its_way(labels):
             node = tree.children[node, int(row[tree.feature[node]] > tree.threshold[node])]
         return ledger
 
-    found = pb.evaluation_cost(tree, X, unit="price")
+    found = pb.prediction_cost(tree, X, unit="price")
     assert found.tolist() == [sum(ledger_of(row).values()) for row in X]
     said = {name: SAID[name] for name in ("prices", "groups")}
-    assert found.mean() < 0.9 * pb.evaluation_cost(plain, X, unit="price", **said).mean()
+    assert found.mean() < 0.9 * pb.prediction_cost(plain, X, unit="price", **said).mean()
     assert tree.settings["prices"] == SAID["prices"]
 
 
@@ -142,7 +142,7 @@ def test_sets_of_levels_and_missing_values_are_paid_for(n_classes):
     assert 0 not in columns
     assert 2 in columns
     twice = pb.fit_cart(X, y, task=task, prices=[9, 1, 2, 1], groups=[[1, 2]], **options)
-    assert pb.evaluation_cost(twice, X, unit="price").max() <= 3.0
+    assert pb.prediction_cost(twice, X, unit="price").max() <= 3.0
 
 
 def test_threads_change_nothing(monkeypatch):
@@ -154,7 +154,7 @@ def test_threads_change_nothing(monkeypatch):
             at.setattr(threads, "MIN_CELLS", 1)
             assert_identical(one, pb.fit_cart(X, y, n_threads=3, **options))
         del options["max_leaves"]
-        forest = [pb.fit_forest(X, y, members=3, rng=1, n_threads=k, **options) for k in (1, 2)]
+        forest = [pb.fit_random_forest(X, y, members=3, rng=1, n_threads=k, **options) for k in (1, 2)]
         for tree, other in zip(*forest, strict=True):
             assert_identical(tree, other)
 
@@ -164,17 +164,17 @@ def test_forests_read_what_is_cheap_and_go_on():
     X = np.column_stack([X, X])  # of each column a dear copy
     options = {"features_per_split": None, "max_depth": 4, "rng": 2}
     said = {"prices": [1] * 5 + [4] * 5}
-    forest = pb.fit_forest(X, y, members=5, **options, **said)
+    forest = pb.fit_random_forest(X, y, members=5, **options, **said)
     assert max(int(tree.feature.max()) for tree in forest) < 5
-    assert pb.evaluation_cost(forest, X, unit="price").max() <= 5
-    more = pb.continue_fit(pb.fit_forest(X, y, members=3, **options, **said), X, y, members=2)
+    assert pb.prediction_cost(forest, X, unit="price").max() <= 5
+    more = pb.continue_fit(pb.fit_random_forest(X, y, members=3, **options, **said), X, y, members=2)
     for tree, other in zip(forest, more, strict=True):
         assert_identical(tree, other)
     wide = noisy(5, n=200)  # few of many columns: orders are made of ranks at the nodes
     X = np.tile(wide[0], 8)
     said = {"prices": np.repeat([9.0, 1.0], 20).tolist(), "features_per_split": 6, "rng": 0}
-    dear = pb.fit_forest(X, wide[1], members=4, features_per_split=6, rng=0)
-    forest = pb.fit_forest(X, wide[1], members=4, **said)
+    dear = pb.fit_random_forest(X, wide[1], members=4, features_per_split=6, rng=0)
+    forest = pb.fit_random_forest(X, wide[1], members=4, **said)
 
     def first(model):
         return np.concatenate([tree.feature[tree.feature >= 0] < 20 for tree in model]).mean()
@@ -204,7 +204,7 @@ def test_pruning_takes_prices():
     ],
     ids=range(9),
 )
-@pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_forest])
+@pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_random_forest])
 def test_what_cannot_be_paid_is_refused(said, error, words, fit):
     X, y = noisy(n=40)
     with pytest.raises(error, match=words):

@@ -47,7 +47,7 @@ def test_every_subtree_is_the_best(n_classes, criterion):
             criterion=criterion,
             sample_weight=weight,
         )
-        path = pb.prune_path(tree)
+        path = pb.models.cost_complexity_pruning_path(tree)
         assert path.lam[0] == 0.0
         assert path.n_leaves[-1] == 1
         assert (np.diff(path.lam) > 0).all()
@@ -73,15 +73,15 @@ def test_path_of_given_rows(n_classes):
         X, y, task="classification" if n_classes else "regression", sample_weight=weight, min_leaf=3
     )
     for criterion in (None, "error") if n_classes else (None, "squared"):
-        known = pb.prune_path(tree, criterion=criterion)
-        given = pb.prune_path(tree, X, y, sample_weight=weight, criterion=criterion)
+        known = pb.models.cost_complexity_pruning_path(tree, criterion=criterion)
+        given = pb.models.cost_complexity_pruning_path(tree, X, y, sample_weight=weight, criterion=criterion)
         np.testing.assert_array_equal(known.n_leaves, given.n_leaves)
         np.testing.assert_allclose(known.lam, given.lam, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(known.risk, given.risk, rtol=1e-9, atol=1e-9)
-    other = pb.prune_path(tree, X[:100], y[:100])
+    other = pb.models.cost_complexity_pruning_path(tree, X[:100], y[:100])
     risk = 0.0
     for leaf in range(tree.n_leaves):
-        rows = np.flatnonzero(pb.apply(tree, X[:100]) == leaf)
+        rows = np.flatnonzero(pb.inspection.apply(tree, X[:100]) == leaf)
         if len(rows) and not n_classes:
             risk += ((y[rows] - y[rows].mean()) ** 2).sum()
         elif len(rows):
@@ -94,11 +94,11 @@ def test_prune_by_another_criterion():
     rng = np.random.default_rng(63)
     X, y = rng.normal(size=(200, 2)), rng.integers(0, 3, 200)
     tree = pb.fit_cart(X, y)
-    path = pb.prune_path(tree, criterion="error")
+    path = pb.models.cost_complexity_pruning_path(tree, criterion="error")
     for lam, n_leaves in zip(path.lam, path.n_leaves, strict=True):
         assert pb.prune(tree, lam, criterion="error").n_leaves == n_leaves
     # Errors are counted, so prices are ratios of small whole numbers.
-    assert len(path.lam) < len(pb.prune_path(tree).lam)
+    assert len(path.lam) < len(pb.models.cost_complexity_pruning_path(tree).lam)
 
 
 @pytest.mark.clock
@@ -108,7 +108,7 @@ def test_chain_shaped_tree():
     X, y = np.arange(float(n))[:, None], 2.0 ** -np.arange(n)
     tree = pb.fit_cart(X, y, task="regression", min_split=2)
     start = time.process_time()
-    path = pb.prune_path(tree)
+    path = pb.models.cost_complexity_pruning_path(tree)
     assert time.process_time() - start < 1
     assert path.n_leaves[-1] == 1
 
@@ -143,7 +143,7 @@ def test_cross_validation(n_classes, rule):
     found = pb.fit_pruned_cart(X, y, rng=3, **options)
     table = found.pruning
     tree = pb.fit_cart(X, y, task=task, sample_weight=weight)
-    path = pb.prune_path(tree)
+    path = pb.models.cost_complexity_pruning_path(tree)
     np.testing.assert_array_equal(table.lam, path.lam)
     np.testing.assert_array_equal(table.n_leaves, path.n_leaves)
     # The same folds: classes in order, each shuffled, dealt out.
@@ -173,7 +173,7 @@ def test_pruned_tree_of_one_leaf():
     tree = pb.fit_pruned_cart(X, y, task="regression", rule="1se", rng=0)
     assert tree.n_leaves == 1
     np.testing.assert_allclose(pb.predict(tree, X), y.mean())
-    same = pb.fit_pruned_cart(pb.sort_columns(X), y, task="regression", rule="1se", rng=0)
+    same = pb.fit_pruned_cart(pb.data.sort_columns(X), y, task="regression", rule="1se", rng=0)
     assert_identical(tree, same)
 
 
@@ -188,7 +188,7 @@ def test_collapsed_keeps_the_rest():
     half = collapsed(tree, at, {})
     rows = X[:, tree.feature[0]] <= tree.threshold[0]
     np.testing.assert_array_equal(pb.predict_proba(half, X)[rows], pb.predict_proba(tree, X)[rows])
-    assert len(np.unique(pb.apply(half, X[~rows]))) == 1
+    assert len(np.unique(pb.inspection.apply(half, X[~rows]))) == 1
 
 
 @pytest.mark.parametrize(
@@ -198,16 +198,16 @@ def test_collapsed_keeps_the_rest():
         (lambda t, X, y: pb.prune(t, np.nan), "lam"),
         (lambda t, X, y: pb.prune(t, "0"), "lam"),
         (lambda t, X, y: pb.prune(t, 0, criterion="kearns-mansour"), "criterion"),
-        (lambda t, X, y: pb.prune_path(t, X), "together"),
-        (lambda t, X, y: pb.prune_path(t, sample_weight=y), "sample_weight"),
-        (lambda t, X, y: pb.prune_path(t, X, y + 1), "labels of the model"),
-        (lambda t, X, y: pb.prune_path(t, X, y[1:]), "y: "),
-        (lambda t, X, y: pb.prune_path("tree"), "tree: "),
+        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X), "together"),
+        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, sample_weight=y), "sample_weight"),
+        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y + 1), "labels of the model"),
+        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y[1:]), "y: "),
+        (lambda t, X, y: pb.models.cost_complexity_pruning_path("tree"), "tree: "),
         (lambda t, X, y: pb.fit_pruned_cart(X, y, rule="max"), "rule"),
         (lambda t, X, y: pb.fit_pruned_cart(X, y, folds=1), "folds"),
         (lambda t, X, y: pb.fit_pruned_cart(X, y, folds=31), "folds"),
         (lambda t, X, y: pb.fit_pruned_cart(X, y, max_dept=3), "max_dept"),
-        (lambda t, X, y: pb.fit_pruned_cart(pb.bin_columns(X), y), "BinnedColumns"),
+        (lambda t, X, y: pb.fit_pruned_cart(pb.data.bin_columns(X), y), "BinnedColumns"),
     ],
 )
 def test_bad_input(call, message):

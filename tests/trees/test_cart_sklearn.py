@@ -116,7 +116,7 @@ def test_depth_and_min_split(n_classes, criterion):
 def test_pruning_path(n_classes, criterion, min_leaf):
     X, y, weight = problem(n_classes, seed=3)
     tree, peer = fits(X, y, weight, n_classes, criterion, min_leaf=min_leaf)
-    path = pb.prune_path(tree)
+    path = pb.models.cost_complexity_pruning_path(tree)
     model = (DecisionTreeClassifier if n_classes else DecisionTreeRegressor)(
         criterion=criterion if n_classes else "squared_error",
         random_state=0,

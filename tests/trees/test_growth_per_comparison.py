@@ -82,10 +82,10 @@ def test_trees_take_no_more_than_their_budgets_and_nearly_all(how):
         options["y_proba"], y = 1.0 / (1.0 + np.exp(-3.0 * z)), None
     if how == "bag":
         options |= {"bag": 0.5, "rng": 1}
-    model = pb.fit_stagewise(X, y, **options)
+    model = pb.fit_gradient_boosting(X, y, **options)
     per_round = 3 if how == "softmax" else 1
     for k, tree in enumerate(model.trees):
-        most, mean = (6.0 if k < per_round else 2.5), pb.evaluation_cost(tree, X).mean()
+        most, mean = (6.0 if k < per_round else 2.5), pb.prediction_cost(tree, X).mean()
         slack = 0.3 if how in ("bag", "soft") else 1e-12  # rows that the tree has not seen
         assert 0.9 * most - slack < mean <= most + slack
 
@@ -93,9 +93,9 @@ def test_trees_take_no_more_than_their_budgets_and_nearly_all(how):
 def test_weights_count_comparisons():
     X, z = data()
     weight = np.where(X[:, 3] > 0, 1.0, 0.01)
-    model = pb.fit_stagewise(X, z > 0, sample_weight=weight, **OPTIONS, tree_comparisons=3.0)
+    model = pb.fit_gradient_boosting(X, z > 0, sample_weight=weight, **OPTIONS, tree_comparisons=3.0)
     for tree in model.trees:
-        assert np.average(pb.evaluation_cost(tree, X), weights=weight) <= 3.0 + 1e-9
+        assert np.average(pb.prediction_cost(tree, X), weights=weight) <= 3.0 + 1e-9
 
 
 @pytest.mark.parametrize("trees", ["per-class", "one"])
@@ -105,7 +105,7 @@ def test_threads_change_no_bit(trees, monkeypatch):
     X, z = data()
     y = np.digitize(z, [-1.0, 0.5])
     models = [
-        pb.fit_stagewise(X, y, loss="softmax", trees=trees, n_threads=k, **OPTIONS) for k in (1, 4)
+        pb.fit_gradient_boosting(X, y, loss="softmax", trees=trees, n_threads=k, **OPTIONS) for k in (1, 4)
     ]
     assert np.array_equal(*(model.trees.threshold for model in models))
     assert np.array_equal(*(model.trees.value for model in models))
@@ -115,17 +115,17 @@ def test_it_is_better_for_the_same_comparisons():
     X, z = data(4000)
     y = z > 0
     options = {"learning_rate": 0.5, "steps": 5}
-    ours = pb.fit_stagewise(X[:2000], y[:2000], **{**OPTIONS, **options}, tree_comparisons=3.0)
-    level = pb.fit_stagewise(X[:2000], y[:2000], max_depth=3, growth="free", **options)
+    ours = pb.fit_gradient_boosting(X[:2000], y[:2000], **{**OPTIONS, **options}, tree_comparisons=3.0)
+    level = pb.fit_gradient_boosting(X[:2000], y[:2000], max_depth=3, growth="free", **options)
     errors = [np.mean(pb.predict(model, X[2000:]) != y[2000:]) for model in (ours, level)]
-    assert pb.evaluation_cost(ours, X[:2000]).mean() <= 15.0
+    assert pb.prediction_cost(ours, X[:2000]).mean() <= 15.0
     assert errors[0] < errors[1]
 
 
 def test_settings_say_it_and_a_fit_goes_on(tmp_path):
     X, z = data(400)
-    whole = pb.fit_stagewise(X, z > 0, tree_comparisons=(5.0, 2.0), **OPTIONS)
-    part = pb.fit_stagewise(X, z > 0, tree_comparisons=(5.0, 2.0), **{**OPTIONS, "steps": 2})
+    whole = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **OPTIONS)
+    part = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **{**OPTIONS, "steps": 2})
     pb.save(part, tmp_path / "model.npz")
     part = pb.load(tmp_path / "model.npz")
     assert part.settings["growth"] == "per-comparison"
@@ -147,4 +147,4 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
 def test_errors(options, kind, message):
     X, z = data(100)
     with pytest.raises(kind, match=message):
-        pb.fit_stagewise(X, z > 0, **{**OPTIONS, "tree_comparisons": 3.0, **options})
+        pb.fit_gradient_boosting(X, z > 0, **{**OPTIONS, "tree_comparisons": 3.0, **options})

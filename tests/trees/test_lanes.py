@@ -78,13 +78,13 @@ def check_lanes(bins):
 def test_bundles_equal_the_twin(start):
     for seed in range(start, start + 50):
         rng = np.random.default_rng(seed)
-        check_lanes(pb.bin_columns(table(rng), max_bins=int(rng.choice([2, 16, 255]))))
+        check_lanes(pb.data.bin_columns(table(rng), max_bins=int(rng.choice([2, 16, 255]))))
 
 
 def test_one_hot_columns_share_a_lane():
     rng = np.random.default_rng(0)
     X = np.hstack([rng.normal(size=(3000, 10)), one_hot(rng, 3000, 4), one_hot(rng, 3000, 40)])
-    found = check_lanes(pb.bin_columns(X))
+    found = check_lanes(pb.data.bin_columns(X))
     assert len(found.column) == 12
     assert found.bins[10:].tolist() == [5, 41]
     assert found.groups.shape == (2, 3000, 8)
@@ -94,29 +94,29 @@ def test_one_hot_columns_share_a_lane():
 def test_two_columns_of_two_levels_share_a_lane(share):
     first = (np.random.default_rng(0).random(999) < share).astype(float)
     for other in (1.0 - first, first):
-        found = check_lanes(pb.bin_columns(np.column_stack([first, other])))
+        found = check_lanes(pb.data.bin_columns(np.column_stack([first, other])))
         assert len(found.column) == 1
 
 
 def test_the_level_of_most_rows_comes_first():
     level = np.random.default_rng(0).choice(5, 2000, p=[0.9, 0.03, 0.03, 0.02, 0.02])
-    found = check_lanes(pb.bin_columns((level[:, None] == np.arange(5)).astype(float)))
+    found = check_lanes(pb.data.bin_columns((level[:, None] == np.arange(5)).astype(float)))
     assert len(found.column) == 1
 
 
 def test_a_lane_has_no_more_codes_than_a_byte():
     X = np.eye(600)
-    found = check_lanes(pb.bin_columns(X))
+    found = check_lanes(pb.data.bin_columns(X))
     assert found.bins.tolist() == [256, 256, 91]
 
 
 def test_columns_that_do_not_exclude_each_other_are_alone():
     rng = np.random.default_rng(0)
     X = (rng.random((500, 40)) < 0.4).astype(float)
-    found = check_lanes(pb.bin_columns(X))
+    found = check_lanes(pb.data.bin_columns(X))
     assert found.column.tolist() == list(range(40))
     # One-hot columns behind them find each other all the same.
-    found = check_lanes(pb.bin_columns(np.hstack([X, one_hot(rng, 500, 30)])))
+    found = check_lanes(pb.data.bin_columns(np.hstack([X, one_hot(rng, 500, 30)])))
     assert len(found.column) == 41
 
 
@@ -124,7 +124,7 @@ def test_columns_with_holes_or_levels_are_alone():
     rng = np.random.default_rng(0)
     X = one_hot(rng, 500, 8)
     X[:20, 3] = np.nan
-    found = lanes_of(pb.bin_columns(X))
+    found = lanes_of(pb.data.bin_columns(X))
     assert found.column.tolist() == [-1, 3]
 
 
@@ -132,7 +132,7 @@ def fit_plainly(monkeypatch, *data, **options):
     """Fit while every column is alone."""
     with monkeypatch.context() as patched:
         patched.setattr("pboost._core.derived.bundle", lambda *arrays: None)
-        return pb.fit_stagewise(*data, **options)
+        return pb.fit_gradient_boosting(*data, **options)
 
 
 def one_hot_table(seed, n=1500):
@@ -172,9 +172,9 @@ def test_models_are_the_same_with_and_without_bundles(options, monkeypatch):
         y = z if options.get("loss") == "squared" else (z > 0).astype(int)
         if options.get("loss") == "softmax":
             y = np.digitize(z, [-1.0, 1.0])
-        assert len(lanes_of(pb.bin_columns(X)).column) < X.shape[1]
+        assert len(lanes_of(pb.data.bin_columns(X)).column) < X.shape[1]
         fit = {"steps": 10, "max_depth": 5, **options}
-        one = pb.fit_stagewise(X, y, **fit)
+        one = pb.fit_gradient_boosting(X, y, **fit)
         other = fit_plainly(monkeypatch, X, y, **fit)
         assert one.trees.n_nodes > 20
         for name in ("feature", "threshold", "missing", "children", "value", "impurity", "weight"):
@@ -186,7 +186,7 @@ def test_models_are_the_same_with_and_without_bundles(options, monkeypatch):
 def test_little_memory_is_needed():
     rng = np.random.default_rng(0)
     X = one_hot(rng, 50_000, 60)
-    bins = pb.bin_columns(X)
+    bins = pb.data.bin_columns(X)
     tracemalloc.start()
     lanes_of(bins)
     _, most = tracemalloc.get_traced_memory()

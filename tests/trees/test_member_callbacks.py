@@ -21,7 +21,7 @@ from pboost.trees.members import train_members
 
 
 def forest(X, y, **options):
-    return pb.fit_forest(X, y, **{"members": 20, "max_depth": 3, "rng": 0, **options})
+    return pb.fit_random_forest(X, y, **{"members": 20, "max_depth": 3, "rng": 0, **options})
 
 
 def bagging(X, y, **options):
@@ -63,7 +63,7 @@ def assert_same(a, b, X):
     assert np.array_equal(pb.predict(a, X), pb.predict(b, X))
     assert np.array_equal(a.oob.prediction, b.oob.prediction, equal_nan=True)
     assert a.oob.error == b.oob.error
-    if isinstance(a, pb.SubaggedProbitTrees):
+    if isinstance(a, pb.models.SubaggedProbitTrees):
         for name in ("coefficient", "alpha", "class_rows"):
             assert np.array_equal(getattr(a, name), getattr(b, name))
 
@@ -151,9 +151,9 @@ ALONE = {
     "cart": pb.fit_cart,
     "probitboost": lambda X, y: pb.fit_probitboost(X, y, steps=10**9, safeguard=False),
     "probit tree": lambda X, y: pb.fit_probit_tree(X, y, max_depth=1),
-    "columns": lambda X, y: pb.fit_adaboost_real(X, y, rounds=3, weak=pb.weak.feature()),
-    "stagewise": lambda X, y: pb.fit_stagewise(X, y, loss="logistic", steps=3),
-    "sort": lambda X, y: pb.sort_columns(X),
+    "columns": lambda X, y: pb.fit_real_adaboost(X, y, rounds=3, weak=pb.weak.feature()),
+    "stagewise": lambda X, y: pb.fit_gradient_boosting(X, y, loss="logistic", steps=3),
+    "sort": lambda X, y: pb.data.sort_columns(X),
 }
 
 

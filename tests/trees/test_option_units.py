@@ -21,7 +21,7 @@ NUMBERS = np.repeat([-1.0, 1.0], 5)
 
 
 def has_split(X, y, **options):
-    model = pb.fit_stagewise(X, y, **{**ONE, "l2": 0.0, "max_depth": 1, **options})
+    model = pb.fit_gradient_boosting(X, y, **{**ONE, "l2": 0.0, "max_depth": 1, **options})
     return len(model.trees.feature) > 1
 
 
@@ -39,7 +39,7 @@ def test_derivatives_of_the_squared_loss():
 def test_l2_is_a_number_of_rows(leaf_step, times):
     y = np.ones(5)
     weight = {} if times == 1 else {"sample_weight": np.full(5, times)}
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         np.zeros((5, 1)), y, task="regression", l2=times, leaf_step=leaf_step, **ONE, **weight
     )
     assert pb.predict(model, [[0.0]])[0] == pytest.approx(5 / 6, rel=1e-12)
@@ -103,7 +103,7 @@ def test_min_gain_of_softmax_is_that_of_each_class_or_of_all(trees):
     options = {"loss": "softmax", "trees": trees, "l2": 0.0, "max_depth": 1, **ONE}
     splits = [
         np.count_nonzero(
-            pb.fit_stagewise(x[:, None], y, min_gain=gain * times, **options).trees.feature == 0
+            pb.fit_gradient_boosting(x[:, None], y, min_gain=gain * times, **options).trees.feature == 0
         )
         for times in (0.999, 1.001)
     ]
@@ -122,7 +122,7 @@ def test_price_tradeoff_is_in_units_of_the_losses_that_are_reported(name):
     ]
     assert found == [True, False]
     if name == "squared":
-        model = pb.fit_stagewise(HALVES, y, loss=name, task="regression", l2=0.0, **ONE)
+        model = pb.fit_gradient_boosting(HALVES, y, loss=name, task="regression", l2=0.0, **ONE)
         assert model.training_loss.tolist() == [1.0, 0.0]
 
 
@@ -131,7 +131,7 @@ def test_reported_losses_of_numbers_are_mean_squared_errors(search):
     r = np.random.default_rng(0)
     X, weight = r.normal(size=(90, 2)), r.uniform(0.5, 2.0, 90)
     y, held = X[:, 0] * X[:, 1], np.arange(90) % 3 == 0
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         X[~held],
         y[~held],
         steps=4,
@@ -148,6 +148,6 @@ def test_reported_losses_of_numbers_are_mean_squared_errors(search):
 def test_auto_l2_of_labels_with_the_squared_loss_is_one_row():
     options = {"loss": "squared", "task": "classification", "steps": 8}
     X, y = fits.X, fits.TWO
-    auto = pb.fit_stagewise(X, y, **options)
-    one = pb.fit_stagewise(X, y, l2=1.0, **options)
+    auto = pb.fit_gradient_boosting(X, y, **options)
+    one = pb.fit_gradient_boosting(X, y, l2=1.0, **options)
     assert np.array_equal(auto.trees.value, one.trees.value)

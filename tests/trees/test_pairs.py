@@ -68,7 +68,7 @@ def test_rows_are_taken_by_what_is_in_them(monkeypatch):
         monkeypatch.setattr(pooling, "MOST_ROWS", most)
         X = np.round(rng.uniform(0, values, (n, 3)))
         copies = rng.integers(0, 3, n).astype(float)
-        columns = pb.bin_columns(X)
+        columns = pb.data.bin_columns(X)
         found, codes = looked_at(columns, np.arange(n), copies)
         expected = twin.rows_of_scan(columns.codes, copies, most)
         assert found.tolist() == expected
@@ -105,7 +105,7 @@ def regions(n=8000, seed=0):
 
 
 def growth_of(X, y, **options):
-    return pb.fit_stagewise(X, y, **{"max_depth": 6, "steps": 2, **options}).settings["growth"]
+    return pb.fit_gradient_boosting(X, y, **{"max_depth": 6, "steps": 2, **options}).settings["growth"]
 
 
 @pytest.mark.full
@@ -132,10 +132,10 @@ def test_missing_values_and_levels():
 @pytest.mark.full
 def test_the_model_is_that_of_the_growth_it_says_and_goes_on():
     X, y = products()
-    auto = pb.fit_stagewise(X, y, max_depth=6, steps=4)
-    symmetric = pb.fit_stagewise(X, y, max_depth=6, steps=4, growth="symmetric")
+    auto = pb.fit_gradient_boosting(X, y, max_depth=6, steps=4)
+    symmetric = pb.fit_gradient_boosting(X, y, max_depth=6, steps=4, growth="symmetric")
     assert np.array_equal(auto.trees.value, symmetric.trees.value)
-    more = pb.continue_fit(pb.fit_stagewise(X, y, max_depth=6, steps=2), X, y, steps=2)
+    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, max_depth=6, steps=2), X, y, steps=2)
     assert np.array_equal(more.trees.value, auto.trees.value)
 
 
@@ -152,16 +152,16 @@ def test_order_threads_rows_without_weight_and_copies_are_no_matter(make, monkey
     X, y = make(3000)
     order = np.random.default_rng(1).permutation(len(y))
     options = {"max_depth": 6, "steps": 3}
-    one = pb.fit_stagewise(X, y, n_threads=1, **options)
-    assert same(one, pb.fit_stagewise(X, y, n_threads=3, **options), X)
-    assert same(one, pb.fit_stagewise(X[order], y[order], **options), X)
+    one = pb.fit_gradient_boosting(X, y, n_threads=1, **options)
+    assert same(one, pb.fit_gradient_boosting(X, y, n_threads=3, **options), X)
+    assert same(one, pb.fit_gradient_boosting(X[order], y[order], **options), X)
     more = np.vstack([X, X[:500] + 7]), np.append(y, 1 - y[:500])
     weight = np.repeat([1.0, 0.0], [3000, 500])
-    assert same(one, pb.fit_stagewise(*more, sample_weight=weight, **options), X)
+    assert same(one, pb.fit_gradient_boosting(*more, sample_weight=weight, **options), X)
     copies = np.random.default_rng(2).integers(0, 4, len(y))
     options["sums"] = "wide"
-    weighed = pb.fit_stagewise(X, y, sample_weight=2.5 * copies, **options)
-    copied = pb.fit_stagewise(X.repeat(copies, axis=0), y.repeat(copies), **options)
+    weighed = pb.fit_gradient_boosting(X, y, sample_weight=2.5 * copies, **options)
+    copied = pb.fit_gradient_boosting(X.repeat(copies, axis=0), y.repeat(copies), **options)
     assert same(weighed, copied, X)
 
 

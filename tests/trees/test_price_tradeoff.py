@@ -56,7 +56,7 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
     X, y, weight = data()
     weight = weight if of == "weighted" else np.ones(len(y))
     tradeoff, sums = 0.004, {"max_leaves": leaves, "max_depth": 4, "steps": 6}
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         X,
         y,
         sample_weight=None if of == "one" else weight,
@@ -89,15 +89,15 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
         ledgers = paid
         f = f + tree.predict(X)
     assert split > 10
-    found = pb.evaluation_cost(model, X, unit="price")
+    found = pb.prediction_cost(model, X, unit="price")
     assert found == pytest.approx([sum(COSTS[name] for name in ledger) for ledger in ledgers])
 
 
 def test_the_larger_it_is_the_less_is_paid():
     X, y, _ = data(1, 600)
     paid = [
-        pb.evaluation_cost(
-            pb.fit_stagewise(X, y, steps=30, price_tradeoff=tradeoff, **SAID), X, unit="price"
+        pb.prediction_cost(
+            pb.fit_gradient_boosting(X, y, steps=30, price_tradeoff=tradeoff, **SAID), X, unit="price"
         ).mean()
         for tradeoff in (0.0, 0.003, 0.01, 0.03, 10.0)
     ]
@@ -108,7 +108,7 @@ def test_the_larger_it_is_the_less_is_paid():
 def test_units_of_weights_and_of_prices_do_not_matter():
     X, y, weight = data(2)
     fits = [
-        pb.fit_stagewise(
+        pb.fit_gradient_boosting(
             X,
             y,
             sample_weight=unit * weight,
@@ -128,8 +128,8 @@ def test_units_of_weights_and_of_prices_do_not_matter():
 
 def test_of_no_price_and_nothing_to_gain_it_is_the_sum_without():
     X, y, _ = data(3)
-    plain = pb.fit_stagewise(X, y, steps=5, growth="free")
-    free = pb.fit_stagewise(X, y, steps=5, prices=[0.0] * 5, price_tradeoff=0.0)
+    plain = pb.fit_gradient_boosting(X, y, steps=5, growth="free")
+    free = pb.fit_gradient_boosting(X, y, steps=5, prices=[0.0] * 5, price_tradeoff=0.0)
     assert np.array_equal(plain.trees.feature, free.trees.feature)
     assert np.array_equal(plain.trees.value, free.trees.value)
 
@@ -139,10 +139,10 @@ def test_threads_and_going_on_change_nothing(monkeypatch, tmp_path):
 
     X, y, _ = data(4, 900)
     said = {**SAID, "price_tradeoff": 0.004}
-    one = pb.fit_stagewise(X, y, steps=8, n_threads=1, **said)
+    one = pb.fit_gradient_boosting(X, y, steps=8, n_threads=1, **said)
     monkeypatch.setattr(threads, "MIN_CELLS", 1)
-    two = pb.fit_stagewise(X, y, steps=8, n_threads=2, **said)
-    part = pb.fit_stagewise(X, y, steps=3, **said)
+    two = pb.fit_gradient_boosting(X, y, steps=8, n_threads=2, **said)
+    part = pb.fit_gradient_boosting(X, y, steps=3, **said)
     pb.save(part, tmp_path / "part.npz")
     on = pb.continue_fit(pb.load(tmp_path / "part.npz"), X, y, steps=5)
     for other in (two, on):
@@ -155,8 +155,8 @@ def test_of_many_labels_and_numbers():
     X, y, _ = data(5, 400)
     for loss, target in (("softmax", y + (X[:, 0] > 0.5)), ("squared", X[:, 0] * X[:, 1])):
         paid = [
-            pb.evaluation_cost(
-                pb.fit_stagewise(X, target, loss=loss, steps=5, price_tradeoff=t, **SAID),
+            pb.prediction_cost(
+                pb.fit_gradient_boosting(X, target, loss=loss, steps=5, price_tradeoff=t, **SAID),
                 X,
                 unit="price",
             ).mean()
@@ -183,4 +183,4 @@ def test_of_many_labels_and_numbers():
 def test_what_makes_no_sense_is_refused(options, error, words):
     X, y, _ = data()
     with pytest.raises(error, match=words):
-        pb.fit_stagewise(X, y, **{"price_tradeoff": 0.1, **options})
+        pb.fit_gradient_boosting(X, y, **{"price_tradeoff": 0.1, **options})

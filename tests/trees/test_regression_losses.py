@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from reference.stagewise import fit_stagewise
+from reference.stagewise import fit_gradient_boosting
 
 import pboost as pb
 from pboost.losses import Absolute, Huber, Poisson, Quantile
@@ -27,7 +27,7 @@ def numbers(loss, n=400, seed=0):
 def test_equals_the_twin(loss):
     X, y = numbers(loss, 60, 3)
     weight = np.random.default_rng(1).uniform(0.5, 2, 60)
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         X,
         y,
         loss=loss,
@@ -39,7 +39,7 @@ def test_equals_the_twin(loss):
         max_step=None,
         search="exact",
     )
-    stages = fit_stagewise(
+    stages = fit_gradient_boosting(
         X,
         y,
         loss,
@@ -61,7 +61,7 @@ def test_equals_the_twin(loss):
 def test_learns_and_lowers_the_loss(loss, search):
     X, y = numbers(loss)
     new, truth = numbers(loss, 2000, 9)
-    model = pb.fit_stagewise(X, y, loss=loss, steps=60, search=search)
+    model = pb.fit_gradient_boosting(X, y, loss=loss, steps=60, search=search)
     assert (np.diff(model.training_loss) <= 1e-12).all()
     score = pb.decision_function(model, X)
     assert loss.value(y, score).mean() == pytest.approx(model.training_loss[-1], rel=1e-9)
@@ -91,7 +91,7 @@ def test_is_gradient_boosting_of_scikit_learn(ours, theirs):
     options = {"learning_rate": 0.1, "max_depth": 3}
     peer = ensemble.GradientBoostingRegressor(n_estimators=100, random_state=0, **theirs, **options)
     peer.fit(X, y)
-    model = pb.fit_stagewise(X, y, loss=ours, steps=100, search="exact", **options)
+    model = pb.fit_gradient_boosting(X, y, loss=ours, steps=100, search="exact", **options)
     error, known = (
         ours.value(truth, f).mean() for f in (pb.predict(model, new), peer.predict(new))
     )
@@ -104,8 +104,8 @@ def test_weight_k_is_k_copies(loss):
     weight = np.random.default_rng(1).integers(1, 4, len(y))
     for search in ("exact", "binned"):
         options = {"loss": loss, "steps": 10, "search": search}
-        one = pb.fit_stagewise(X, y, sample_weight=weight, **options)
-        other = pb.fit_stagewise(X.repeat(weight, axis=0), y.repeat(weight), **options)
+        one = pb.fit_gradient_boosting(X, y, sample_weight=weight, **options)
+        other = pb.fit_gradient_boosting(X.repeat(weight, axis=0), y.repeat(weight), **options)
         f, g = (pb.decision_function(model, X) for model in (one, other))
         np.testing.assert_allclose(f, g, atol=1e-9)
 
@@ -113,7 +113,7 @@ def test_weight_k_is_k_copies(loss):
 @pytest.mark.parametrize("loss", OBJECTS, ids=str)
 def test_saved_described_continued(loss, tmp_path):
     X, y = numbers(loss)
-    model = pb.fit_stagewise(X, y, loss=loss, steps=4)
+    model = pb.fit_gradient_boosting(X, y, loss=loss, steps=4)
     pb.save(model, tmp_path / "m.npz")
     again = pb.load(tmp_path / "m.npz")
     assert again.loss == model.loss == loss
@@ -150,24 +150,24 @@ def test_targets_beyond_the_range_are_named():
     y[7] = -1.0
     message = r"y: expected numbers >= 0 for the poisson loss, got -1 in row 7"
     with pytest.raises(ValueError, match=message):
-        pb.fit_stagewise(X, y, loss="poisson")
+        pb.fit_gradient_boosting(X, y, loss="poisson")
     weight = np.ones(len(y))
     weight[7] = 0.0
-    assert len(pb.fit_stagewise(X, y, loss="poisson", sample_weight=weight, steps=2)) == 2
+    assert len(pb.fit_gradient_boosting(X, y, loss="poisson", sample_weight=weight, steps=2)) == 2
     with pytest.raises(ValueError, match=r"validation: y: expected numbers >= 0 .* in row 7"):
-        pb.fit_stagewise(X, np.abs(y), loss="poisson", validation=(X, y))
+        pb.fit_gradient_boosting(X, np.abs(y), loss="poisson", validation=(X, y))
     with pytest.raises(
         ValueError, match=r"y: expected a number above 0 .* got 0 in all of 400 rows"
     ):
-        pb.fit_stagewise(X, 0 * y, loss="poisson")
+        pb.fit_gradient_boosting(X, 0 * y, loss="poisson")
     with pytest.raises(ValueError, match='task: expected "regression" for the poisson loss'):
-        pb.fit_stagewise(X, y > 0, loss="poisson", task="classification")
+        pb.fit_gradient_boosting(X, y > 0, loss="poisson", task="classification")
 
 
 def test_steps_of_counts_are_bounded_where_none_was_counted():
     X, y = numbers(Poisson())
     y[X[:, 0] > 0.5] = 0.0
-    model = pb.fit_stagewise(X, y, loss="poisson", steps=3, learning_rate=1.0)
+    model = pb.fit_gradient_boosting(X, y, loss="poisson", steps=3, learning_rate=1.0)
     assert model.settings["max_step"] == 4.0
     assert model.trees.value.min() == -4.0
     assert np.isfinite(pb.decision_function(model, X)).all()
@@ -175,7 +175,7 @@ def test_steps_of_counts_are_bounded_where_none_was_counted():
 
 def test_cross_validation_is_of_means():
     X, y = numbers(Poisson())
-    fit = partial(pb.fit_stagewise, loss="poisson", steps=30)
+    fit = partial(pb.fit_gradient_boosting, loss="poisson", steps=30)
     found = pb.cross_validate(fit, X, y, task="regression", folds=3, rng=0)
     assert np.mean(found.error) < 0.7 * y.var()
 
@@ -186,7 +186,7 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
     X = np.arange(3.0)[:, None]
     y = np.array([3.4, 3.8, 1e12])
     options = {"steps": 1, "learning_rate": 1.0, "start": "zero", "min_leaf": 3, "max_step": None}
-    model = pb.fit_stagewise(X, y, loss="huber", search=search, **options)
+    model = pb.fit_gradient_boosting(X, y, loss="huber", search=search, **options)
     assert pb.predict(model, X) == pytest.approx([4.1] * 3, abs=1e-3)
 
 
@@ -195,7 +195,7 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
 def test_counts_of_any_size_have_the_predictions_of_others(mean, search):
     """The first decision value was no further than 36.04 from 0."""
     X, y = numbers(Poisson())
-    fit = partial(pb.fit_stagewise, X, loss="poisson", steps=10, search=search)
+    fit = partial(pb.fit_gradient_boosting, X, loss="poisson", steps=10, search=search)
     one, other = fit(y), fit(y * mean)
     assert other.bias == pytest.approx(np.log(y.mean()) + np.log(mean), rel=1e-14)
     expected = pb.predict(one, X)

@@ -159,8 +159,8 @@ def data(n=300, seed=0):
 def test_losses_of_your_own_take_the_same_steps(leaf_step):
     X, y = data(1000)
     options = {"steps": 8, "leaf_step": leaf_step, "search": "binned", "l2": 0.0}
-    known = pb.fit_stagewise(X, y > 0, loss="logistic", **options)
-    own = pb.fit_stagewise(X, y > 0, loss=Own(), **options)
+    known = pb.fit_gradient_boosting(X, y > 0, loss="logistic", **options)
+    own = pb.fit_gradient_boosting(X, y > 0, loss=Own(), **options)
     assert np.array_equal(own.trees.feature, known.trees.feature)
     np.testing.assert_allclose(own.trees.value, known.trees.value, atol=1e-8)
     np.testing.assert_allclose(own.training_loss, known.training_loss, rtol=1e-9)
@@ -172,14 +172,14 @@ def test_derivatives_that_are_no_numbers_are_refused(loss, said, search):
     X, y = data()
     message = rf"loss: {said}\(y, f\): expected a number.*, got .* of row \d+, where y = "
     with pytest.raises(ValueError, match=message):
-        pb.fit_stagewise(X, y > 0, loss=loss, steps=30, search=search)
+        pb.fit_gradient_boosting(X, y > 0, loss=loss, steps=30, search=search)
 
 
 @pytest.mark.parametrize("exponent", [-150, -40, 40, 150])
 def test_targets_of_any_size(exponent):
     X, y = data()
-    model = pb.fit_stagewise(X, y, loss="squared", steps=20, search="binned")
-    scaled = pb.fit_stagewise(X, y * 2.0**exponent, loss="squared", steps=20, search="binned")
+    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=20, search="binned")
+    scaled = pb.fit_gradient_boosting(X, y * 2.0**exponent, loss="squared", steps=20, search="binned")
     assert np.array_equal(scaled.trees.feature, model.trees.feature)
     values = np.ldexp(scaled.trees.value, -exponent)
     np.testing.assert_allclose(values, model.trees.value, rtol=1e-12, atol=0)
@@ -190,10 +190,10 @@ def test_an_outlier_does_not_spoil_leaves_elsewhere():
     X, y = data(10_000)
     y[0] = 1e12
     X[0, 0] = 50.0
-    model = pb.fit_stagewise(X, y, loss="squared", steps=100, search="binned", max_step=None)
+    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=100, search="binned", max_step=None)
     # A leaf is the mean of the residuals of its rows, whatever those of other leaves are.
     first = model.trees[0]
-    leaf, value = pb.apply(first, X), first.value[first.feature < 0]
+    leaf, value = pb.inspection.apply(first, X), first.value[first.feature < 0]
     for k in range(len(value)):
         mean = (y - model.bias)[leaf == k].mean()
         assert value[k] == pytest.approx(0.1 * mean, rel=1e-6)
@@ -203,11 +203,11 @@ def test_an_outlier_leaves_the_others_their_bits():
     X, y = data(10_000)
     y[0], X[0] = 1e12, 50.0
     rest = np.arange(1, len(y))
-    model = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4)
-    exact = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4, search="exact")
+    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=100, max_depth=4)
+    exact = pb.fit_gradient_boosting(X, y, loss="squared", steps=100, max_depth=4, search="exact")
     errors = [np.sqrt(np.mean((pb.predict(m, X) - y)[rest] ** 2)) for m in (model, exact)]
     assert errors[0] < 1.05 * errors[1]
-    packed = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4, sums="packed")
+    packed = pb.fit_gradient_boosting(X, y, loss="squared", steps=100, max_depth=4, sums="packed")
     assert np.array_equal(model.trees[0].feature[:1], exact.trees[0].feature[:1])
     assert len(packed.trees.feature) < len(model.trees.feature)
 
@@ -229,7 +229,7 @@ def test_wide_sums_have_no_order_either(name):
 def test_options_change_models_and_are_kept():
     X, y = data(1000)
     models = [
-        pb.fit_stagewise(X, y > 0, steps=4, rng=1, **options)
+        pb.fit_gradient_boosting(X, y > 0, steps=4, rng=1, **options)
         for options in (
             {},
             {"leaf_step": "newton"},
@@ -270,8 +270,8 @@ def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
 @pytest.mark.parametrize("name", ["l2", "min_weight", "min_gain"])
 def test_options_are_in_units_of_the_weights(name):
     X, y = data(500)
-    one = pb.fit_stagewise(X, y > 0, steps=3, **{name: 2.0}, sample_weight=np.full(500, 1.0))
-    other = pb.fit_stagewise(X, y > 0, steps=3, **{name: 8.0}, sample_weight=np.full(500, 4.0))
+    one = pb.fit_gradient_boosting(X, y > 0, steps=3, **{name: 2.0}, sample_weight=np.full(500, 1.0))
+    other = pb.fit_gradient_boosting(X, y > 0, steps=3, **{name: 8.0}, sample_weight=np.full(500, 4.0))
     assert np.array_equal(one.trees.value, other.trees.value)
 
 
@@ -306,13 +306,13 @@ def test_options_are_in_units_of_the_weights(name):
 def test_bad_options(options, error, message):
     X, y = data()
     with pytest.raises(error, match=message):
-        pb.fit_stagewise(X, y > 0, **options)
+        pb.fit_gradient_boosting(X, y > 0, **options)
 
 
 def assert_copies(X, y, copies, unit=1.0, **options):
     """Weights are copies but for the rounding of the constant before the first tree."""
-    one = pb.fit_stagewise(X, y, sample_weight=unit * copies, **options)
-    other = pb.fit_stagewise(X.repeat(copies, axis=0), y.repeat(copies), **options)
+    one = pb.fit_gradient_boosting(X, y, sample_weight=unit * copies, **options)
+    other = pb.fit_gradient_boosting(X.repeat(copies, axis=0), y.repeat(copies), **options)
     for left, right in zip(one.trees, other.trees, strict=True):
         assert np.array_equal(left.feature, right.feature)
         assert np.array_equal(left.threshold, right.threshold)
@@ -357,7 +357,7 @@ def test_weights_of_many_copies_are_rounded():
     ):
         given = weight / weight.max()
         assert weights_of(given, weight_of_copy(given)).are_copies == are_copies
-        model = pb.fit_stagewise(X, y > 0, sample_weight=weight, steps=10)
+        model = pb.fit_gradient_boosting(X, y > 0, sample_weight=weight, steps=10)
         assert model.training_loss[-1] < model.training_loss[0]
 
 
@@ -379,7 +379,7 @@ def test_models_of_tables_say_what_the_fit_had(seed):
     X, y, weight, levels = draw(rng, 2, n=150)
     weight = None if weight is None or not (weight > 0).all() else weight
     options = {"bag": [None, 0.5][seed % 2], "validation": [None, 0.25][seed % 3 == 0]}
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         X,
         y,
         loss=NAMES[seed % 4],

@@ -24,8 +24,8 @@ def test_two_classes_are_the_log_loss(search, leaf_step):
     """Either tree goes half of the way."""
     X, y = data(n_classes=2)
     options = {"steps": 20, "search": search, "leaf_step": leaf_step, "l2": 0.0, "min_weight": 0.0}
-    both = pb.fit_stagewise(X, y, loss="softmax", **options)
-    one = pb.fit_stagewise(X, y, loss="logistic", **options)
+    both = pb.fit_gradient_boosting(X, y, loss="softmax", **options)
+    one = pb.fit_gradient_boosting(X, y, loss="logistic", **options)
     assert both.n_votes == 2
     assert pb.decision_function(both, X).shape == (300, 2)
     # Newton steps of a binned search are those of words.
@@ -40,7 +40,7 @@ def test_two_classes_are_the_log_loss(search, leaf_step):
 def test_learns_and_lowers_the_loss(search, leaf_step):
     X, y = data(900)
     new, truth = data(900, seed=9)
-    model = pb.fit_stagewise(X, y, steps=50, search=search, leaf_step=leaf_step)
+    model = pb.fit_gradient_boosting(X, y, steps=50, search=search, leaf_step=leaf_step)
     assert model.settings["loss"] == "softmax"
     assert (np.diff(model.training_loss) <= 0).all()
     assert np.mean(pb.predict(model, new) == truth) > 0.65
@@ -56,18 +56,18 @@ def test_learns_and_lowers_the_loss(search, leaf_step):
     assert len(model.trees) == 150
     assert np.array_equal(stages[-1], score)
     walked = sum(
-        np.array([len(path) - 1 for path in pb.decision_path(tree, X)]) for tree in model.trees
+        np.array([len(path) - 1 for path in pb.inspection.decision_path(tree, X)]) for tree in model.trees
     )
-    assert pb.evaluation_cost(model, X).tolist() == walked.tolist()
+    assert pb.prediction_cost(model, X).tolist() == walked.tolist()
 
 
 def test_trees_of_a_round_see_the_scores_before_it():
     """They are those of each class against the others, at the log odds between them."""
     X, y = data()
     options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_step": "newton"}
-    model = pb.fit_stagewise(X, y, **options)
+    model = pb.fit_gradient_boosting(X, y, **options)
     for k, label in enumerate(model.labels):
-        one = pb.fit_stagewise(X, y == label, loss="logistic", **options)
+        one = pb.fit_gradient_boosting(X, y == label, loss="logistic", **options)
         assert np.array_equal(one.trees.feature, model.trees[k].feature)
         np.testing.assert_allclose(model.trees[k].value, one.trees.value, atol=2e-5)
     shares = np.unique(y, return_counts=True)[1] / len(y)
@@ -78,7 +78,7 @@ def test_few_rows_and_many_are_told_the_same():
     """Rows are walked alone, by ranks, and with missing values."""
     X, y = data(500, n_classes=5)
     X[::7, 1] = np.nan
-    model = pb.fit_stagewise(X, y, steps=20, max_depth=4)
+    model = pb.fit_gradient_boosting(X, y, steps=20, max_depth=4)
     score = pb.decision_function(model, X)
     each = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(40)])
     assert np.array_equal(each, score[:40])
@@ -92,7 +92,7 @@ def test_few_rows_and_many_are_told_the_same():
 @pytest.mark.parametrize("validation", [None, 0.2])
 def test_saved_and_pickled(validation, tmp_path):
     X, y = data()
-    model = pb.fit_stagewise(X, y, steps=8, validation=validation, rng=0)
+    model = pb.fit_gradient_boosting(X, y, steps=8, validation=validation, rng=0)
     pb.save(model, tmp_path / "m.npz")
     for again in (pb.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
         assert_same_model(model, again)
@@ -105,7 +105,7 @@ def test_saved_and_pickled(validation, tmp_path):
 
 def test_wrong_parts_are_named():
     X, y = data()
-    model = pb.fit_stagewise(X, y, steps=3)
+    model = pb.fit_gradient_boosting(X, y, steps=3)
     for parts, message in (
         ({"bias": 0.5}, "bias: expected 3 finite numbers"),
         ({"bias": model.bias[:2]}, "bias: expected 3 finite numbers"),
@@ -126,7 +126,7 @@ def test_wrong_parts_are_named():
 def test_options_change_models_and_are_kept():
     X, y = data(1000)
     models = [
-        pb.fit_stagewise(X, y, steps=2, max_depth=5, rng=1, **options)
+        pb.fit_gradient_boosting(X, y, steps=2, max_depth=5, rng=1, **options)
         for options in (
             {"l2": 5.0},
             {"min_leaf": 30},
@@ -149,16 +149,16 @@ def test_options_change_models_and_are_kept():
 def test_no_column_is_monotone():
     X, y = data()
     with pytest.raises(NotImplementedError, match=r"monotone: .*do not follow one score"):
-        pb.fit_stagewise(X, y, monotone={1: -1})
-    free = pb.fit_stagewise(X, y, steps=1, monotone={1: 0})
-    assert_same_model(free, pb.fit_stagewise(X, y, steps=1))
+        pb.fit_gradient_boosting(X, y, monotone={1: -1})
+    free = pb.fit_gradient_boosting(X, y, steps=1, monotone={1: 0})
+    assert_same_model(free, pb.fit_gradient_boosting(X, y, steps=1))
 
 
 def test_validation_chooses_the_number_of_rounds():
     X, y = data(600)
     new, truth = data(600, seed=4)
     options = {"steps": 200, "learning_rate": 0.4, "patience": 8}
-    model = pb.fit_stagewise(X, y, validation=(new, truth), **options)
+    model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 9
     assert model.stop_reason == "no better on the validation rows for 8 rounds"
@@ -167,44 +167,44 @@ def test_validation_chooses_the_number_of_rounds():
     np.testing.assert_allclose(losses, tried[1 : len(model) + 1])
     # Classes may be missing there.
     some = truth != "class 1"
-    model = pb.fit_stagewise(X, y, validation=(new[some], truth[some]), **options)
+    model = pb.fit_gradient_boosting(X, y, validation=(new[some], truth[some]), **options)
     assert model.validation_loss is not None
     with pytest.raises(ValueError, match="validation: y: expected labels of the model"):
-        pb.fit_stagewise(X, y, validation=(new, np.full(600, "other")), **options)
+        pb.fit_gradient_boosting(X, y, validation=(new, np.full(600, "other")), **options)
 
 
 def test_rows_held_out_are_of_every_class():
     X, y = data(n_classes=4)
-    model = pb.fit_stagewise(X, y, steps=3, validation=0.25, rng=0)
+    model = pb.fit_gradient_boosting(X, y, steps=3, validation=0.25, rng=0)
     assert all(tree.n_rows[0] == model.trees[0].n_rows[0] < 230 for tree in model.trees)
     assert len(model.validation_loss) == 4
-    two = pb.fit_stagewise(*data(n_classes=2), loss="softmax", steps=3, validation=0.25, rng=0)
+    two = pb.fit_gradient_boosting(*data(n_classes=2), loss="softmax", steps=3, validation=0.25, rng=0)
     assert two.validation_loss[-1] < two.validation_loss[0] + 0.1
 
 
 def test_prefix_and_continued_fits():
     X, y = data()
     options = {"bag": 0.6, "rng": 3}
-    model = pb.fit_stagewise(X, y, steps=7, **options)
+    model = pb.fit_gradient_boosting(X, y, steps=7, **options)
     shares = list(pb.staged_predict_proba(model, X))
     answers = list(pb.staged_predict(model, X))
     for n in (1, 4):
-        cut = pb.prefix(model, n)
-        assert_same_model(cut, pb.fit_stagewise(X, y, steps=n, **options))
+        cut = pb.models.truncate(model, n)
+        assert_same_model(cut, pb.fit_gradient_boosting(X, y, steps=n, **options))
         assert cut.stop_reason == f"cut to the first {n} of 7 rounds"
         assert np.array_equal(pb.predict_proba(cut, X), shares[n - 1])
         assert pb.predict(cut, X).tolist() == answers[n - 1].tolist()
         assert_same_model(pb.continue_fit(cut, X, y, steps=7 - n), model)
-    exact = pb.fit_stagewise(X, y, steps=4, search="exact")
-    assert_same_model(pb.continue_fit(pb.prefix(exact, 2), X, y, steps=2), exact)
+    exact = pb.fit_gradient_boosting(X, y, steps=4, search="exact")
+    assert_same_model(pb.continue_fit(pb.models.truncate(exact, 2), X, y, steps=2), exact)
     with pytest.raises(ValueError, match="n_nodes: expected"):
-        pb.prefix(model, 8)
+        pb.models.truncate(model, 8)
 
 
 def test_fits_go_on_with_other_rows_of_the_same_labels():
     X, y = data()
     new, truth = data(seed=5)
-    model = pb.fit_stagewise(X, y, steps=10)
+    model = pb.fit_gradient_boosting(X, y, steps=10)
     more = pb.continue_fit(model, new, truth, steps=30)
     assert len(more) == 40
     assert np.array_equal(more.bias, model.bias)
@@ -219,14 +219,14 @@ def test_weights():
     X, y = data()
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 3, len(y)).astype(float)
-    model = pb.fit_stagewise(X, y, steps=5, sample_weight=weight)
+    model = pb.fit_gradient_boosting(X, y, steps=5, sample_weight=weight)
     used = np.flatnonzero(weight)
-    fewer = pb.fit_stagewise(X[used], y[used], steps=5, sample_weight=weight[used])
+    fewer = pb.fit_gradient_boosting(X[used], y[used], steps=5, sample_weight=weight[used])
     assert_same_model(model, fewer)
     order = rng.permutation(len(y))
-    shuffled = pb.fit_stagewise(X[order], y[order], steps=5, sample_weight=weight[order])
+    shuffled = pb.fit_gradient_boosting(X[order], y[order], steps=5, sample_weight=weight[order])
     assert_same_model(model, shuffled)
-    copies = pb.fit_stagewise(
+    copies = pb.fit_gradient_boosting(
         X.repeat(weight.astype(int), 0), y.repeat(weight.astype(int)), steps=5
     )
     f, g = (pb.decision_function(m, X) for m in (model, copies))
@@ -237,29 +237,29 @@ def test_soft_labels():
     X, y = data()
     labels = np.unique(y)
     share = (y[:, None] == labels).astype(float)
-    hard = pb.fit_stagewise(X, y, steps=5)
-    soft = pb.fit_stagewise(X, y_proba=share, labels=labels, steps=5)
+    hard = pb.fit_gradient_boosting(X, y, steps=5)
+    soft = pb.fit_gradient_boosting(X, y_proba=share, labels=labels, steps=5)
     assert soft.settings["loss"] == "softmax"
     assert_same_model(hard, soft)
-    mixed = pb.fit_stagewise(X, y_proba=0.7 * share + 0.1, labels=labels, steps=100)
+    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, labels=labels, steps=100)
     found = pb.predict_proba(mixed, X)
     assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
     # A row of several labels is so many rows, by their shares.
     share = np.random.default_rng(0).integers(0, 4, (len(y), 3)) + 1.0
     share /= share.sum(axis=1, keepdims=True)
     options = {"steps": 5, "l2": 0.0}
-    soft = pb.fit_stagewise(X, y_proba=share, labels=labels, **options)
+    soft = pb.fit_gradient_boosting(X, y_proba=share, labels=labels, **options)
     rows, weight = np.repeat(X, 3, axis=0), share.ravel()
-    copies = pb.fit_stagewise(rows, np.tile(labels, len(y)), sample_weight=weight, **options)
+    copies = pb.fit_gradient_boosting(rows, np.tile(labels, len(y)), sample_weight=weight, **options)
     f, g = (pb.decision_function(m, X) for m in (soft, copies))
     np.testing.assert_allclose(f, g, atol=1e-12)
     with pytest.raises(ValueError, match="y_proba: expected every label to have"):
-        pb.fit_stagewise(X, y_proba=np.column_stack([share, 0 * share[:, 0]]), steps=5)
+        pb.fit_gradient_boosting(X, y_proba=np.column_stack([share, 0 * share[:, 0]]), steps=5)
 
 
 def test_explained():
     X, y = data()
-    model = pb.fit_stagewise(X, y, steps=20)
+    model = pb.fit_gradient_boosting(X, y, steps=20)
     found = pb.explain(model, X[:1])
     assert found.contributions.shape == (4, 3)
     assert found.label == pb.predict(model, X[:1])[0]
@@ -272,12 +272,12 @@ def test_explained():
     np.testing.assert_allclose(share, fall @ of_trees / fall.sum(), rtol=1e-12)
     assert share.sum() == pytest.approx(1.0)
     assert share[:3].min() > 3 * share[3]
-    rise = pb.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
+    rise = pb.inspection.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
     assert rise[:3].min() > 3 * abs(rise[3])
     text = pb.describe(model)
-    assert text.startswith("fit_stagewise: 20 rounds of 3 trees, 4 features")
+    assert text.startswith("fit_gradient_boosting: 20 rounds of 3 trees, 4 features")
     assert "round 2, label 'class 1'" in text
-    assert repr(model) == "<fit_stagewise: 20 rounds of 3 trees, 4 features, softmax loss>"
+    assert repr(model) == "<fit_gradient_boosting: 20 rounds of 3 trees, 4 features, softmax loss>"
 
 
 def test_callback_sees_each_round_and_stops():
@@ -288,7 +288,7 @@ def test_callback_sees_each_round_and_stops():
         seen.append((step, record.n_leaves, record.training_loss))
         return step == 3
 
-    model = pb.fit_stagewise(X, y, steps=9, callback=look)
+    model = pb.fit_gradient_boosting(X, y, steps=9, callback=look)
     assert model.stop_reason == "stopped by the callback"
     leaves = np.array([tree.n_leaves for tree in model.trees]).reshape(3, 3).sum(axis=1)
     assert seen == list(zip([1, 2, 3], leaves, model.training_loss[1:], strict=True))
@@ -296,14 +296,14 @@ def test_callback_sees_each_round_and_stops():
 
 def test_nothing_to_learn():
     y = np.array(["a", "b", "c"] * 10)
-    model = pb.fit_stagewise(np.ones((30, 2)), y, steps=10)
+    model = pb.fit_gradient_boosting(np.ones((30, 2)), y, steps=10)
     np.testing.assert_allclose(pb.predict_proba(model, np.ones((1, 2))), 1 / 3, rtol=1e-12)
 
 
 def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     y = np.array(["a", "b", "c", "d"])[(X[:, 0] // 10).astype(int)]
-    model = pb.fit_stagewise(X, y, steps=300, learning_rate=1, max_step=None)
+    model = pb.fit_gradient_boosting(X, y, steps=300, learning_rate=1, max_step=None)
     assert (pb.predict(model, X) == y).all()
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert np.isfinite(model.training_loss).all()
@@ -312,12 +312,12 @@ def test_separable_rows_stay_finite():
 def test_default_loss():
     X, y = data()
     numbers = np.searchsorted(np.unique(y), y)
-    assert pb.fit_stagewise(X, y, steps=1).settings["loss"] == "softmax"
-    of_numbers = pb.fit_stagewise(X, numbers, steps=1)
+    assert pb.fit_gradient_boosting(X, y, steps=1).settings["loss"] == "softmax"
+    of_numbers = pb.fit_gradient_boosting(X, numbers, steps=1)
     assert of_numbers.settings["loss"] == "softmax"
     assert pb.predict(of_numbers, X).dtype == numbers.dtype
-    assert pb.fit_stagewise(X, y == "class 1", steps=1).settings["loss"] == "logistic"
-    assert len(pb.fit_stagewise(X, numbers, steps=1, loss="softmax").labels) == 3
+    assert pb.fit_gradient_boosting(X, y == "class 1", steps=1).settings["loss"] == "logistic"
+    assert len(pb.fit_gradient_boosting(X, numbers, steps=1, loss="softmax").labels) == 3
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_bad_labels(y, options, message):
     X, three = data()
     given = {"three": three, "one": np.full(300, "a"), "half": X[:, 0]}[y]
     with pytest.raises(ValueError, match=message):
-        pb.fit_stagewise(X, given, **options)
+        pb.fit_gradient_boosting(X, given, **options)
 
 
 def test_classes_of_one_row_and_more_classes_than_rows():
@@ -341,19 +341,19 @@ def test_classes_of_one_row_and_more_classes_than_rows():
     y = y.astype("U9")
     y[7] = "single"
     free = {"l2": 0.0}
-    model = pb.fit_stagewise(X, y, steps=100, max_depth=4, **free)
+    model = pb.fit_gradient_boosting(X, y, steps=100, max_depth=4, **free)
     assert pb.predict(model, X)[7] == "single"
     X = np.arange(5.0)[:, None]
     share = np.random.default_rng(0).dirichlet(np.ones(9), 5)
-    model = pb.fit_stagewise(X, y_proba=share, steps=100, learning_rate=0.5, **free)
+    model = pb.fit_gradient_boosting(X, y_proba=share, steps=100, learning_rate=0.5, **free)
     np.testing.assert_allclose(pb.predict_proba(model, X), share, atol=0.05)
-    each = pb.fit_stagewise(X, list("abcde"), steps=20, **free)
+    each = pb.fit_gradient_boosting(X, list("abcde"), steps=20, **free)
     assert pb.predict(each, X).tolist() == list("abcde")
 
 
 def test_as_many_classes_as_rows():
     X, y = np.arange(60.0)[:, None], [f"row {i}" for i in range(60)]
-    model = pb.fit_stagewise(X, y, steps=2)
+    model = pb.fit_gradient_boosting(X, y, steps=2)
     assert len(model.trees) == 120
     share = pb.predict_proba(model, X)
     assert share.shape == (60, 60)
@@ -375,13 +375,13 @@ def test_more_classes_than_there_is_room_for(search, monkeypatch):
     X, y = np.arange(20_000.0)[:, None], np.arange(20_000).astype(str)
     message = "scores and gradients of 20000 rows for 20000 labels take 6400000000 bytes"
     with pytest.raises(MemoryError, match=f"y: the {message}.*fit_one_vs_rest"):
-        pb.fit_stagewise(X, y, search=search)
+        pb.fit_gradient_boosting(X, y, search=search)
 
 
 def test_a_class_without_weight_is_kept_and_is_never_likely():
     X, y = data()
     weight = (y != "class 1").astype(float)
-    model = pb.fit_stagewise(X, y, steps=5, sample_weight=weight)
+    model = pb.fit_gradient_boosting(X, y, steps=5, sample_weight=weight)
     assert model.labels.tolist() == ["class 0", "class 1", "class 2"]
     assert pb.predict_proba(model, X)[:, 1].max() < 1e-12
 
@@ -391,5 +391,5 @@ def test_classes_that_a_fold_lacks():
     y = y.astype("U9")
     y[:2] = "rare"
     with pytest.warns(UserWarning, match="class 'rare' has 2 rows"):
-        found = pb.cross_validate(partial(pb.fit_stagewise, steps=5), X, y, folds=5, rng=0)
+        found = pb.cross_validate(partial(pb.fit_gradient_boosting, steps=5), X, y, folds=5, rng=0)
     assert np.isfinite(np.asarray(found.error)).all()

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from reference.stagewise import fit_stagewise
+from reference.stagewise import fit_gradient_boosting
 
 import pboost as pb
 from pboost.losses import LOSSES, Loss
@@ -64,7 +64,7 @@ def test_equals_the_twin(name, start, max_step):
     y = sign + X[:, 2] if name == "numbers" else sign
     task = "regression" if name == "numbers" else "classification"
     loss = LOSSES["squared" if name == "numbers" else name]
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         X,
         y,
         loss=loss,
@@ -78,7 +78,7 @@ def test_equals_the_twin(name, start, max_step):
         max_step=max_step,
         search="exact",
     )
-    stages = fit_stagewise(
+    stages = fit_gradient_boosting(
         X,
         y,
         loss,
@@ -104,7 +104,7 @@ def test_exponential_stumps_are_adaboost(criterion):
     boosted = pb.fit_adaboost(
         X, y, rounds=25, weak=pb.weak.stump(criterion=criterion), votes="domain", smoothing=0
     )
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         X,
         y,
         loss="exponential",
@@ -134,7 +134,7 @@ def test_exponential_stumps_are_adaboost(criterion):
 def test_learns_and_lowers_the_loss(name):
     X, y = problem(800)
     new, truth = problem(800, seed=9)
-    model = pb.fit_stagewise(X, y, loss=name, task="classification", steps=60, learning_rate=0.3)
+    model = pb.fit_gradient_boosting(X, y, loss=name, task="classification", steps=60, learning_rate=0.3)
     assert (np.diff(model.training_loss) <= 1e-12).all()
     assert np.mean(pb.predict(model, new) == truth) > 0.7
     score = pb.decision_function(model, X)
@@ -145,7 +145,7 @@ def test_learns_and_lowers_the_loss(name):
     assert len(stages) == len(model)
     assert np.array_equal(stages[-1], score)
     assert np.array_equal(list(pb.staged_predict(model, X))[-1], pb.predict(model, X))
-    assert (pb.evaluation_cost(model, X) <= 3 * len(model)).all()
+    assert (pb.prediction_cost(model, X) <= 3 * len(model)).all()
     if name == "hinge":
         with pytest.raises(NotImplementedError, match="do not tell probabilities"):
             pb.predict_proba(model, X)
@@ -159,12 +159,12 @@ def test_learns_and_lowers_the_loss(name):
 def test_regression(loss):
     X, y = numbers()
     new, truth = numbers(seed=8)
-    model = pb.fit_stagewise(X, y, loss=loss, steps=200)
+    model = pb.fit_gradient_boosting(X, y, loss=loss, steps=200)
     assert model.labels is None
     assert np.mean((pb.predict(model, new) - truth) ** 2) < 0.2 * truth.var()
     with pytest.raises(TypeError, match="no probabilities"):
         pb.predict_proba(model, X)
-    rise = pb.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
+    rise = pb.inspection.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
     assert rise[:2].min() > 10 * rise[2:].max()
 
 
@@ -175,7 +175,7 @@ def test_squared_is_gradient_boosting_of_scikit_learn():
     theirs = ensemble.GradientBoostingRegressor(
         n_estimators=20, learning_rate=0.3, max_depth=2
     ).fit(X, y)
-    ours = pb.fit_stagewise(
+    ours = pb.fit_gradient_boosting(
         X, y, loss="squared", steps=20, learning_rate=0.3, max_depth=2, search="exact"
     )
     for a, b in zip(pb.staged_predict(ours, X), theirs.staged_predict(X), strict=True):
@@ -185,16 +185,16 @@ def test_squared_is_gradient_boosting_of_scikit_learn():
 def test_same_model_for_threads_columns_and_equal_seeds():
     X, y = problem(3000)
     options = {"loss": "logistic", "steps": 5, "bag": 0.5, "search": "exact"}
-    model = pb.fit_stagewise(X, y, rng=1, n_threads=1, **options)
-    assert_same_model(model, pb.fit_stagewise(X, y, rng=1, n_threads=2, **options))
+    model = pb.fit_gradient_boosting(X, y, rng=1, n_threads=1, **options)
+    assert_same_model(model, pb.fit_gradient_boosting(X, y, rng=1, n_threads=2, **options))
     options["search"] = "auto"
-    assert_same_model(model, pb.fit_stagewise(pb.sort_columns(X), y, rng=1, **options))
-    other = pb.fit_stagewise(X, y, rng=2, **options)
+    assert_same_model(model, pb.fit_gradient_boosting(pb.data.sort_columns(X), y, rng=1, **options))
+    other = pb.fit_gradient_boosting(X, y, rng=2, **options)
     assert not np.array_equal(model.training_loss, other.training_loss)
     assert all(tree.n_rows[0] == 1500 for tree in model.trees)
-    binned = pb.fit_stagewise(X, y, rng=1, **{**options, "search": "binned"}, max_bins=32)
-    columns = pb.bin_columns(X, max_bins=32)
-    assert_same_model(binned, pb.fit_stagewise(columns, y, rng=1, **options))
+    binned = pb.fit_gradient_boosting(X, y, rng=1, **{**options, "search": "binned"}, max_bins=32)
+    columns = pb.data.bin_columns(X, max_bins=32)
+    assert_same_model(binned, pb.fit_gradient_boosting(columns, y, rng=1, **options))
 
 
 def test_rows_of_weight_0_do_not_matter():
@@ -202,8 +202,8 @@ def test_rows_of_weight_0_do_not_matter():
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     used = weight > 0
     options = {"loss": "probit", "steps": 5}
-    model = pb.fit_stagewise(X, y, sample_weight=weight, **options)
-    other = pb.fit_stagewise(X[used], y[used], sample_weight=weight[used], **options)
+    model = pb.fit_gradient_boosting(X, y, sample_weight=weight, **options)
+    other = pb.fit_gradient_boosting(X[used], y[used], sample_weight=weight[used], **options)
     assert_same_model(model, other)
 
 
@@ -211,7 +211,7 @@ def test_validation_chooses_the_number_of_trees():
     X, y = problem(600)
     new, truth = problem(600, seed=4)
     options = {"loss": "logistic", "steps": 300, "learning_rate": 0.3, "patience": 10}
-    model = pb.fit_stagewise(X, y, validation=(new, truth), **options)
+    model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 11
     assert model.stop_reason == "no better on the validation rows for 10 trees"
@@ -219,18 +219,18 @@ def test_validation_chooses_the_number_of_trees():
     stages = pb.staged_decision_function(model, new)
     losses = [LOSSES["logistic"].value(target, f).mean() for f in stages]
     np.testing.assert_allclose(losses, tried[1 : len(model) + 1])
-    doubled = pb.fit_stagewise(X, y, validation=(new, truth, np.full(len(truth), 2.0)), **options)
+    doubled = pb.fit_gradient_boosting(X, y, validation=(new, truth, np.full(len(truth), 2.0)), **options)
     assert np.allclose(doubled.validation_loss, tried)
 
 
 def test_rows_held_out_are_not_trained_on():
     X, y = problem()
-    model = pb.fit_stagewise(X, y, loss="logistic", steps=3, validation=0.25, rng=0)
+    model = pb.fit_gradient_boosting(X, y, loss="logistic", steps=3, validation=0.25, rng=0)
     assert model.trees[0].n_rows[0] == 225
     assert len(model.validation_loss) == 4
     X, y = numbers()
     assert (
-        pb.fit_stagewise(X, y, loss="squared", steps=3, validation=0.25, rng=0).trees[0].n_rows[0]
+        pb.fit_gradient_boosting(X, y, loss="squared", steps=3, validation=0.25, rng=0).trees[0].n_rows[0]
         == 225
     )
 
@@ -238,29 +238,29 @@ def test_rows_held_out_are_not_trained_on():
 def test_prefix_is_the_model_of_fewer_steps(tmp_path):
     X, y = problem()
     options = {"loss": "logistic", "bag": 0.6, "rng": 3}
-    model = pb.fit_stagewise(X, y, steps=9, **options)
+    model = pb.fit_gradient_boosting(X, y, steps=9, **options)
     for n in (1, 4):
-        cut = pb.prefix(model, n)
-        assert_same_model(cut, pb.fit_stagewise(X, y, steps=n, **options))
+        cut = pb.models.truncate(model, n)
+        assert_same_model(cut, pb.fit_gradient_boosting(X, y, steps=n, **options))
         assert cut.stop_reason == f"cut to the first {n} of 9 trees"
         stages = list(pb.staged_decision_function(model, X))
         assert np.array_equal(pb.decision_function(cut, X), stages[n - 1])
         pb.save(cut, tmp_path / "m.npz")
         assert_same_model(pb.load(tmp_path / "m.npz"), cut)
-    assert pb.prefix(model, 9) is model
+    assert pb.models.truncate(model, 9) is model
     assert len(model) == 9
     for wrong in (0, 10):
         with pytest.raises(ValueError, match="n_nodes: expected"):
-            pb.prefix(model, wrong)
+            pb.models.truncate(model, wrong)
 
 
 def test_staged_probabilities():
     X, y = problem()
-    model = pb.fit_stagewise(X, y, loss="probit", steps=5)
+    model = pb.fit_gradient_boosting(X, y, loss="probit", steps=5)
     shares = list(pb.staged_predict_proba(model, X))
     for n, share in enumerate(shares, 1):
-        assert np.array_equal(share, pb.predict_proba(pb.prefix(model, n), X))
-    numbers_ = pb.fit_stagewise(X, X[:, 0], loss="squared", steps=2)
+        assert np.array_equal(share, pb.predict_proba(pb.models.truncate(model, n), X))
+    numbers_ = pb.fit_gradient_boosting(X, X[:, 0], loss="squared", steps=2)
     with pytest.raises(TypeError, match="no probabilities"):
         next(pb.staged_predict_proba(numbers_, X))
 
@@ -273,7 +273,7 @@ def test_callback_sees_each_step_and_stops():
         seen.append((step, record.n_leaves, record.training_loss, record.validation_loss))
         return step == 3
 
-    model = pb.fit_stagewise(X, y, loss="logistic", steps=9, callback=look)
+    model = pb.fit_gradient_boosting(X, y, loss="logistic", steps=9, callback=look)
     assert model.stop_reason == "stopped by the callback"
     assert [step for step, *_ in seen] == [1, 2, 3]
     assert [loss for _, _, loss, _ in seen] == model.training_loss[1:].tolist()
@@ -282,13 +282,13 @@ def test_callback_sees_each_step_and_stops():
 
 def test_nothing_to_learn():
     y = np.array([0, 1] * 10)
-    model = pb.fit_stagewise(np.ones((20, 2)), y, loss="logistic", steps=10)
+    model = pb.fit_gradient_boosting(np.ones((20, 2)), y, loss="logistic", steps=10)
     assert model.stop_reason == "no leaf lowers the loss"
     assert len(model) == 1
     assert not pb.decision_function(model, np.ones((2, 2))).any()
     # From 0, the constant is approached by trees of one leaf.
     y = np.array([0, 1, 1, 1] * 5)
-    model = pb.fit_stagewise(
+    model = pb.fit_gradient_boosting(
         np.ones((20, 1)), y, loss="exponential", steps=60, learning_rate=0.5, start="zero"
     )
     score = pb.decision_function(model, np.ones((1, 1)))[0]
@@ -298,7 +298,7 @@ def test_nothing_to_learn():
 def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     for name in NAMES:
-        model = pb.fit_stagewise(
+        model = pb.fit_gradient_boosting(
             X,
             X[:, 0] > 17,
             loss=name,
@@ -330,7 +330,7 @@ def test_newton_steps_are_bounded():
 def test_saved_and_pickled(name, tmp_path):
     X, y = problem()
     task, share = "classification", 0.2 if name == "probit" else None
-    model = pb.fit_stagewise(X, y, loss=name, task=task, steps=4, validation=share, rng=0)
+    model = pb.fit_gradient_boosting(X, y, loss=name, task=task, steps=4, validation=share, rng=0)
     pb.save(model, tmp_path / "m.npz")
     for again in (pb.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
         assert_same_model(model, again)
@@ -343,13 +343,13 @@ def test_saved_and_pickled(name, tmp_path):
 
 def test_regression_saved_and_own_loss_refused(tmp_path):
     X, y = numbers()
-    model = pb.fit_stagewise(X, y, loss="squared", steps=3)
+    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=3)
     pb.save(model, tmp_path / "m.npz")
     again = pb.load(tmp_path / "m.npz")
     assert again.labels is None
     assert_same_model(model, again)
     with pytest.raises(TypeError, match="'huber' is a function"):
-        pb.save(pb.fit_stagewise(X, y, loss=Huber(), steps=3), tmp_path / "h.npz")
+        pb.save(pb.fit_gradient_boosting(X, y, loss=Huber(), steps=3), tmp_path / "h.npz")
 
 
 @pytest.mark.parametrize(
@@ -383,24 +383,24 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
 )
 def test_bad_options(options, error, message):
     with pytest.raises(error, match=message):
-        pb.fit_stagewise(*problem(), **{"loss": "logistic", **options})
+        pb.fit_gradient_boosting(*problem(), **{"loss": "logistic", **options})
 
 
 def test_bad_data():
     X, y = problem()
     with pytest.raises(ValueError, match="y: expected two label values, got 3"):
-        pb.fit_stagewise(X, np.arange(300) % 3, loss="logistic")
+        pb.fit_gradient_boosting(X, np.arange(300) % 3, loss="logistic")
     with pytest.raises(ValueError, match="y: "):
-        pb.fit_stagewise(X, np.zeros(300), loss="logistic")
+        pb.fit_gradient_boosting(X, np.zeros(300), loss="logistic")
     with pytest.raises(ValueError, match="y: expected finite numbers"):
-        pb.fit_stagewise(X, np.full(300, np.nan), loss="squared")
+        pb.fit_gradient_boosting(X, np.full(300, np.nan), loss="squared")
     with pytest.raises(TypeError, match="y: expected numbers"):
-        pb.fit_stagewise(X, y, loss="squared")
-    model = pb.fit_stagewise(X, y, loss="logistic", steps=2)
+        pb.fit_gradient_boosting(X, y, loss="squared")
+    model = pb.fit_gradient_boosting(X, y, loss="logistic", steps=2)
     with pytest.raises(ValueError, match="X: "):
         pb.predict(model, np.full((2, 4), np.inf))
     with pytest.raises(ValueError, match="y: expected labels of the model"):
-        pb.fit_stagewise(X, y, loss="logistic", validation=(X, np.arange(300)))
+        pb.fit_gradient_boosting(X, y, loss="logistic", validation=(X, np.arange(300)))
 
 
 def test_weights_of_very_different_size():
@@ -414,7 +414,7 @@ def test_weights_of_very_different_size():
             weight = 10.0 ** r.integers(-span, span + 1, 200)
             for loss in ("logistic", "squared", "hinge"):
                 options = {"steps": 5, "learning_rate": 1.0, "task": "classification"}
-                model = pb.fit_stagewise(X, y, loss=loss, sample_weight=weight, **options)
+                model = pb.fit_gradient_boosting(X, y, loss=loss, sample_weight=weight, **options)
                 assert np.isfinite(pb.decision_function(model, X)).all()
 
 
@@ -432,7 +432,7 @@ def test_bad_validation_data(change, message):
     X = np.random.default_rng(0).normal(size=(20, 3))
     y = X[:, 0] > 0
     with pytest.raises(ValueError, match=f"validation: {message}"):
-        pb.fit_stagewise(X, y, loss="logistic", steps=2, validation=change(X, y))
+        pb.fit_gradient_boosting(X, y, loss="logistic", steps=2, validation=change(X, y))
 
 
 @pytest.mark.parametrize(
@@ -452,32 +452,32 @@ def test_bad_validation_data(change, message):
 )
 def test_default_loss(y, options, loss):
     X = np.arange(80.0).reshape(40, 2)
-    model = pb.fit_stagewise(X, y, steps=2, **options)
+    model = pb.fit_gradient_boosting(X, y, steps=2, **options)
     assert model.settings["loss"] == model.loss.name == loss
     assert (model.labels is None) == (loss == "squared")
-    same = pb.fit_stagewise(X, y, steps=2, loss=loss, task=model.settings["task"])
+    same = pb.fit_gradient_boosting(X, y, steps=2, loss=loss, task=model.settings["task"])
     assert np.array_equal(pb.predict(same, X), pb.predict(model, X))
 
 
 def test_targets_without_a_default_loss():
     X = np.arange(80.0).reshape(40, 2)
     with pytest.raises(ValueError, match="at least two"):
-        pb.fit_stagewise(X, np.ones(40))
+        pb.fit_gradient_boosting(X, np.ones(40))
     whole = np.arange(40) % 21
     for y in (whole, whole.astype(float), whole.tolist()):
         with pytest.raises(ValueError, match=r"^y: got more than 20 different whole num") as e:
-            pb.fit_stagewise(X, y)
+            pb.fit_gradient_boosting(X, y)
         for said in ('task="classification"', 'task="regression"'):
             assert said in str(e.value)
-    assert len(pb.fit_one_vs_rest(pb.fit_stagewise, X, whole, steps=2).labels) == 21
-    assert pb.fit_stagewise(X, whole, loss="squared", steps=2).labels is None
+    assert len(pb.fit_one_vs_rest(pb.fit_gradient_boosting, X, whole, steps=2).labels) == 21
+    assert pb.fit_gradient_boosting(X, whole, loss="squared", steps=2).labels is None
     with pytest.raises(ValueError, match="y: missing label in row 1"):
-        pb.fit_stagewise(X, [1.0, np.nan] * 20)
+        pb.fit_gradient_boosting(X, [1.0, np.nan] * 20)
 
 
 @pytest.mark.parametrize("share", [1e-8, 1e-10, 1e-12])
 @pytest.mark.parametrize(("loss", "factor"), [("logistic", 1.0), ("exponential", 0.5)])
 def test_light_rows_are_not_dropped(loss, factor, share):
     """A weight far below all others is no number of copies, and the row still has a part."""
-    model = pb.fit_stagewise([[0.0], [1.0]], [0, 1], loss=loss, sample_weight=[1.0, share], steps=1)
+    model = pb.fit_gradient_boosting([[0.0], [1.0]], [0, 1], loss=loss, sample_weight=[1.0, share], steps=1)
     assert model.bias == pytest.approx(factor * np.log(share), rel=1e-12)

@@ -33,7 +33,7 @@ LOSSES = {
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses(name):
-    for call in (pb.losses.check_loss, lambda loss: pb.fit_stagewise(X, Y, loss=loss)):
+    for call in (pb.losses.check_loss, lambda loss: pb.fit_gradient_boosting(X, Y, loss=loss)):
         with pytest.raises(ValueError, match=r"^loss: expected one of") as caught:
             call(name)
         assert str(caught.value).endswith(f"or a Loss, got {name!r}; here it is {LOSSES[name]}")
@@ -44,11 +44,11 @@ def test_losses(name):
     [
         (pb.fit_cart, {"criterion": "log_loss"}, "'entropy'"),
         (pb.fit_cart, {"criterion": "squared_error", "task": "regression"}, "'squared'"),
-        (pb.fit_forest, {"criterion": "friedman_mse", "task": "regression"}, "'squared'"),
+        (pb.fit_random_forest, {"criterion": "friedman_mse", "task": "regression"}, "'squared'"),
         (pb.fit_cart, {"criterion": "Gini"}, "'gini'"),
-        (pb.fit_stagewise, {"search": "hist"}, "'binned'"),
-        (pb.fit_stagewise, {"growth": "depthwise"}, "'free'"),
-        (pb.fit_stagewise, {"growth": "SymmetricTree"}, "'symmetric'"),
+        (pb.fit_gradient_boosting, {"search": "hist"}, "'binned'"),
+        (pb.fit_gradient_boosting, {"growth": "depthwise"}, "'free'"),
+        (pb.fit_gradient_boosting, {"growth": "SymmetricTree"}, "'symmetric'"),
         (pb.fit_cart, {"growth": "lossguide"}, "'best-first'"),
         (pb.fit_sbpmt, {"vote": "soft"}, "'average'"),
     ],

@@ -16,10 +16,10 @@ State = np.random.RandomState
 
 DRAWING = {
     "adaboost": lambda rng: pb.fit_adaboost(X, Y, rounds=4, validation=0.3, rng=rng),
-    "forest": lambda rng: pb.fit_forest(X, Y, members=4, rng=rng),
+    "forest": lambda rng: pb.fit_random_forest(X, Y, members=4, rng=rng),
     "bagging": lambda rng: pb.fit_bagging(pb.fit_cart, X, Y, members=4, rng=rng),
     "one-vs-rest": lambda rng: pb.fit_one_vs_rest(
-        partial(pb.fit_stagewise, loss="logistic", steps=3), X, Y, bag=0.5, rng=rng
+        partial(pb.fit_gradient_boosting, loss="logistic", steps=3), X, Y, bag=0.5, rng=rng
     ),
     "sbpmt": lambda rng: pb.fit_sbpmt(X, Y, members=3, rounds=1, steps=2, rng=rng),
 }

@@ -265,11 +265,11 @@ def test_evaluation_is_that_of_the_derived_columns(d):
         graph = (model.feature, model.threshold, model.next)
         score, cost, _ = evaluate(*graph, model.vote, values)
         np.testing.assert_array_equal(pb.decision_function(model, X), score)
-        np.testing.assert_array_equal(pb.evaluation_cost(model, X), cost)
+        np.testing.assert_array_equal(pb.prediction_cost(model, X), cost)
         nonzero = coefficients(model) != 0
         paths = ([model.feature[node] for node, _ in path(*graph, row)] for row in values)
         read = [np.count_nonzero(nonzero[inputs].any(axis=0)) for inputs in paths]
-        np.testing.assert_array_equal(pb.evaluation_cost(model, X, "features"), read)
+        np.testing.assert_array_equal(pb.prediction_cost(model, X, "features"), read)
         np.testing.assert_array_equal(list(pb.staged_decision_function(model, X))[-1], score)
         for i in (0, 17):
             np.testing.assert_allclose(pb.explain(model, X[i]).score, score[i], rtol=1e-12)
@@ -312,7 +312,7 @@ def test_random_walks_and_reach():
             pb.decision_function(model, X, **options),
             pb.decision_function(stumps, values, **options),
         )
-    np.testing.assert_array_equal(pb.reach(model, X), pb.reach(stumps, values))
+    np.testing.assert_array_equal(pb.inspection.reach(model, X), pb.inspection.reach(stumps, values))
 
 
 @pytest.mark.parametrize("search", ["exact", "binned"])
@@ -349,7 +349,7 @@ def test_sorted_columns_stand_for_their_source():
         learner = pb.weak.affine(search=search)
         for options in ({}, {"sample_weight": weight}):
             plain = fits(X, y, learner, **options)
-            for name, model in fits(pb.sort_columns(X), y, learner, **options).items():
+            for name, model in fits(pb.data.sort_columns(X), y, learner, **options).items():
                 assert_identical(model, plain[name])
 
 
@@ -371,5 +371,5 @@ def test_inputs_are_left_alone():
     X.flags.writeable = False
     for model in fits(X, y, pb.weak.affine()).values():
         pb.decision_function(model, X)
-        pb.reach(model, X, y)
+        pb.inspection.reach(model, X, y)
     np.testing.assert_array_equal(X, before)

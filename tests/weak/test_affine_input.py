@@ -12,7 +12,7 @@ from compare import assert_identical
 from model_files import assert_same, forge, forge_column, header_of, members_of, tree, zip_up
 
 import pboost as pb
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 from pboost.data.node_inputs.sums import PROJECTION_MEMBERS, Projections
 
 RNG = np.random.default_rng(0)
@@ -63,7 +63,7 @@ def test_bad_options_are_named(options, error):
 
 
 def test_binned_columns_are_refused():
-    binned = pb.bin_columns(X)
+    binned = pb.data.bin_columns(X)
     for fit, size in ((pb.fit_adaboost, "rounds"), (pb.fit_boosted_tree, "nodes")):
         with pytest.raises(ValueError, match=r"^X: expected .*, got BinnedColumns"):
             fit(binned, Y, weak=WEAK, **{size: 3})
@@ -83,7 +83,7 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
     for column in range(3):
         bad = X.copy()
         bad[7, column] = np.inf
-        calls = (pb.decision_function, pb.evaluation_cost, pb.reach, pb.staged_decision_function)
+        calls = (pb.decision_function, pb.prediction_cost, pb.inspection.reach, pb.staged_decision_function)
         for call in calls:
             for rows in (bad, bad[5:8]):
                 with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
@@ -122,7 +122,7 @@ def test_model_without_nodes():
     model = pb.fit_adaboost(np.ones((4, 3)), [0, 0, 0, 1], rounds=3, weak=WEAK)
     assert model.n_nodes == 0
     assert pb.predict(model, np.ones((2, 3))).tolist() == [0, 0]
-    assert pb.evaluation_cost(model, np.ones((20, 3)), "features").tolist() == [0] * 20
+    assert pb.prediction_cost(model, np.ones((20, 3)), "features").tolist() == [0] * 20
 
 
 # Names
@@ -148,7 +148,7 @@ def test_frames_are_put_in_order():
     assert "*b" in pb.describe(model)
     score = pb.decision_function(model, X)
     np.testing.assert_array_equal(pb.decision_function(model, table[["c", "a", "b"]]), score)
-    np.testing.assert_array_equal(pb.reach(model, table[["c", "a", "b"]]), pb.reach(model, X))
+    np.testing.assert_array_equal(pb.inspection.reach(model, table[["c", "a", "b"]]), pb.inspection.reach(model, X))
 
 
 # Pickles and files

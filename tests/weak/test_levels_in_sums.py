@@ -53,7 +53,7 @@ FITS = {
     "separators": lambda X, y, w: pb.fit_boosted_tree(
         X, y, nodes=4, weak=pb.weak.separator(6), sample_weight=w
     ),
-    "columns": lambda X, y, w: pb.fit_adaboost_real(
+    "columns": lambda X, y, w: pb.fit_real_adaboost(
         X, y, rounds=20, weak=pb.weak.feature(), sample_weight=w
     ),
     "probit": lambda X, y, w: pb.fit_probitboost(X, y, steps=15, sample_weight=w),
@@ -85,7 +85,7 @@ def test_models_are_those_of_zeros_and_ones(fit, holes):
     assert (model.n_features, twin.n_features) == (4, 8)
     assert model.feature_names == ("age", "colour", "height", "size")
     # Sums down the columns of a matrix depend on its layout.
-    atol = 1e-12 if isinstance(model, pb.LinearModel) else 0
+    atol = 1e-12 if isinstance(model, pb.models.LinearModel) else 0
     found, expected = pb.decision_function(model, X), pb.decision_function(twin, Z)
     np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
     if hasattr(model, "record"):
@@ -119,7 +119,7 @@ def test_rows_to_predict(fit, tmp_path):
     )
     *_, last = pb.staged_decision_function(model, X)
     np.testing.assert_allclose(last, score, atol=1e-9)
-    assert (pb.evaluation_cost(model, X, unit="features") <= 8).all()
+    assert (pb.prediction_cost(model, X, unit="features") <= 8).all()
     parts = model.contributions(X[:1])
     assert parts.shape == (5,)
     np.testing.assert_allclose(parts.sum(), score[0])
@@ -130,7 +130,7 @@ def test_rows_to_predict(fit, tmp_path):
 
 def test_coefficients_speak_of_levels():
     X, y, _ = frame(3)
-    found = pb.coefficients(pb.fit_probitboost(X, y, steps=10), X)
+    found = pb.inspection.coefficients(pb.fit_probitboost(X, y, steps=10), X)
     assert found.names == tuple(expanded(X)[1])
     assert found.slopes.shape == (1, 1, 8)
 
@@ -187,8 +187,8 @@ def test_leaves_read_levels_as_columns(classes, tmp_path):
     np.testing.assert_allclose(parts.sum(axis=0), values[0] if classes == 3 else values[0, 0])
     assert len(parts) == 5
     assert pb.feature_importances(tree).shape == (4,)
-    assert (pb.evaluation_cost(tree, X, unit="features") <= 4).all()
-    assert pb.coefficients(tree).names == tuple(names)
+    assert (pb.prediction_cost(tree, X, unit="features") <= 4).all()
+    assert pb.inspection.coefficients(tree).names == tuple(names)
     assert any(name in pb.describe(tree) for name in names if "=" in name)
     pb.save(tree, tmp_path / "tree")
     np.testing.assert_array_equal(pb.load(tmp_path / "tree").values(X), values)

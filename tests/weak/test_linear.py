@@ -170,7 +170,7 @@ def test_thresholds_are_the_best_of_their_directions(dense_gain):
     model = pb.fit_boosted_tree(
         X, y, nodes=5, weak=pb.weak.linear(dense_gain=dense_gain), sample_weight=weight
     )
-    values, arrives = model.inputs.values(X), pb.reach(model, X) > 0
+    values, arrives = model.inputs.values(X), pb.inspection.reach(model, X) > 0
     for node in range(model.n_nodes):
         here = arrives[:, node]
         column = values[here][:, [model.feature[node]]]
@@ -242,7 +242,7 @@ def test_one_column_is_a_stump():
 def test_limits_of_sides_hold():
     X, y, _ = noisy(15, n=200)
     model = pb.fit_boosted_tree(X, y, nodes=4, weak=pb.weak.linear(min_leaf=30))
-    arrives = pb.reach(model, X) > 0
+    arrives = pb.inspection.reach(model, X) > 0
     values = model.inputs.values(X)
     for node in range(model.n_nodes):
         above = values[arrives[:, node], model.feature[node]] > model.threshold[node]
@@ -349,6 +349,6 @@ def test_what_is_refused_and_what_is_not():
     with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns"):
         pb.fit_adaboost(X, y, rounds=2, weak=WEAK, observation=pb.observation.gaussian(0.1))
     with pytest.raises(ValueError, match=r"^X: expected .*, got BinnedColumns"):
-        pb.fit_adaboost(pb.bin_columns(X), y, rounds=2, weak=WEAK)
+        pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=2, weak=WEAK)
     huge = np.where(X > 0, 1.7e308, -1.7e308)
     assert pb.fit_boosted_tree(huge, y, nodes=2, weak=WEAK).n_nodes == 2

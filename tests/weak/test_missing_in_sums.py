@@ -301,7 +301,7 @@ def test_affine_is_that_of_filled_rows(fit, d, search, tmp_path):
     pb.save(model, tmp_path / "model")
     read = pb.load(tmp_path / "model")
     np.testing.assert_array_equal(pb.decision_function(read, X), pb.decision_function(model, X))
-    pb.evaluation_cost(model, X)
+    pb.prediction_cost(model, X)
     pb.explain(model, X[:1])
 
 
@@ -393,7 +393,7 @@ def test_columns_as_hypotheses(center, tmp_path):
     X, y, weight = table(10)
     X[:, 3] = np.nan
     weak = pb.weak.feature(center)
-    model = pb.fit_adaboost_real(X, y, rounds=30, weak=weak, sample_weight=weight)
+    model = pb.fit_real_adaboost(X, y, rounds=30, weak=weak, sample_weight=weight)
     answers = (X - model.center) / model.scale
     for j in range(3):
         known = ~np.isnan(X[:, j])
@@ -425,6 +425,6 @@ def test_hypotheses_are_given_the_holes():
         seen.append(np.isnan(X).sum())
         return lambda X: np.where(np.isnan(X[:, 0]), 0.1, np.tanh(np.nan_to_num(X[:, 0])))
 
-    model = pb.fit_adaboost_real(X, y, rounds=2, weak=pb.weak.hypothesis(train))
+    model = pb.fit_real_adaboost(X, y, rounds=2, weak=pb.weak.hypothesis(train))
     assert seen[0] == np.isnan(X).sum() > 0
     assert np.isfinite(pb.decision_function(model, X)).all()

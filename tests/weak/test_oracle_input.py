@@ -268,8 +268,8 @@ def test_fit_that_fails():
 def test_rows_that_are_none(builder):
     weak = pb.weak.oracle(lambda *_: good)
     for wrong, error in (
-        (pb.sort_columns(X), TypeError),
-        (pb.bin_columns(X), TypeError),
+        (pb.data.sort_columns(X), TypeError),
+        (pb.data.bin_columns(X), TypeError),
         (3.0, ValueError),
         ([[1.0], [2.0, 3.0]], ValueError),
         (X[:, :0], ValueError),

@@ -45,7 +45,7 @@ def test_deterministic_answers_are_those_of_stumps(builder, kind, of):
     np.testing.assert_allclose(model.record.cost, stumps.record.cost, rtol=1e-9)
     if of != "exact":
         np.testing.assert_allclose(model.answer, stumps.answer, atol=1e-9)
-    for function in (pb.decision_function, pb.evaluation_cost):
+    for function in (pb.decision_function, pb.prediction_cost):
         np.testing.assert_allclose(function(model, X), function(stumps, X), atol=1e-9)
     np.testing.assert_array_equal(pb.predict(model, X), pb.predict(stumps, X))
     for one, other in zip(
@@ -64,7 +64,7 @@ def test_the_certificate_of_estimators_is_recomputed(builder, of):
     model = fit(builder, X, y, weak=oracle_of("estimator"), **options)
     found = pb.certificate(model, X, y, sample_weight=weight)
     assert found == pytest.approx(model.record.certificate[-1], rel=1e-9)
-    reach = pb.reach(model, X, y)
+    reach = pb.inspection.reach(model, X, y)
     mean = np.average(reach.sum(axis=1), weights=weight)
     assert mean == pytest.approx(model.record.cost[-1])
     if of == "flip":
@@ -132,7 +132,7 @@ def test_sampled_estimators_are_evaluated_by_their_probabilities():
         expected = pb.decision_function(model, X, route="expected")
         drawn = pb.decision_function(model, X, route="sample", rng=0, draws=1500)
         assert np.abs(expected - drawn).max() < 0.15
-        assert pb.reach(model, X).shape == (60, model.n_nodes)
+        assert pb.inspection.reach(model, X).shape == (60, model.n_nodes)
         with pytest.raises(ValueError, match="estimate"):
             pb.certificate(model, X, y)
 

@@ -12,7 +12,7 @@ from compare import assert_identical
 from model_files import assert_same, forge, forge_column, header_of, members_of, tree, zip_up
 
 import pboost as pb
-from pboost import ModelFileError
+from pboost.models import ModelFileError
 from pboost.data.node_inputs.sums import SEPARATOR_MEMBERS, Projections, Separators
 
 RNG = np.random.default_rng(0)
@@ -103,7 +103,7 @@ def test_gaussian_answers_are_refused():
 
 def test_binned_columns_are_refused():
     with pytest.raises(ValueError, match=r"^X: expected .* separators or linear, got Binned"):
-        pb.fit_oblique_tree(pb.bin_columns(X), Y)
+        pb.fit_oblique_tree(pb.data.bin_columns(X), Y)
 
 
 def test_exact_search_of_few_rows():
@@ -135,7 +135,7 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
     model = pb.fit_oblique_tree(X, Y)
     bad = X.copy()
     bad[7, 1] = np.inf
-    calls = (pb.decision_function, pb.evaluation_cost, pb.reach, pb.staged_decision_function)
+    calls = (pb.decision_function, pb.prediction_cost, pb.inspection.reach, pb.staged_decision_function)
     for call in calls:
         for rows in (bad, bad[5:8]):
             with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
@@ -150,7 +150,7 @@ def test_standard_deviations_are_refused():
 
 def test_unknown_units_of_cost():
     with pytest.raises(ValueError, match="unit: expected one of"):
-        pb.evaluation_cost(pb.fit_oblique_tree(X, Y), X, "separators")
+        pb.prediction_cost(pb.fit_oblique_tree(X, Y), X, "separators")
 
 
 def test_settings_are_those_given():
@@ -192,7 +192,7 @@ def test_a_callback_sees_nodes():
 
 def test_inputs_are_not_modified():
     rows, labels = X.copy(), Y.copy()
-    columns = pb.sort_columns(rows, copy=False)
+    columns = pb.data.sort_columns(rows, copy=False)
     order, codes = columns.packed_order.copy(), columns.codes.copy()
     pb.fit_oblique_tree(columns, labels)
     np.testing.assert_array_equal(columns.packed_order, order)
@@ -324,7 +324,7 @@ def test_projections_beside_separators_are_refused(path):
 
 def test_options_of_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = "--model tree --weak separator --stumps 5 --criterion gini --nodes 4"
+    flags = "--model boosted-tree --weak separator --stumps 5 --criterion gini --nodes 4"
     arguments = ("fit", csv_file, "--target", "state", "-o", output, *flags.split())
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
@@ -344,7 +344,7 @@ def test_stumps_belong_to_separators(csv_file, pboost_main):
 
 def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = ["--model", "tree", "--weak", "linear", "--dense-gain", "2", "--nodes", "3"]
+    flags = ["--model", "boosted-tree", "--weak", "linear", "--dense-gain", "2", "--nodes", "3"]
     arguments = ("fit", csv_file, "--target", "state", "-o", output, "--seed", 4, *flags)
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")

@@ -147,7 +147,7 @@ def test_the_root_is_adaboost():
 def test_a_node_is_trained_on_the_rows_that_arrive():
     X, y, weight = noisy(5, n=300, d=4)
     model = pb.fit_oblique_tree(X, y, sample_weight=weight, stumps=12, max_depth=3)
-    arrives = pb.reach(model, X) > 0
+    arrives = pb.inspection.reach(model, X) > 0
     for node in range(1, model.n_nodes):
         here = arrives[:, node]
         assert 0 < here.sum() < 300
@@ -192,7 +192,7 @@ def test_depth_and_number_of_separators():
     X, y, _ = noisy(7, n=400)
     wide = pb.fit_oblique_tree(X, y, stumps=3, max_depth=3)
     assert 4 < wide.n_nodes <= 7
-    assert pb.evaluation_cost(wide, X).max() == 3
+    assert pb.prediction_cost(wide, X).max() == 3
     few = pb.fit_oblique_tree(X, y, stumps=3, separators=4, max_depth=None)
     assert few.n_nodes == 4
     same = pb.fit_boosted_tree(X, y, nodes=4, growth="breadth-first", weak=pb.weak.separator(3))
@@ -281,12 +281,12 @@ def test_evaluation_is_that_of_the_sums():
         graph = (model.feature, model.threshold, model.next)
         score, cost, _ = evaluate(*graph, model.vote, values)
         np.testing.assert_array_equal(pb.decision_function(model, X), score)
-        np.testing.assert_array_equal(pb.evaluation_cost(model, X), cost)
+        np.testing.assert_array_equal(pb.prediction_cost(model, X), cost)
         paths = [[model.feature[node] for node, _ in path(*graph, row)] for row in values]
         read = [len(set(np.concatenate([stumps_of(inputs, k)[0] for k in p]))) for p in paths]
-        np.testing.assert_array_equal(pb.evaluation_cost(model, X, "features"), read)
+        np.testing.assert_array_equal(pb.prediction_cost(model, X, "features"), read)
         stumps = [sum(len(stumps_of(inputs, k)[0]) for k in p) for p in paths]
-        np.testing.assert_array_equal(pb.evaluation_cost(model, X, "stumps"), stumps)
+        np.testing.assert_array_equal(pb.prediction_cost(model, X, "stumps"), stumps)
         np.testing.assert_array_equal(list(pb.staged_decision_function(model, X))[-1], score)
         for i in (0, 17):
             np.testing.assert_allclose(pb.explain(model, X[i]).score, score[i], rtol=1e-12)
@@ -297,7 +297,7 @@ def test_stumps_of_other_models_are_nodes():
     for weak in (pb.weak.stump(), pb.weak.affine()):
         model = pb.fit_boosted_tree(X, y, nodes=9, weak=weak)
         np.testing.assert_array_equal(
-            pb.evaluation_cost(model, X, "stumps"), pb.evaluation_cost(model, X)
+            pb.prediction_cost(model, X, "stumps"), pb.prediction_cost(model, X)
         )
 
 
@@ -325,7 +325,7 @@ def test_random_walks_and_reach():
             pb.decision_function(model, X, **options),
             pb.decision_function(stumps, values, **options),
         )
-    np.testing.assert_array_equal(pb.reach(model, X), pb.reach(stumps, values))
+    np.testing.assert_array_equal(pb.inspection.reach(model, X), pb.inspection.reach(stumps, values))
 
 
 @pytest.mark.parametrize("search", ["exact", "binned"])
@@ -346,7 +346,7 @@ def test_threads_do_not_matter(monkeypatch, search):
 
 def test_sorted_columns_give_the_same_model():
     X, y, weight = noisy(17, n=200)
-    columns = pb.sort_columns(X)
+    columns = pb.data.sort_columns(X)
     for w in (None, weight, np.where(np.arange(200) % 3, weight, 0)):
         one, other = (pb.fit_oblique_tree(x, y, stumps=9, sample_weight=w) for x in (X, columns))
         assert_identical(one, other)
@@ -380,7 +380,7 @@ def test_early_stopping_keeps_the_errors_of_all_stages():
 def test_prefix_keeps_the_separators_it_needs():
     X, y, _ = noisy(19, n=300)
     model = pb.fit_oblique_tree(X, y, stumps=8)
-    first = pb.prefix(model, 2)
+    first = pb.models.truncate(model, 2)
     assert first.inputs.n_inputs == 2
     stages = list(pb.staged_decision_function(model, X))
     np.testing.assert_array_equal(pb.decision_function(first, X), stages[1])

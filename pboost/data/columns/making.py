@@ -84,7 +84,7 @@ def sort_columns(X: TableLike, *, copy: bool = True, n_threads: int | None = Non
     --------
     >>> import numpy as np
     >>> import pboost as pb
-    >>> columns = pb.sort_columns(np.array([[3.0], [1.0], [2.0]]))
+    >>> columns = pb.data.sort_columns(np.array([[3.0], [1.0], [2.0]]))
     >>> columns.order(0).tolist()
     [1, 2, 0]
     """
@@ -145,7 +145,7 @@ def bin_columns(
     --------
     >>> import numpy as np
     >>> import pboost as pb
-    >>> pb.bin_columns(np.arange(6.0).reshape(6, 1), max_bins=2).codes.tolist()
+    >>> pb.data.bin_columns(np.arange(6.0).reshape(6, 1), max_bins=2).codes.tolist()
     [[0, 0, 0, 1, 1, 1]]
     """
     check_choice("edges", edges, EDGES)

@@ -144,9 +144,9 @@ def bin_files(
     ...     for start in range(0, 8, 3):
     ...         yield X[start : start + 3], y[start : start + 3]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     columns, labels, _ = pb.bin_files(batches, os.path.join(folder, "columns"))
+    ...     columns, labels, _ = pb.data.bin_files(batches, os.path.join(folder, "columns"))
     ...     model = pb.fit_adaboost(columns, labels, rounds=5)
-    >>> bool((model.vote == pb.fit_adaboost(pb.bin_columns(X), y, rounds=5).vote).all())
+    >>> bool((model.vote == pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=5).vote).all())
     True
     """
     if task is not None:

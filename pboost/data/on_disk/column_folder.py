@@ -330,8 +330,8 @@ def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> Stor
     >>> import pboost as pb
     >>> X, y = np.arange(8.0).reshape(8, 1), np.array([0, 1, 0, 0, 1, 1, 0, 1])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = pb.bin_files([(X[:3], y[:3]), (X[3:], y[3:])], os.path.join(folder, "columns"))
-    ...     columns, y, weight = pb.open_columns(os.path.join(folder, "columns"))
+    ...     _ = pb.data.bin_files([(X[:3], y[:3]), (X[3:], y[3:])], os.path.join(folder, "columns"))
+    ...     columns, y, weight = pb.data.open_columns(os.path.join(folder, "columns"))
     ...     model = pb.fit_adaboost(columns, y, rounds=5)
     >>> y.tolist()
     [0, 0, 0, 0, 1, 1, 1, 1]
@@ -362,7 +362,7 @@ def _read_header(folder: Path) -> dict[str, Any]:
             raise FolderError(
                 "only half written: bin_files has not ended; call it again with this folder"
             )
-        raise FolderError(f"no columns of pb.bin_files: there is no {HEADER}")
+        raise FolderError(f"no columns of pb.data.bin_files: there is no {HEADER}")
     try:
         header = parse(path.read_bytes(), TIMES)
     except ValueError as error:

@@ -237,7 +237,7 @@ def _starting(source: object) -> Callable[[], Iterable[Any]]:
     if not isinstance(source, Iterable) or hasattr(source, "dtype") or is_frame(source):
         raise TypeError(
             "source: expected paths, a data set of pyarrow, or an iterable of batches, got "
-            f"{shown(source)}; pb.bin_columns takes a table in memory"
+            f"{shown(source)}; pb.data.bin_columns takes a table in memory"
         )
     return lambda: iter(source)
 

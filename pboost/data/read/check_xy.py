@@ -34,7 +34,7 @@ from pboost.data.read.table import (
     positions,
 )
 from pboost.values import INT32_MAX, Array, TableLike, as_array, first_false
-from pboost.values.options import ManyClassesError
+from pboost.values.options import MulticlassError
 
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536
@@ -336,12 +336,12 @@ def check_label_values(values: Array, two: str | None, instead: str = ONE_OF_EAC
 
 
 def refuse_many(values: Array, why: str = "", instead: str = ONE_OF_EACH) -> None:
-    """Raise ManyClassesError for more than two labels."""
+    """Raise MulticlassError for more than two labels."""
     if len(values) > 2:
         expected = f"two label values {why}".rstrip()
         if instead and len(values) > MOST_CLASSES and values.dtype.kind in "iuf":
             instead += f"; {REGRESSIONS}"
-        raise ManyClassesError(f"y: expected {expected}, got {len(values)}", instead)
+        raise MulticlassError(f"y: expected {expected}, got {len(values)}", instead)
 
 
 def label_values(labels: Array | RowLabels) -> Array:

@@ -32,7 +32,7 @@ class RowLabels(NDArrayOperatorsMixin):
     >>> import pboost as pb
     >>> X, text = [[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "yes"]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     columns, y, weight = pb.bin_files([(X, text)], os.path.join(folder, "columns"))
+    ...     columns, y, weight = pb.data.bin_files([(X, text)], os.path.join(folder, "columns"))
     >>> y
     <labels of 4 rows: no, yes>
     >>> (y == "yes").tolist(), y[1:3].tolist(), len(y)

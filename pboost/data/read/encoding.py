@@ -147,7 +147,7 @@ def fit_one_hot(X: TableLike, columns: Sequence[str | int] | None = None) -> One
     Examples
     --------
     >>> import pboost as pb
-    >>> encoding = pb.fit_one_hot([["red", 1.5], ["blue", 2.0], ["red", 0.5]])
+    >>> encoding = pb.data.fit_one_hot([["red", 1.5], ["blue", 2.0], ["red", 0.5]])
     >>> encoding.names
     ('x[0]=blue', 'x[0]=red', 'x[1]')
     >>> encoding.transform([["blue", 3.0], ["green", 4.0]], unknown="zeros").tolist()
@@ -205,14 +205,14 @@ def one_hot(
     Examples
     --------
     >>> import pboost as pb
-    >>> values, names = pb.one_hot([["red", 1.5], ["blue", 2.0], ["red", 0.5]])
+    >>> values, names = pb.data.one_hot([["red", 1.5], ["blue", 2.0], ["red", 0.5]])
     >>> names
     ('x[0]=blue', 'x[0]=red', 'x[1]')
     >>> values.tolist()
     [[0.0, 1.0, 1.5], [1.0, 0.0, 2.0], [0.0, 1.0, 0.5]]
 
     >>> X, y = pb.datasets.monks(1)
-    >>> values, names = pb.one_hot(X, columns=range(6))
+    >>> values, names = pb.data.one_hot(X, columns=range(6))
     >>> values.shape, names[:4]
     ((432, 17), ('x[0]=1', 'x[0]=2', 'x[0]=3', 'x[1]=1'))
     """

@@ -13,10 +13,10 @@ from pboost.values import Array, first_false, shown
 #: All integers to this size are float64 numbers; of those beyond only some are.
 EXACT = 2**53
 #: What to do with text that is not known to be categories.
-ENCODE = "; pb.one_hot(X) makes columns of zeros and ones of it"
+ENCODE = "; pb.data.one_hot(X) makes columns of zeros and ones of it"
 #: The same, where columns can be named.
 NAME_OR_ENCODE = (
-    "; name columns of categories in categorical=[...], or make numbers of them by pb.one_hot(X)"
+    "; name columns of categories in categorical=[...], or make numbers of them by pb.data.one_hot(X)"
 )
 #: Numbers of which the squares add up to less are all smaller than that.
 SMALL = float(EXACT) ** 2

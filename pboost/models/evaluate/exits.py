@@ -1,4 +1,4 @@
-"""When rows leave a model at its joints, see `pboost.models.early_exit`."""
+"""When rows leave a model at its joints, see `pboost.models.early_exit_model`."""
 
 from __future__ import annotations
 

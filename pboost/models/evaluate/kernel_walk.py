@@ -464,7 +464,7 @@ def leave_trees(
     exits: NodeExits,
     counting: bool = True,
 ) -> Left:
-    """Return the same of the trees of a `Forest`, the sums or the mean of a model.
+    """Return the same of the trees of a `RandomForest`, the sums or the mean of a model.
 
     Costs are 0 if comparisons are not counted.
     """

@@ -49,7 +49,7 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     """Return the decision values of rows, and what they have cost, at each joint of a model.
 
     A joint is where all paths of a row meet: every node of a chain, the root of every tree whose
-    exits all join the next, every round of a `StagewiseModel`, every tree of a `Forest`, every
+    exits all join the next, every round of a `GradientBoostingModel`, every tree of a `RandomForest`, every
     member of models that vote or are averaged. There the decision value so far is that of a model
     by itself: of sums the sum, of means the mean. Models without joints have T = 1. The last values
     are those of `decision_function` to the last bit, but of averages, `SubaggedProbitTrees` and
@@ -72,7 +72,7 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     --------
     >>> import numpy as np
     >>> import pboost as pb
-    >>> from pboost.models.early_exit import trajectory
+    >>> from pboost.models.early_exit_model import trajectory
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=3)
     >>> score, cost = trajectory(model, X)
@@ -200,11 +200,11 @@ class EarlyExitModel(Around):
     """A model that rows leave as soon as their values are sure enough, made by `early_exit`.
 
     ``model.model`` is the whole model. Its functions are those of the values with which rows leave;
-    :func:`~pboost.evaluation_cost` counts what they have compared by then.
+    :func:`~pboost.prediction_cost` counts what they have compared by then.
 
     Attributes
     ----------
-    model : DecisionGraph, StagewiseModel, Forest or another model with joints
+    model : DecisionGraph, GradientBoostingModel, RandomForest or another model with joints
         The whole model. A joint is where all paths meet: every node of a chain, every tree of a sum
         or a forest, every member of models that vote; there are T, with its end.
     threshold : ndarray of float64, shape (T,)
@@ -371,7 +371,7 @@ class EarlyExitModel(Around):
         rows = np.arange(len(left))
         return np.stack([self.scaled_at(score[t, rows], t) for t in at]), cost[at, rows]
 
-    def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what each row costs until it leaves."""
         X = read_rows(self, X)
         _, joint, cost = self.left(X)
@@ -381,7 +381,7 @@ class EarlyExitModel(Around):
         cost = np.zeros(rows.n_rows)
         for t in np.unique(joint[joint > 0]).tolist():
             here = np.flatnonzero(joint == t)
-            cost[here] = with_joints(self.model).first(t).evaluation_cost(rows.take(here), unit)
+            cost[here] = with_joints(self.model).first(t).prediction_cost(rows.take(here), unit)
         return cost
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:

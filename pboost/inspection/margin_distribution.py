@@ -19,10 +19,10 @@ from pboost.data.training import rows_to_predict
 from pboost.inspection.cross_validation import deal_rows, fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
-from pboost.models.evaluate.certificate import certificate, truth_for
+from pboost.models.evaluate.certificates import certificate, truth_for
 from pboost.models.evaluate.new_rows import as_two_class, classes_of_labels, leads_of
 from pboost.models.graph import DecisionGraph
-from pboost.models.linear import HypothesisSum, LinearModel
+from pboost.models.linear import FunctionEnsemble, LinearModel
 from pboost.models.nodes import largest_score
 from pboost.values import (
     FloatArray,
@@ -52,7 +52,7 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: str = "half") ->
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel or HypothesisSum
+    model : DecisionGraph, LinearModel or FunctionEnsemble
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
@@ -83,7 +83,7 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: str = "half") ->
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 1]
     >>> model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0.1)
-    >>> pb.margins(model, X, y).round(2).tolist()
+    >>> pb.inspection.margins(model, X, y).round(2).tolist()
     [0.3, 0.49, 0.49, 0.49]
     """
     model = as_two_class(model)
@@ -105,7 +105,7 @@ def margin_error(
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel or HypothesisSum
+    model : DecisionGraph, LinearModel or FunctionEnsemble
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
@@ -142,9 +142,9 @@ def margin_error(
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 1]
     >>> model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0.1)
-    >>> pb.margin_error(model, X, y, 0.4)
+    >>> pb.inspection.margin_error(model, X, y, 0.4)
     0.25
-    >>> pb.margin_error(model, X, y, [0.0, 0.9]).tolist()
+    >>> pb.inspection.margin_error(model, X, y, [0.0, 0.9]).tolist()
     [0.0, 1.0]
     """
     at = as_thetas(theta)
@@ -175,7 +175,7 @@ def margin_bound(
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel or HypothesisSum
+    model : DecisionGraph, LinearModel or FunctionEnsemble
         A fitted model; its predictions must be those that the certificate is of, so its answers
         exact.
     X : array_like of shape (n, d), or data frame
@@ -208,7 +208,7 @@ def margin_bound(
     -----
     The source has, in place of C, the sum over the paths p of ``w(S_p) prod(sqrt(1 - mu_t**2))``.
     That is C where hypotheses answer ± the same number, or constants, as in trees and chains with
-    symmetric votes, and more than C otherwise; `pboost.generic.GenericGreedy.bound` is that sum.
+    symmetric votes, and more than C otherwise; `pboost.models.GenericGreedy.bound` is that sum.
     The bound holds with C for any votes and any rows.
 
     References
@@ -222,7 +222,7 @@ def margin_bound(
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
     >>> model = pb.fit_boosted_tree(X, y, nodes=1)
-    >>> bool(pb.margin_error(model, X, y, 0.1) <= pb.margin_bound(model, X, y, 0.1))
+    >>> bool(pb.inspection.margin_error(model, X, y, 0.1) <= pb.inspection.margin_bound(model, X, y, 0.1))
     True
     """
     at = as_thetas(theta)
@@ -240,13 +240,13 @@ def margin_bound(
     return found if np.ndim(found) else float(found)
 
 
-def normalised_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
+def normalized_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     """Return ``y H`` divided by the largest decision value that the votes allow.
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel or HypothesisSum
-        A fitted model, not a HypothesisSum whose hypotheses have no bound.
+    model : DecisionGraph, LinearModel or FunctionEnsemble
+        A fitted model, not a FunctionEnsemble whose hypotheses have no bound.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,)
@@ -277,7 +277,7 @@ def normalised_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
     >>> model = pb.fit_adaboost(X, y, rounds=3, votes="symmetric", smoothing=0)
-    >>> pb.normalised_margins(model, X, y).round(2).tolist()
+    >>> pb.inspection.normalized_margins(model, X, y).round(2).tolist()
     [0.32, 0.21, 0.46, 0.32]
     """
     model = as_two_class(model)
@@ -329,7 +329,7 @@ def _largest_score(model: TwoClassModel) -> float:
     """Return the sum of the largest absolute votes on the path where it is largest."""
     if isinstance(model, LinearModel):
         return float(np.abs(model.step).sum()) + abs(model.bias)
-    if isinstance(model, HypothesisSum):
+    if isinstance(model, FunctionEnsemble):
         h_max = model.settings.get("weak", {}).get("h_max")
         if h_max is None:
             raise ValueError("model: expected hypotheses of known bound; give h_max in training")
@@ -402,9 +402,9 @@ def margin_curve(
     >>> X = np.arange(40.0).reshape(-1, 1)
     >>> y = X[:, 0] > 20
     >>> fit = partial(pb.fit_boosted_tree, nodes=1, smoothing=0.1)
-    >>> pb.margin_curve(fit(X, y), X, y, [-0.5, 0.0, 0.5, 1.0]).tolist()
+    >>> pb.inspection.margin_curve(fit(X, y), X, y, [-0.5, 0.0, 0.5, 1.0]).tolist()
     [0.0, 0.0, 1.0, 1.0]
-    >>> pb.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], folds=5, rng=0).shape
+    >>> pb.inspection.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], folds=5, rng=0).shape
     (4,)
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
@@ -491,9 +491,9 @@ def logistic_margin_curve(
 
     >>> import pboost as pb
     >>> p = [0.9, 0.1, 0.9, 0.1]
-    >>> pb.logistic_margin_curve(p, [-0.6, -0.4, 0.4, 0.6]).round(3).tolist()
+    >>> pb.inspection.logistic_margin_curve(p, [-0.6, -0.4, 0.4, 0.6]).round(3).tolist()
     [0.0, 0.1, 0.1, 1.0]
-    >>> pb.logistic_margin_curve(p, [-0.9, 0.0, 0.9], scale="probability").round(3).tolist()
+    >>> pb.inspection.logistic_margin_curve(p, [-0.9, 0.0, 0.9], scale="probability").round(3).tolist()
     [0.0, 0.1, 1.0]
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
@@ -547,8 +547,8 @@ def plot_margin_curve(
     --------
     >>> import pboost as pb
     >>> thetas = [-1.0, -0.5, 0.0, 0.5, 1.0]
-    >>> known = pb.logistic_margin_curve([0.9, 0.1], thetas)
-    >>> ax = pb.plot_margin_curve(thetas, {"true probabilities": known})
+    >>> known = pb.inspection.logistic_margin_curve([0.9, 0.1], thetas)
+    >>> ax = pb.plot.margin_curve(thetas, {"true probabilities": known})
     >>> ax.get_xlabel()
     'margin'
     """

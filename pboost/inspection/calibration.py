@@ -55,9 +55,9 @@ def calibrate(
 
     Parameters
     ----------
-    model : DecisionGraph, Forest, EarlyExitModel or another classifier; callable with `folds`
+    model : DecisionGraph, RandomForest, EarlyExitModel or another classifier; callable with `folds`
         A fitted model. Of a `CalibratedModel` the model within it is calibrated anew. With `folds`
-        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_forest, members=100)``.
+        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_random_forest, members=100)``.
     X_cal : array_like of shape (n, d), or data frame
         Rows that the model was not fitted to: on its own training rows it is surer than on others.
         With `folds` the training rows.
@@ -101,7 +101,7 @@ def calibrate(
 
     See Also
     --------
-    risk_threshold, label_sets : what holds on new rows with a given probability.
+    risk_threshold, prediction_sets : what holds on new rows with a given probability.
 
     Notes
     -----

@@ -1,0 +1,35 @@
+"""Names of a package that are loaded on first use."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, str], modules: Sequence[str] = ()
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    homes : mapping of str to str
+        For each module that defines public names, those names, with blanks in between.
+    modules : sequence of str, optional
+        Sub-modules that are public names, too.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
+    every = sorted([*home_of, *modules])
+
+    def get(name: str) -> Any:
+        if name in home_of:
+            value = getattr(import_module(home_of[name]), name)
+        elif name in modules:
+            value = import_module(f"{package}.{name}")
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(import_module(package), name, value)
+        return value
+
+    return every, get, lambda: list(every)

@@ -1,0 +1,37 @@
+"""Values of features, and labels of annotators, that are acquired where a prediction needs them."""
+
+from pboost.budget.on_demand import (
+    AcquisitionResult,
+    AcquisitionSession,
+    acquisition_session,
+    predict_with_acquisition,
+)
+from pboost.budget.oracles import (
+    AnnotationResult,
+    AnnotationSession,
+    AnnotatorModel,
+    annotation_session,
+    fit_annotators,
+    query_annotators,
+)
+from pboost.budget.questions import (
+    AcquiredValue,
+    AcquisitionError,
+    Query,
+)
+
+__all__ = [
+    "AcquiredValue",
+    "AcquisitionError",
+    "AcquisitionResult",
+    "AcquisitionSession",
+    "AnnotationResult",
+    "AnnotationSession",
+    "AnnotatorModel",
+    "Query",
+    "acquisition_session",
+    "annotation_session",
+    "fit_annotators",
+    "predict_with_acquisition",
+    "query_annotators",
+]
