@@ -31,7 +31,7 @@ prior = {"bird": 0.3, "plane": 0.7}
 found = pb.ask_oracles(
     oracles,
     errors,
-    labels=["bird", "plane"],
+    classes=["bird", "plane"],
     prices=prices,
     prior=prior,
     budget=20,
@@ -50,7 +50,7 @@ paid, wrong = [], []
 priors = np.tile([0.3, 0.7], (300, 1))
 for budget in budgets:
     session = pb.oracle_decisions(
-        errors, priors, labels=["bird", "plane"], prices=prices, budget=budget, most_error=0.01
+        errors, priors, classes=["bird", "plane"], prices=prices, budget=budget, most_error=0.01
     )
     while questions := session.ask():
         for question in questions:

@@ -33,7 +33,7 @@ text = path.read_text()
 print(text[: text.index("*/") + 2])
 
 # %%
-# The device calls ``valve_predict(row)``, which returns 0 or 1; ``valve_labels`` has the words.
+# The device calls ``valve_predict(row)``, which returns 0 or 1; ``valve_classes`` has the words.
 # Readings are points of the grid of thresholds, so that every comparison is that of the model, and
 # labels agree wherever the decision value is larger than a bound:
 print(f"labels are the same beyond a decision value of {made.bound:.1e}")

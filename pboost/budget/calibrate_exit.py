@@ -124,7 +124,7 @@ def early_exit(
     check_model(model)
     if isinstance(model, EarlyExitModel):
         model = model.model
-    if model.labels is None:
+    if model.classes is None:
         raise NotImplementedError(
             "model: rows leave early where their label is settled, and a regression has none; a "
             "cheaper regression is prefix(model, k), or a forest model[:k]"

@@ -57,7 +57,7 @@ def with_forest(chain: StagewiseModel, forest: Forest, share: float) -> Stagewis
 def _scores(forest: Forest, chain: StagewiseModel) -> FloatArray:
     """Return what the leaves of a forest say in units of the decision values of a sum."""
     value = forest.value
-    if chain.labels is not None:
+    if chain.classes is not None:
         scale = CERTAIN if value.shape[1] == 2 else 2 * CERTAIN
         value = scale * (value - value.mean(axis=1, keepdims=True))
         if chain.n_votes == 1:
@@ -68,7 +68,7 @@ def _scores(forest: Forest, chain: StagewiseModel) -> FloatArray:
 
 def _scaled(trees: Forest, value: FloatArray) -> Forest:
     """Return trees as regression trees with these values."""
-    return replace(trees, value=value, labels=None, oob=None)
+    return replace(trees, value=value, classes=None, oob=None)
 
 
 # The families: few, each grown as long as a budget asks for

@@ -87,7 +87,7 @@ class Case:
     ) -> None:
         check_model(model)
         check_choice("exit", exit, EXITS)
-        self.model, self.settles = model, exit == "proven" and model.labels is not None
+        self.model, self.settles = model, exit == "proven" and model.classes is not None
         self.budget = math.inf if budget is None else check_number("budget", budget, least=0.0)
         self.inquiry: Inquiry = model.inquiry(self.settles)
         self.prices, self.groups = _prices_of(model, prices, groups)
@@ -168,7 +168,7 @@ class Case:
     def _shares(self, ask: Callable[[], FloatArray]) -> FloatArray | None:
         """Return probabilities, None where there are none."""
         try:
-            return None if self.model.labels is None else ask()
+            return None if self.model.classes is None else ask()
         except NotImplementedError:  # of a loss without
             return None
 

@@ -26,7 +26,7 @@ class AnswerCounts:
 
     Attributes
     ----------
-    labels : tuple of length J >= 2
+    classes : tuple of length J >= 2
         The labels.
     answers : tuple of length K >= 2
         The answers.
@@ -36,19 +36,19 @@ class AnswerCounts:
         How many answers the table counts for at most, beside the answers about the row in question.
     """
 
-    labels: tuple[object, ...]
+    classes: tuple[object, ...]
     answers: tuple[object, ...]
     counts: FloatArray
     strength: float = math.inf
 
     def __post_init__(self) -> None:
-        for name in ("labels", "answers"):
+        for name in ("classes", "answers"):
             values = tuple(plain(value) for value in getattr(self, name))
             if len(values) < 2 or len(set(values)) < len(values):
                 raise ValueError(f"{name}: expected two or more that differ, got {shown(values)}")
             object.__setattr__(self, name, values)
         counts = np.asarray(self.counts, dtype=np.float64)
-        shape = (len(self.labels), len(self.answers))
+        shape = (len(self.classes), len(self.answers))
         if counts.shape != shape:
             raise ValueError(
                 f"counts: expected shape {shape}, labels by answers, got {counts.shape}"
@@ -73,7 +73,7 @@ def count_answers(
     answers: Iterable[Any],
     y: Iterable[Any],
     *,
-    labels: Sequence[object] | None = None,
+    classes: Sequence[object] | None = None,
     before: AnswerCounts | None = None,
     strength: float | None = None,
 ) -> AnswerCounts:
@@ -85,7 +85,7 @@ def count_answers(
         What it answered: labels, or others, such as None for "I do not know".
     y : iterable of length n
         The labels of the rows. A row about which it was asked several times is there several times.
-    labels : sequence of length J, optional
+    classes : sequence of length J, optional
         All labels. Default: those of `before`, else those in `y`, sorted.
     before : AnswerCounts, optional
         Counts to which these are added.
@@ -102,13 +102,13 @@ def count_answers(
     Raises
     ------
     ValueError, TypeError
-        If lengths differ, a label is not one of `labels`, or there are fewer than two.
+        If lengths differ, a label is not one of `classes`, or there are fewer than two.
 
     Examples
     --------
     >>> import pboost as pb
     >>> found = pb.count_answers(list("nnyynyy"), list("nnnyyyy"))
-    >>> found.labels, found.counts.tolist()
+    >>> found.classes, found.counts.tolist()
     (('n', 'y'), [[2.0, 1.0], [1.0, 3.0]])
     >>> found.probability[0].tolist()
     [0.6, 0.4]
@@ -120,22 +120,22 @@ def count_answers(
         )
     if before is not None and not isinstance(before, AnswerCounts):
         raise TypeError(f"before: expected AnswerCounts or None, got {shown(before)}")
-    if labels is None:
-        labels = sorted(set(known)) if before is None else before.labels
-    labels = [plain(label) for label in labels]
-    if before is not None and tuple(labels) != before.labels:
-        raise ValueError(f"labels: expected those of before, {before.labels}, got {shown(labels)}")
-    if strange := [label for label in known if label not in labels]:
-        raise ValueError(f"y: expected labels among {shown(labels)}, got {shown(strange[0])}")
-    columns = list(dict.fromkeys([*(before.answers if before else labels), *given]))
-    counts = np.zeros((len(labels), len(columns)))
+    if classes is None:
+        classes = sorted(set(known)) if before is None else before.classes
+    classes = [plain(label) for label in classes]
+    if before is not None and tuple(classes) != before.classes:
+        raise ValueError(f"classes: expected those of before, {before.classes}, got {shown(classes)}")
+    if strange := [label for label in known if label not in classes]:
+        raise ValueError(f"y: expected labels among {shown(classes)}, got {shown(strange[0])}")
+    columns = list(dict.fromkeys([*(before.answers if before else classes), *given]))
+    counts = np.zeros((len(classes), len(columns)))
     if before is not None:
         counts[:, : len(before.answers)] = before.counts
     for answer, label in zip(given, known, strict=True):
-        counts[labels.index(label), columns.index(answer)] += 1.0
+        counts[classes.index(label), columns.index(answer)] += 1.0
     if strength is None:
         strength = math.inf if before is None else before.strength
-    return AnswerCounts(tuple(labels), tuple(columns), counts, strength)
+    return AnswerCounts(tuple(classes), tuple(columns), counts, strength)
 
 
 #: How an oracle errs: a known rate of errors, or what it answered.
@@ -172,20 +172,20 @@ class AnswerLaw(NamedTuple):
         return found
 
 
-def law_of(name: str, errors: object, labels: tuple[object, ...]) -> AnswerLaw:
+def law_of(name: str, errors: object, classes: tuple[object, ...]) -> AnswerLaw:
     """Return the law of an oracle, of counts or of a known rate of errors."""
-    J = len(labels)
+    J = len(classes)
     if isinstance(errors, AnswerCounts):
-        if errors.labels != labels:
+        if errors.classes != classes:
             raise ValueError(
-                f"errors[{name!r}]: expected counts of the labels {labels}, got {errors.labels}"
+                f"errors[{name!r}]: expected counts of the labels {classes}, got {errors.classes}"
             )
         strength = np.minimum((errors.counts + 1.0).sum(axis=1), errors.strength)
         return AnswerLaw(errors.answers, errors.probability, strength)
     rate = check_number(f"errors[{name!r}]", errors, least=0.0, most=1.0)
     table = np.full((J, J), rate / (J - 1))
     np.fill_diagonal(table, 1.0 - rate)
-    return AnswerLaw(labels, table, np.full(J, CERTAIN))
+    return AnswerLaw(classes, table, np.full(J, CERTAIN))
 
 
 # Which of them to ask next
@@ -208,7 +208,7 @@ class OracleDecision:
     ----------
     label : object
         The most probable label, the first of several.
-    labels : tuple of length J
+    classes : tuple of length J
         All labels.
     probability : ndarray of float64, shape (J,)
         Their probabilities, given the answers.
@@ -221,7 +221,7 @@ class OracleDecision:
     """
 
     label: object
-    labels: tuple[object, ...]
+    classes: tuple[object, ...]
     probability: FloatArray
     ledger: tuple[Asked, ...]
     price: float
@@ -241,7 +241,7 @@ class OracleDecision:
 class OracleOptions(NamedTuple):
     """The options of `ask_oracles`, as they were passed."""
 
-    labels: Sequence[object] | None = None
+    classes: Sequence[object] | None = None
     prior: Prior = None
     prices: float | Mapping[str, float] | None = None
     budget: float | None = None
@@ -260,9 +260,9 @@ class OracleCase:
         if not errors:
             raise ValueError("errors: expected one oracle or more, got none")
         self.names = tuple(errors if names is None else names)
-        self.labels = _labels(options.labels, errors)
-        self.laws = {name: law_of(name, errors[name], self.labels) for name in self.names}
-        self.prior = _prior(options.prior, self.labels)
+        self.classes = _labels(options.classes, errors)
+        self.laws = {name: law_of(name, errors[name], self.classes) for name in self.names}
+        self.prior = _prior(options.prior, self.classes)
         self.prices = {
             name: check_number(f"prices[{name!r}]", price, least=0.0, open_least=True)
             for name, price in self._of_each("prices", options.prices, 1.0).items()
@@ -281,7 +281,7 @@ class OracleCase:
                 "budget: expected a number, or repeats of each oracle, as asking need not end "
                 "without either"
             )
-        check_choice("criterion", options.criterion, class_criteria(len(self.labels)))
+        check_choice("criterion", options.criterion, class_criteria(len(self.classes)))
         self.criterion = IMPURITIES[options.criterion]
 
     def _of_each(self, option: str, value: object, default: object) -> dict[str, Any]:
@@ -304,7 +304,7 @@ class OracleInquiry:
 
     def __init__(self, case: OracleCase, prior: object = None) -> None:
         self.case = case
-        start = case.prior if prior is None else _prior(prior, case.labels)
+        start = case.prior if prior is None else _prior(prior, case.classes)
         with np.errstate(divide="ignore"):
             self._log = np.log(start)
         self.told = {name: np.zeros(len(law.answers)) for name, law in case.laws.items()}
@@ -331,9 +331,9 @@ class OracleInquiry:
                 return max(useful, key=lambda n: lowers[n] / case.prices[n])
             # What cannot be paid might have helped.
             reason = OFTEN if not open_ else BUDGET if len(paid) < len(open_) else VAIN
-        label = case.labels[int(now.argmax())]
+        label = case.classes[int(now.argmax())]
         self.decision = OracleDecision(
-            label, case.labels, now, tuple(self.ledger), self.spent, reason
+            label, case.classes, now, tuple(self.ledger), self.spent, reason
         )
         return None
 
@@ -396,7 +396,7 @@ def ask_oracles(
     oracles: Mapping[str, Callable[[], object]],
     errors: Mapping[str, Errors],
     *,
-    labels: Sequence[object] | None = None,
+    classes: Sequence[object] | None = None,
     prior: Prior = None,
     prices: float | Mapping[str, float] | None = None,
     budget: float | None = None,
@@ -418,7 +418,7 @@ def ask_oracles(
         How each of them errs. A number from 0 to 1: the known probability of a wrong answer, each
         wrong label as likely as the others. Or what it answered about rows whose labels are known,
         see `count_answers`.
-    labels : sequence of length J, optional
+    classes : sequence of length J, optional
         The labels. Default: those of the counts.
     prior : sequence of float, shape (J,), or mapping of labels to float, optional
         Their probabilities before any answer, such as a row of `predict_proba`. Default: all the
@@ -484,7 +484,7 @@ def ask_oracles(
     >>> said = iter(["ill", "well", "ill"])
     >>> oracles = {"nurse": lambda: next(said), "doctor": lambda: "ill"}
     >>> found = pb.ask_oracles(
-    ...     oracles, {"nurse": 0.3, "doctor": 0.05}, labels=["ill", "well"],
+    ...     oracles, {"nurse": 0.3, "doctor": 0.05}, classes=["ill", "well"],
     ...     prices={"nurse": 1, "doctor": 6}, budget=8,
     ... )
     >>> [(entry.asked, entry.value, entry.price) for entry in found.ledger]
@@ -494,7 +494,7 @@ def ask_oracles(
     """
     if not isinstance(oracles, Mapping) or not all(map(callable, oracles.values())):
         raise TypeError(f"oracles: expected a mapping of names to functions, got {shown(oracles)}")
-    options = OracleOptions(labels, prior, prices, budget, most_error, repeats, criterion)
+    options = OracleOptions(classes, prior, prices, budget, most_error, repeats, criterion)
     case = OracleCase(list(oracles), errors, options)
     inquiry = OracleInquiry(case)
     while (name := inquiry.wants()) is not None:
@@ -507,7 +507,7 @@ def oracle_decisions(
     errors: Mapping[str, Errors],
     priors: Iterable[Any] = (),
     *,
-    labels: Sequence[object] | None = None,
+    classes: Sequence[object] | None = None,
     prior: Prior = None,
     prices: float | Mapping[str, float] | None = None,
     budget: float | None = None,
@@ -524,7 +524,7 @@ def oracle_decisions(
     priors : iterable of length n, optional
         Of each row the probabilities of its labels before any answer, such as the rows of
         `predict_proba`, or None for `prior`. ``session.add`` adds further rows.
-    labels : sequence of length J, optional
+    classes : sequence of length J, optional
         See `ask_oracles`.
     prior : sequence of float, shape (J,), or mapping of labels to float, optional
         Probabilities of the labels of rows that have none of their own. Default: all the same.
@@ -554,7 +554,7 @@ def oracle_decisions(
     --------
     >>> import pboost as pb
     >>> session = pb.oracle_decisions(
-    ...     {"crowd": 0.3}, [[0.5, 0.5], [0.95, 0.05]], labels=["cat", "dog"],
+    ...     {"crowd": 0.3}, [[0.5, 0.5], [0.95, 0.05]], classes=["cat", "dog"],
     ...     budget=5, most_error=0.1,
     ... )
     >>> while questions := session.ask():
@@ -567,7 +567,7 @@ def oracle_decisions(
     >>> [(found.label, found.calls) for found in session]
     [('dog', 3), ('cat', 0)]
     """
-    options = OracleOptions(labels, prior, prices, budget, most_error, repeats, criterion)
+    options = OracleOptions(classes, prior, prices, budget, most_error, repeats, criterion)
     session = OracleDecisions(OracleCase(None, errors, options))
     for one in priors:
         session.add(one)
@@ -586,32 +586,32 @@ def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[s
     return {name: values[name] for name in found}
 
 
-def _labels(labels: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
+def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the labels, those of the counts where none are given."""
-    if labels is None:
-        counted = [one.labels for one in errors.values() if isinstance(one, AnswerCounts)]
+    if classes is None:
+        counted = [one.classes for one in errors.values() if isinstance(one, AnswerCounts)]
         if not counted:
-            raise ValueError("labels: expected two or more, as no oracle has counts of any")
+            raise ValueError("classes: expected two or more, as no oracle has counts of any")
         return tuple(counted[0])
-    if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
-        raise TypeError(f"labels: expected a sequence, got {shown(labels)}")
-    found = tuple(map(plain, labels))
+    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
+        raise TypeError(f"classes: expected a sequence, got {shown(classes)}")
+    found = tuple(map(plain, classes))
     if len(found) < 2 or len(set(found)) < len(found):
-        raise ValueError(f"labels: expected two or more that differ, got {shown(labels)}")
+        raise ValueError(f"classes: expected two or more that differ, got {shown(classes)}")
     return found
 
 
-def _prior(prior: object, labels: tuple[object, ...]) -> FloatArray:
+def _prior(prior: object, classes: tuple[object, ...]) -> FloatArray:
     """Return the probabilities of the labels before any answer."""
     if prior is None:
-        return np.full(len(labels), 1.0 / len(labels))
+        return np.full(len(classes), 1.0 / len(classes))
     if isinstance(prior, Mapping):
-        if set(prior) != set(labels):
-            raise ValueError(f"prior: expected the labels {labels}, got {list(prior)}")
-        prior = [prior[label] for label in labels]
+        if set(prior) != set(classes):
+            raise ValueError(f"prior: expected the labels {classes}, got {list(prior)}")
+        prior = [prior[label] for label in classes]
     found = np.asarray(prior, dtype=np.float64)
-    if found.shape != (len(labels),):
-        raise ValueError(f"prior: expected {len(labels)} probabilities, got shape {found.shape}")
+    if found.shape != (len(classes),):
+        raise ValueError(f"prior: expected {len(classes)} probabilities, got shape {found.shape}")
     if not ((found >= 0).all() and abs(found.sum() - 1.0) <= 1e-6):
         raise ValueError(f"prior: expected numbers >= 0 whose sum is 1, got {shown(prior)}")
     return found / found.sum()

@@ -196,7 +196,7 @@ def fit_within(
     y: ArrayLike | None = None,
     *,
     y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     comparisons: float | Sequence[float] | None = None,
     worst: float | None = None,
@@ -228,7 +228,7 @@ def fit_within(
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row; one dimension: that of the
         second of two labels.
-    labels : array_like of shape (J,), optional
+    classes : array_like of shape (J,), optional
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, in fits and in what models are compared by.
@@ -335,10 +335,10 @@ def fit_within(
     """
     budgets, is_list = _budgets(comparisons, worst, price, bytes)
     if isinstance(X, RowSource | OneTable):
-        own = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+        own = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
         X, y, sample_weight = rows_here("fit_within", X, y, own)
     features = as_features(values_of(X), categorical)
-    data, rows = read_data(y, y_proba, labels, sample_weight, features.n_rows, task)
+    data, rows = read_data(y, y_proba, classes, sample_weight, features.n_rows, task)
     features = features if rows is None else features.take(rows)
     folds = check_integer("folds", folds, least=2)
     generator = as_generator(rng)
@@ -440,7 +440,7 @@ def _try(
         for name in names:
             model = fits.of(name)
             path = costly_path(whole, model, whole.X.take(test))
-            path = path._replace(score=_of_all(path.score, model.labels, data.n_labels))
+            path = path._replace(score=_of_all(path.score, model.classes, data.n_labels))
             found[name].append((path, model, data.often(train)))
     truth = np.concatenate(tested)
     tried = {}

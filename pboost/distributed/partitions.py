@@ -138,7 +138,7 @@ class PartitionedRows(RowSource):
         none = np.empty(0, dtype=np.int32)
         return Problem(
             columns=without_rows(self.bins),
-            labels=None if isinstance(values, int) else values,
+            classes=None if isinstance(values, int) else values,
             label=none,
             weights=None,
             names=self.bins.names,

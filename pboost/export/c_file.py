@@ -122,11 +122,11 @@ def text_of(made: Making, explain: bool) -> str:
     public = _public_functions(made, code, explain)
     heads = [f"{text.splitlines()[0]};" for text in public]
     defined = {"FEATURES": model.n_features}
-    if model.labels is not None:
-        labels = _labels_table(p, model.labels)
-        heads.append(f"extern {labels.partition(' =')[0]};")
-        public.append(labels)
-        defined["LABELS"] = len(model.labels)
+    if model.classes is not None:
+        classes = _classes_table(p, model.classes)
+        heads.append(f"extern {classes.partition(' =')[0]};")
+        public.append(classes)
+        defined["CLASSES"] = len(model.classes)
     if n > 1:
         defined["SCORES"] = n
     body = code.text
@@ -158,7 +158,7 @@ def _public_functions(made: Making, code: Code, explain: bool) -> list[str]:
         )
     ]
     leaves = isinstance(part, Walk) and part.exits is not None
-    if model.labels is not None:
+    if model.classes is not None:
         body = [f"return {score} > 0;"]
         if n > 1 or leaves:
             label = f"{code.library('best')}(h, {n})" if n > 1 else "h[0] > 0"
@@ -201,16 +201,16 @@ def _path_function(p: str, part: Walk, row: str) -> str:
     )
 
 
-def _labels_table(prefix: str, labels: Array) -> str:
+def _classes_table(prefix: str, classes: Array) -> str:
     """Return the table of the labels."""
-    n = f"{prefix}_labels"
-    if labels.dtype.kind == "U":
-        return filled_table(f"char *const {n}", [string(v) for v in labels.tolist()], static=False)
-    if labels.dtype.kind in "bi" or (labels.dtype.kind == "u" and labels.dtype.itemsize < 8):
-        whole = labels.astype(np.int64)
+    n = f"{prefix}_classes"
+    if classes.dtype.kind == "U":
+        return filled_table(f"char *const {n}", [string(v) for v in classes.tolist()], static=False)
+    if classes.dtype.kind in "bi" or (classes.dtype.kind == "u" and classes.dtype.itemsize < 8):
+        whole = classes.astype(np.int64)
         small = bool((np.abs(whole) < 2**31).all())
         return table(n, whole.astype(np.int32) if small else whole, static=False)
-    return table(n, labels.astype(np.float64), static=False)
+    return table(n, classes.astype(np.float64), static=False)
 
 
 # The head
@@ -242,7 +242,7 @@ def _head(made: Making) -> Iterator[str]:
 
 def _numbers(made: Making) -> Iterator[str]:
     """Yield what numbers mean, and how far they can be trusted."""
-    labels = made.model.labels
+    classes = made.model.classes
     if made.fixed is None:
         yield "Build without -ffast-math, with -ffp-contract=off, and on x86 of 32 bits with"
         yield "-msse2 -mfpmath=sse: scores are then the same to the last bit."
@@ -262,7 +262,7 @@ def _numbers(made: Making) -> Iterator[str]:
         yield "They are the values of the model that was calibrated, less the one at which the"
         yield "probability of the second label crosses 1/2."
     yield f"At most {terms} of these, each rounded, are added up for a row on the grid."
-    if labels is None:
+    if classes is None:
         yield f"A score differs from the prediction by at most {bound:.6g}."
         return
     yield f"The label is that of the model where {what} is larger than {bound:.6g}."
@@ -483,7 +483,7 @@ def export_c(
     r"""Write a model as one file of C99, without malloc and without libraries.
 
     It has constant tables and functions: ``<prefix>_predict(x)`` returns the place of the label of
-    a row in ``<prefix>_labels``, or the number; ``<prefix>_score(x)``, of several decision values
+    a row in ``<prefix>_classes``, or the number; ``<prefix>_score(x)``, of several decision values
     ``<prefix>_scores(x, scores)``, what `decision_function` returns, or the shares of labels of
     trees and forests of more than two. A graph stays the graph that it is: where exits join there
     is one node. Rows leave an `EarlyExitModel`, such as one of `fit_within`, where they do here.
@@ -622,7 +622,7 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, steps: ArrayLike | N
         is_level |= model.table.n_levels > 0
     grid = grid_of(model.n_features, np.unique(tests.feature), is_level, rows, ranges, steps)
     fixed, uncertain = fixed_part(walk, grid), None
-    if rows is not None and model.labels is not None:
+    if rows is not None and model.classes is not None:
         given = grid.values(grid.numbers(rows))
         if walk.exits is not None or isinstance(model, CalibratedModel):
             lead = leave_walk(walk, given).near
@@ -660,17 +660,17 @@ def fixed_size(model: Model, part: Walk) -> int:
     """Return about how many bytes a walk in fixed point takes with its labels."""
     code = Code("", TYPES["int16"], TYPES["int32"], model.takes_missing)
     write_part(code, "", part)
-    return code.n_bytes + _labels(model.labels) + _code(part) - NUMBER * (model.labels is None)
+    return code.n_bytes + _labels(model.classes) + _code(part) - NUMBER * (model.classes is None)
 
 
-def _labels(labels: Array | None) -> int:
+def _labels(classes: Array | None) -> int:
     """Return the bytes of the table of labels, and of their names."""
-    if labels is None:
+    if classes is None:
         return 0
-    if labels.dtype.kind != "U":
-        is_whole = labels.dtype.kind in "biu" and bool((np.abs(labels.astype(float)) < 2**31).all())
-        return len(labels) * (4 if is_whole else 8)
-    names = (label.encode("utf-8", "surrogatepass") for label in labels.tolist())
+    if classes.dtype.kind != "U":
+        is_whole = classes.dtype.kind in "biu" and bool((np.abs(classes.astype(float)) < 2**31).all())
+        return len(classes) * (4 if is_whole else 8)
+    names = (label.encode("utf-8", "surrogatepass") for label in classes.tolist())
     return sum(ADDRESS + len(name) + 1 for name in names)
 
 

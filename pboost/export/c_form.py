@@ -383,7 +383,7 @@ def _(model: Trees) -> tuple[Part, str]:
     """Return the mean over trees of shares or numbers; of two labels the lead of the second."""
     trees = trees_of(model)
     n = trees.n_trees if trees.aggregation == "mean" else 1
-    is_lead = trees.labels is not None and len(trees.labels) == 2
+    is_lead = trees.classes is not None and len(trees.classes) == 2
     return walks_of(trees, divisor=n, lead=is_lead), trees.link
 
 
@@ -398,7 +398,7 @@ def _(model: StagewiseModel) -> tuple[Part, str]:
 
 
 def _predicts_otherwise(model: object) -> bool:
-    if not isinstance(model, StagewiseModel) or model.labels is not None:
+    if not isinstance(model, StagewiseModel) or model.classes is not None:
         return False
     return not model.loss.predicts_scores
 
@@ -511,15 +511,15 @@ def _members(models: Any) -> list[tuple[Part, str]]:
     return [_lower(member) for member in models]
 
 
-def _added(models: Any, how: str, labels: Array, weight: FloatArray, **end: Any) -> Members:
+def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any) -> Members:
     """Return the votes of members for their labels, or their probabilities."""
-    place = tuple(np.searchsorted(labels, m.labels).astype(np.int32) for m in models)
+    place = tuple(np.searchsorted(classes, m.classes).astype(np.int32) for m in models)
     of = _members(models)
     if how == "average":
         of = [_with_shares(*member) for member in zip(models, of, strict=True)]
     parts, links = zip(*of, strict=True)
     links = links if how == "average" else ("vote",) * len(parts)
-    end = {"start": np.zeros(len(labels)), **end}
+    end = {"start": np.zeros(len(classes)), **end}
     return Members(parts, links, weight, place, **end)
 
 
@@ -559,17 +559,17 @@ def _(model: OneVsRest) -> tuple[Part, str]:
 
 @_lower.register
 def _(model: WeightedVote) -> tuple[Part, str]:
-    return _added(model.models, "majority", model.labels, model.alpha, start=model.bias), "softmax"
+    return _added(model.models, "majority", model.classes, model.alpha, start=model.bias), "softmax"
 
 
 @_lower.register
 def _(model: Bagging) -> tuple[Part, str]:
-    n, models, labels = len(model.models), model.models, model.labels
-    if labels is not None:
-        end: dict[str, Any] = {"divisor": n, "lead": len(labels) == 2}
-        return _added(models, model.vote, labels, np.ones(n), **end), "shares"
+    n, models, classes = len(model.models), model.models, model.classes
+    if classes is not None:
+        end: dict[str, Any] = {"divisor": n, "lead": len(classes) == 2}
+        return _added(models, model.vote, classes, np.ones(n), **end), "shares"
     parts = tuple(part for part, _ in _members(models))
-    if any(member.labels is not None or _predicts_otherwise(member) for member in models):
+    if any(member.classes is not None or _predicts_otherwise(member) for member in models):
         raise NotImplementedError(
             "model: bagged regressions are exported to C where what their members predict is their "
             "decision value"
@@ -580,15 +580,15 @@ def _(model: Bagging) -> tuple[Part, str]:
 
 @_lower.register
 def _(model: SubaggedProbitTrees) -> tuple[Part, str]:
-    n, labels, members = len(model), model.labels, list(model)
-    end: dict[str, Any] = {"divisor": n, "lead": len(labels) == 2}
+    n, classes, members = len(model), model.classes, list(model)
+    end: dict[str, Any] = {"divisor": n, "lead": len(classes) == 2}
     if model.vote != "average":
-        return _added(members, "majority", labels, np.ones(n), **end), "shares"
+        return _added(members, "majority", classes, np.ones(n), **end), "shares"
     means = tuple(
-        _added(of.models, "average", labels, of.alpha, divisor=float(of.alpha.sum()))
+        _added(of.models, "average", classes, of.alpha, divisor=float(of.alpha.sum()))
         for of in members
     )
-    place = (np.arange(len(labels), dtype=np.int32),) * n
+    place = (np.arange(len(classes), dtype=np.int32),) * n
     return Members(
-        means, ("shares",) * n, np.ones(n), place, np.zeros(len(labels)), **end
+        means, ("shares",) * n, np.ones(n), place, np.zeros(len(classes)), **end
     ), "shares"

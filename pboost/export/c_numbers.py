@@ -389,10 +389,10 @@ def folded(model: Model, part: Part) -> Part:
     if not isinstance(model, CalibratedModel):
         return part
     assert isinstance(part, Maps)
-    if len(model.labels) > 2:
+    if len(model.classes) > 2:
         raise NotImplementedError(
             'dtype: "int16" is for calibrations of two labels, where the label is a question of '
-            f'one sum; this is one of {len(model.labels)}, which "float64" and "float32" can hold'
+            f'one sum; this is one of {len(model.classes)}, which "float64" and "float32" can hold'
         )
     walk = part.part
     if not isinstance(walk, Walk) or walk.exits is not None:
@@ -418,7 +418,7 @@ def _crossing(model: CalibratedModel) -> float:
     knot, share = model.knot, model.share
     above = int(np.searchsorted(share, 0.5, side="right"))
     if above in (0, len(share)):
-        label = shown(model.labels[int(above == 0)].item())
+        label = shown(model.classes[int(above == 0)].item())
         raise NotImplementedError(
             'dtype: "int16" is for calibrations whose probabilities cross 1/2; those of this one '
             f'do not, and all rows are {label}; "float64" and "float32" can hold it'

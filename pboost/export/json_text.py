@@ -85,7 +85,7 @@ def to_json(
         "version": VERSION,
         **{name: getattr(trees, name) for name in PLAIN},
         "feature_names": None if trees.feature_names is None else list(trees.feature_names),
-        "labels": None if trees.labels is None else _values(trees.labels),
+        "classes": None if trees.classes is None else _values(trees.classes),
         "bias": trees.bias.tolist(),
         "sets": [trees.levels(number).tolist() for number in range(trees.n_sets)],
         "table": None if trees.table is None else _of_table(trees.table),
@@ -154,14 +154,14 @@ def _read(said: dict[str, Any], most: int) -> TreeSum:
     columns: dict[str, Any] = {
         name: _joined(name, parts[name], *kind) for name, kind in COLUMNS.items()
     }
-    names, labels, target = said["feature_names"], said["labels"], _one("target", parts["target"])
+    names, classes, target = said["feature_names"], said["classes"], _one("target", parts["target"])
     return TreeSum(
         root=np.cumsum([0, *map(len, parts["feature"])]),
         **{OURS.get(name, name): column for name, column in columns.items()},
         target=None if target is None else _numbers("target", target, int),
         sets=_sets(said["sets"]),
         bias=_numbers("bias", said["bias"], float),
-        labels=None if labels is None else _array(labels, most // 4),
+        classes=None if classes is None else _array(classes, most // 4),
         feature_names=None if names is None else tuple(_items("feature_names", names, str)),
         **{name: said[name] for name in PLAIN},
         table=None if said["table"] is None else _to_table(said["table"], most),

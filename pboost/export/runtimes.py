@@ -110,16 +110,16 @@ def to_onnx(
     steps.append(("TreeEnsemble", [read], "sum", {"domain": "ai.onnx.ml", **columns, **arrays}))
     steps.append(("Add", ["sum", "bias"], "values", {}))
     kinds: dict[str, Any] = {"values": (onnx.TensorProto.DOUBLE, trees.n_values)}
-    if trees.labels is not None:
+    if trees.classes is not None:
         steps += _label(trees, constants)
         kind = onnx.TensorProto.STRING
-        if trees.labels.dtype.kind != "U":  # numbers, or true and false
-            kind = onnx.helper.np_dtype_to_tensor_dtype(trees.labels.dtype)
+        if trees.classes.dtype.kind != "U":  # numbers, or true and false
+            kind = onnx.helper.np_dtype_to_tensor_dtype(trees.classes.dtype)
         kinds["label"] = (kind, None)
         found = _probabilities(trees, constants)
         steps += found
         if found:
-            kinds["probabilities"] = (onnx.TensorProto.DOUBLE, len(trees.labels))
+            kinds["probabilities"] = (onnx.TensorProto.DOUBLE, len(trees.classes))
     info, make = onnx.helper.make_tensor_value_info, onnx.helper.make_node
     graph = onnx.helper.make_graph(
         [make(kind, inputs, [output], **more) for kind, inputs, output, more in steps],
@@ -210,18 +210,18 @@ def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:
 
 def _label(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:
     """Return the steps from values to labels."""
-    assert trees.labels is not None
-    labels = trees.labels
-    constants["labels"] = labels.astype(object) if labels.dtype.kind == "U" else labels
+    assert trees.classes is not None
+    classes = trees.classes
+    constants["classes"] = classes.astype(object) if classes.dtype.kind == "U" else classes
     if trees.n_values > 1:
         largest = ("ArgMax", ["values"], "place", {"axis": 1, "keepdims": 0})
-        return [largest, ("Gather", ["labels", "place"], "label", {})]
+        return [largest, ("Gather", ["classes", "place"], "label", {})]
     constants |= {"zero": np.float64(0.0), "minus one": np.array([-1])}
     return [
         ("Reshape", ["values", "minus one"], "value", {}),
         ("Greater", ["value", "zero"], "is second", {}),
         ("Cast", ["is second"], "place", {"to": INT64}),
-        ("Gather", ["labels", "place"], "label", {}),
+        ("Gather", ["classes", "place"], "label", {}),
     ]
 
 
@@ -322,7 +322,7 @@ def _builder(trees: TreeSum, module: Any) -> Any:
     j, n = trees.n_values, trees.n_trees
     of_one, factor = OF_ONE.get(trees.link, ("identity", 1.0))
     name = of_one if j == 1 else "softmax" if trees.link == "softmax" else "identity_multiclass"
-    task = "kMultiClf" if j > 1 else "kRegressor" if trees.labels is None else "kBinaryClf"
+    task = "kMultiClf" if j > 1 else "kRegressor" if trees.classes is None else "kBinaryClf"
     of_all = trees.n_added > 1
     target = [0] * n if trees.target is None else trees.target.tolist()
     return module.ModelBuilder(

@@ -62,7 +62,7 @@ def to_sql(model: Model | TreeSum, table: str, *, max_nodes: int = 100_000) -> s
     value = values_of_sum(trees)
     called = ["value"]
     if trees.n_values > 1:
-        known = range(trees.n_values) if trees.labels is None else trees.labels.tolist()
+        known = range(trees.n_values) if trees.classes is None else trees.classes.tolist()
         called = [f"value_{label}" for label in known]
     found = [
         f"{_sum(trees, columns, value, column)} AS {_quoted(name, 'a label')}"

@@ -125,9 +125,9 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
             slopes = slopes * spread
         if not np.isfinite(slopes).all():
             raise ValueError("X: expected columns whose spreads times the slopes are finite")
-    assert model.labels is not None
-    labels = model.labels.tolist()
-    classes = tuple(labels[1:] if len(labels) == 2 else labels)
+    assert model.classes is not None
+    classes = tuple(model.classes.tolist())
+    classes = classes[1:] if len(classes) == 2 else classes
     each = [_of_class(slopes, share, leaf_class, k) for k in range(len(classes))]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.array([by @ of_class for of_class, by in each])

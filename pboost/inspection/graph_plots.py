@@ -103,16 +103,16 @@ def plot_graph(
         asked.append(question(graph, names, node) + of_missing(graph, node)[0])
     vote = graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     best = np.argmax(vote, axis=2) if graph.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
-    labels = graph.labels.tolist()
+    classes = graph.classes.tolist()
 
     def said(node: int, exit_: int) -> str:
         votes = vote[node, exit_]
         if len(votes) == 1:
             return signed(votes)
-        return f"{labels[best[node, exit_]]}: {votes.max():+.4f}"
+        return f"{classes[best[node, exit_]]}: {votes.max():+.4f}"
 
     colour = [(f"C{a % COLOURS}", f"C{b % COLOURS}") for a, b in best.tolist()]
-    legend = [(str(label), f"C{k}") for k, label in enumerate(labels)]
+    legend = [(str(label), f"C{k}") for k, label in enumerate(classes)]
     drawn = Drawn(
         graph.next,
         asked,
@@ -121,7 +121,7 @@ def plot_graph(
         _at_nodes(graph) if X is None else passed.sum(axis=1),
         passed,
         legend if len(legend) <= COLOURS else [],
-        f"no nodes: every row gets {signed(graph.bias)}, labels {named_labels(graph.labels)}",
+        f"no nodes: every row gets {signed(graph.bias)}, labels {named_labels(graph.classes)}",
     )
     ax = draw(drawn, most_labels, ax)
     if graph.n_nodes and np.any(graph.bias):
@@ -232,7 +232,7 @@ class OneTree(NamedTuple):
     node: slice
     said: dict[int, str]
     colour: dict[int, str]
-    labels: list[object]
+    classes: list[object]
     title: str
 
 
@@ -309,7 +309,7 @@ def _drawn(model: Model, one: OneTree) -> Drawn:
     names = ColumnNames(model.feature_names, model.n_features, model.table)
     weight = _shares(trees.weight, one.node)
     pairs = children[inner].tolist()
-    legend = [(str(label), f"C{k}") for k, label in enumerate(one.labels)]
+    legend = [(str(label), f"C{k}") for k, label in enumerate(one.classes)]
     return Drawn(
         number[children[inner]],
         [_question(trees, names, start + int(node)) for node in inner],
@@ -358,27 +358,27 @@ def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> 
     _check_number(tree, trees.n_trees)
     node = slice(*trees.root[tree : tree + 2].tolist())
     value, said, colour = trees.value[node], {}, {}
-    labels = [] if trees.labels is None else trees.labels.tolist()
+    classes = [] if trees.classes is None else trees.classes.tolist()
     for leaf in np.flatnonzero(trees.feature[node] == LEAF).tolist():
-        said[leaf], colour[leaf] = _of_values(trees, labels, value[leaf], tree)
+        said[leaf], colour[leaf] = _of_values(trees, classes, value[leaf], tree)
     title = "" if trees.n_trees == 1 else f"tree {tree} of {trees.n_trees}"
     if trees.target is not None:
-        title += f", for label {labels[trees.target[tree]]!r}"
-        labels = []
-    return OneTree(trees, node, said, colour, labels, title)
+        title += f", for label {classes[trees.target[tree]]!r}"
+        classes = []
+    return OneTree(trees, node, said, colour, classes, title)
 
 
 def _of_values(
-    trees: TreeSum, labels: list[object], value: FloatArray, tree: int
+    trees: TreeSum, classes: list[object], value: FloatArray, tree: int
 ) -> tuple[str, str]:
     """Return what a leaf says, and its colour."""
-    if not labels:
+    if not classes:
         is_part = trees.builder == "fit_stagewise"
         return (signed(value) if is_part else f"{value[0]:.5g}"), PLAIN
     if trees.link == "shares" or len(value) > 1:
         best = int(np.argmax(value))
         number = f"{value[best]:.3g}" if trees.link == "shares" else f"{value[best]:+.4f}"
-        return f"{labels[best]}: {number}", f"C{best % COLOURS}"
+        return f"{classes[best]}: {number}", f"C{best % COLOURS}"
     if trees.target is not None:  # for a label, or against it
         return signed(value), f"C{trees.target[tree] % COLOURS}" if value[0] > 0 else PLAIN
     return signed(value), f"C{int(value[0] > 0)}"
@@ -396,7 +396,7 @@ def _(model: SubaggedProbitTrees, X: TableLike | None, tree: int, most_terms: in
     _check_number(tree, n)
     title = f"tree {tree} of {n}"
     if model.is_tree_per_class:
-        title += f", for label {model.labels[tree % model.trees_per_round].item()!r}"
+        title += f", for label {model.classes[tree % model.trees_per_round].item()!r}"
     return _with_equations(model.tree(tree), X, most_terms, title)
 
 
@@ -409,7 +409,7 @@ def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, tit
     """Return a tree with its linear functions, of several labels one in a line for each."""
     trees = trees_of(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
-    labels, said = model.labels.tolist(), {}
+    classes, said = model.classes.tolist(), {}
     for leaf, functions in zip(
         np.flatnonzero(trees.feature == LEAF).tolist(), model.coefficient, strict=True
     ):
@@ -418,7 +418,7 @@ def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, tit
             said[leaf] = f"f = {lines[0]}"
         else:
             said[leaf] = "\n".join(
-                f"{label}: {line}" for label, line in zip(labels, lines, strict=True)
+                f"{label}: {line}" for label, line in zip(classes, lines, strict=True)
             )
     return OneTree(trees, slice(0, trees.n_nodes), said, {}, [], title)
 

@@ -106,7 +106,7 @@ def _error_bars(
 
 
 def _error_name(model: Model) -> str:
-    return "mean squared error" if model.labels is None else "error"
+    return "mean squared error" if model.classes is None else "error"
 
 
 # Training: certificate and errors by step, pruning tables
@@ -354,10 +354,10 @@ def plot_regions(
     found = predict(model, asked).reshape(len(up.at), len(across.at))
     truth = None if y is None else truth_for(model, y, len(rows.values))
     ax = axes_or_new(ax, 5, 4)
-    if model.labels is None:
+    if model.classes is None:
         _draw_numbers(ax, across, up, found, rows, truth)
     else:
-        _draw_labels(ax, across, up, found, rows, truth, model.labels)
+        _draw_labels(ax, across, up, found, rows, truth, model.classes)
     for axis, of in ((ax.xaxis, across), (ax.yaxis, up)):
         axis.set_label_text(names[of.column])
         if of.levels is not None:
@@ -436,32 +436,32 @@ def _draw_labels(
     found: Array,
     rows: Features,
     truth: Array | None,
-    labels: Array,
+    classes: Array,
 ) -> None:
     """Draw predicted labels, and rows in the colours of theirs."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    colours = [f"C{k % COLOURS}" for k in range(len(labels))]
+    colours = [f"C{k % COLOURS}" for k in range(len(classes))]
     ax.pcolormesh(
         across.at,
         up.at,
-        np.searchsorted(labels, found),
+        np.searchsorted(classes, found),
         shading="nearest",
         alpha=0.35,
         cmap=ListedColormap(colours),
         vmin=-0.5,
-        vmax=len(labels) - 0.5,
+        vmax=len(classes) - 0.5,
         gid="regions",
         linewidth=0,
         rasterized=True,
     )
     if truth is not None:
-        for k in np.flatnonzero(np.isin(labels, truth)).tolist():
-            x, y = (rows.values[truth == labels[k], axis.column] for axis in (across, up))
+        for k in np.flatnonzero(np.isin(classes, truth)).tolist():
+            x, y = (rows.values[truth == classes[k], axis.column] for axis in (across, up))
             ax.scatter(x, y, 8, color=colours[k], gid=f"rows-{k}")
-    if len(labels) <= COLOURS:
-        called = zip(labels.tolist(), colours, strict=True)
+    if len(classes) <= COLOURS:
+        called = zip(classes.tolist(), colours, strict=True)
         ax.legend(handles=[Patch(color=colour, label=str(label)) for label, colour in called])
 
 

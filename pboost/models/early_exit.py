@@ -154,7 +154,7 @@ class Around(Model):
 
     model: Model = stored.kept_as(Inner())
     _: KW_ONLY
-    labels: Array = stored.of_part("model", "labels")
+    classes: Array = stored.of_part("model", "classes")
     n_features: int = stored.of_part("model", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("model", "feature_names")
     table: Table | None = stored.of_part("model", "table")
@@ -266,7 +266,7 @@ class EarlyExitModel(Around):
 
     def check_whole(self) -> None:
         """Check that rows can leave the model, and the numbers."""
-        if self.labels is None or self.model.n_joints < 2:
+        if self.classes is None or self.model.n_joints < 2:
             raise ValueError("model: expected one of labels with joints at which rows can leave")
         if not (self.slope > 0).all():
             raise ValueError("slope: expected numbers > 0")

@@ -64,7 +64,7 @@ class Forest(Trees):
         Where the nodes of each tree begin in the arrays, closed by their number.
     feature, threshold, children, value, impurity, weight, n_rows : ndarray
         Those of the trees, see `Tree`; `children` are counted from the tree's root.
-    labels : ndarray, shape (J,), or None
+    classes : ndarray, shape (J,), or None
         The label values, sorted; None of a regression.
     n_features : int
         Number of columns the model was trained on.
@@ -104,10 +104,10 @@ class Forest(Trees):
         """Check where trees begin, the trees, their sums and the record."""
         check_offsets("root", self.root, self.n_nodes)
         Trees.check_whole(self)
-        if self.labels is None:
+        if self.classes is None:
             check_sum("value", self.largest_values())
         if self.oob is not None:
-            self.oob.check(self.labels)
+            self.oob.check(self.classes)
 
     @property
     def depth(self) -> IntArray:
@@ -149,7 +149,7 @@ class Forest(Trees):
         columns = self.with_sets(self.columns_at(slice(start, stop)))
         return Tree(
             **columns,
-            labels=self.labels,
+            classes=self.classes,
             n_features=self.n_features,
             feature_names=self.feature_names,
             settings=self.settings,
@@ -214,7 +214,7 @@ class Forest(Trees):
         Deep trees are walked until labels cannot change any more.
         """
         n = len(X) if type(X) is np.ndarray else 0
-        if n * self.n_steps < MANY_CELLS or self.labels is None or self.n_features >= WIDE:
+        if n * self.n_steps < MANY_CELLS or self.classes is None or self.n_features >= WIDE:
             return Trees.predict(self, X)
         if self.ranked is not None or len(self) < FEW_TREES:
             return Trees.predict(self, X)
@@ -332,7 +332,7 @@ def join_trees(
     forest = Forest.grown(
         root=root,
         **_joined_columns(trees),
-        labels=first.labels,
+        classes=first.classes,
         n_features=first.n_features,
         feature_names=first.feature_names,
         settings=settings,
@@ -340,7 +340,7 @@ def join_trees(
         table=first.table,
         seen=seen,
     )
-    if first.labels is None:
+    if first.classes is None:
         check_sum("value", forest.largest_values())
     return forest
 

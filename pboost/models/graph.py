@@ -60,7 +60,7 @@ class DecisionGraph(Graph):
     Nodes stand in the order in which they were opened, parents before children; node 0 is the
     root. Exit 0 of node ``i`` is taken by rows with ``x[feature[i]] <= threshold[i]``, exit 1 by
     the others. The decision value of a row is `bias` plus the votes of the exits it takes;
-    ``labels[1]`` is predicted where it is positive.
+    ``classes[1]`` is predicted where it is positive.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class DecisionGraph(Graph):
     vote : ndarray of float64, shape (n_nodes, 2), or (n_nodes, 2, J) with J > 1
         Signed vote of each exit, in units of half log odds; of several votes per exit, one for
         each of J decision values of a row.
-    labels : ndarray, shape (2,), or (J,) with several votes per exit
+    classes : ndarray, shape (2,), or (J,) with several votes per exit
         The label values, sorted; of two the first is class -1, the second class +1.
     n_features : int
         Number of columns the model was trained on.
@@ -112,7 +112,7 @@ class DecisionGraph(Graph):
     file_kind = "decision-graph"
     file_order = (
         *(*COLUMNS, "answer", "missing", "sigma", "stages"),
-        *(*Projections.stored, *Separators.stored, *Subsets.stored, "labels"),
+        *(*Projections.stored, *Separators.stored, *Subsets.stored, "classes"),
     )
     no_functions = Graph.no_functions + "; describe lists its nodes"
 

@@ -128,7 +128,7 @@ class TreeSum(TreeNodes, Stored):
         the votes on the path from the root; at inner nodes of the trees of a sum, 0.
     bias : ndarray of float64, shape (J,)
         What is added to the values of all rows.
-    labels : ndarray, shape (n_labels,), or None
+    classes : ndarray, shape (n_labels,), or None
         The label values, sorted; None of a regression. Of one value the second label is predicted
         where it is positive, of several the first label of the largest.
     n_features : int
@@ -168,7 +168,7 @@ class TreeSum(TreeNodes, Stored):
     sets: NDArray[np.uint64] = stored.column(np.uint64, "n_sets", WORDS)
     value: FloatArray = stored.column(np.float64, "n_nodes", "n_added")
     bias: FloatArray = stored.column(np.float64, ndim=1)
-    labels: Array | None = stored.labels(optional=True)
+    classes: Array | None = stored.classes(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     aggregation: str = stored.text()
@@ -245,8 +245,8 @@ class TreeSum(TreeNodes, Stored):
                 raise ValueError(f"{name}: expected one of {known}, got {getattr(self, name)!r}")
         if not self.n_values or (self.target is not None and self.n_values == 1):
             raise ValueError("bias, target: expected one or more numbers, and no target of one")
-        expected = (1, self.n_values) if self.labels is None else (1, len(self.labels))
-        is_of_many = self.labels is not None and len(self.labels) > 2
+        expected = (1, self.n_values) if self.classes is None else (1, len(self.classes))
+        is_of_many = self.classes is not None and len(self.classes) > 2
         if self.n_values not in expected or (self.n_values == 1 and is_of_many):
             raise ValueError(f"bias: expected a number for each label, got {self.n_values}")
         self.check_links()

@@ -87,8 +87,8 @@ def test_rows_leave_where_they_are_sure(kind):
             expected /= expected.sum()
         np.testing.assert_allclose(values[i], expected, rtol=1e-12, atol=1e-15)
         best = int(value > 0) if value.ndim == 0 else int(np.argmax(value))
-        assert labels[i] == model.labels[best]
-    np.testing.assert_array_equal(labels, model.labels[share.argmax(axis=1)])
+        assert labels[i] == model.classes[best]
+    np.testing.assert_array_equal(labels, model.classes[share.argmax(axis=1)])
     np.testing.assert_allclose(share.sum(axis=1), 1)
     np.testing.assert_allclose(share, model.probabilities(values))
 

@@ -105,14 +105,14 @@ def test_bounds_hold_for_any_values_of_what_is_not_known(kind):
         others[:, calls] = row[calls]
         scores = whole_score(model, others)
         assert all(contains(found.bounds, score) for score in scores)
-        if pb.decide(model, asking(row, []), budget=known).is_settled and model.labels is not None:
+        if pb.decide(model, asking(row, []), budget=known).is_settled and model.classes is not None:
             early: list = []
             label = pb.decide(model, asking(row, early), budget=known).label
             others[:, early] = row[early]
             assert (pb.predict(model, others) == label).all()
-        if model.labels is not None and found.probability is not None:
-            assert found.probability.shape == (len(model.labels),)
-            assert model.labels[found.probability.argmax()] == found.label
+        if model.classes is not None and found.probability is not None:
+            assert found.probability.shape == (len(model.classes),)
+            assert model.classes[found.probability.argmax()] == found.label
 
 
 @pytest.mark.parametrize("kind", ["chain", "tree", "matryoshka", "affine", "cart", "linear"])
@@ -148,7 +148,7 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
     assert found.bounds == pytest.approx([0.1, 0.7])
     assert found.reason == "the rest cannot change the label"
     nothing = pb.decide(chain, asking([1.0, 1.0, 1.0], []), budget=0)
-    assert (nothing.label, nothing.score, nothing.is_settled) == (chain.labels[0], 0.0, False)
+    assert (nothing.label, nothing.score, nothing.is_settled) == (chain.classes[0], 0.0, False)
     assert nothing.bounds == pytest.approx([-0.7, 0.7])
     assert nothing.reason == "the budget ends here"
     # What is given counts at once, wherever the chain reads it.

@@ -58,7 +58,7 @@ def errors_of(oracles):
 
 def walks(oracles, prior, prices, **options):
     """Yield every sequence of answers that the policy may meet, with its decision."""
-    options = {"labels": list(prior), "prices": prices, **options}
+    options = {"classes": list(prior), "prices": prices, **options}
     options["prior"] = {label: float(p) for label, p in prior.items()}
     errors, begun = errors_of(oracles), [()]
     while begun:
@@ -138,7 +138,7 @@ def test_no_policy_is_better_than_the_best(case):
             assert error == pytest.approx(best, abs=1e-12)
 
 
-TWO = {"labels": ["no", "yes"]}
+TWO = {"classes": ["no", "yes"]}
 OPEN = {**TWO, "prices": None, "budget": None, "most_error": None, "criterion": "entropy"}
 
 
@@ -247,7 +247,7 @@ def test_answers_that_contradict_certain_ones():
     session = pb.oracle_decisions({"one": 0.0}, [{"no": 1.0, "yes": 0.0}], **TWO, budget=2)
     assert session[0].calls == 0
     zero = {"a": 0.0, "b": 0.0}
-    session = pb.oracle_decisions(zero, [[0.5, 0.5, 0.0]], labels=[1, 2, 3], budget=3)
+    session = pb.oracle_decisions(zero, [[0.5, 0.5, 0.0]], classes=[1, 2, 3], budget=3)
     (question,) = session.ask()
     with pytest.raises(pb.AskError, match="probability 0 for every label, got 3"):
         session.tell(question, 3)
@@ -271,9 +271,9 @@ def test_answers_that_contradict_certain_ones():
         ({"budget": 1, "prior": [1.0]}, "prior: expected 2 probabilities"),
         ({"budget": 1, "prior": {"no": 1.0}}, "prior: expected the labels"),
         ({"budget": 1, "criterion": "loss"}, "criterion: expected"),
-        ({"budget": 1, "labels": None}, "labels: expected two or more, as no oracle has counts"),
-        ({"budget": 1, "labels": ["no", "no"]}, "labels: expected two or more that differ"),
-        ({"budget": 1, "labels": "no"}, "labels: expected a sequence"),
+        ({"budget": 1, "classes": None}, "classes: expected two or more, as no oracle has counts"),
+        ({"budget": 1, "classes": ["no", "no"]}, "classes: expected two or more that differ"),
+        ({"budget": 1, "classes": "no"}, "classes: expected a sequence"),
         ({"budget": 1, "errors": {"a": 0.1, "b": 1.5}}, r"errors\['b'\]: expected a number in"),
         ({"budget": 1, "errors": {"a": 0.1, "b": "x"}}, r"errors\['b'\]: expected a number, got"),
         ({"budget": 1, "errors": {"a": 0.1}}, r"errors: expected the oracles \['a', 'b'\]"),
@@ -300,7 +300,7 @@ def test_no_oracle():
 def test_counts_are_added():
     first = pb.count_answers(np.array([1, 2, 2]), np.array([1, 1, 2]), strength=5)
     found = pb.count_answers([None, 1], [2, 1], before=first)
-    assert (found.labels, found.answers, found.strength) == ((1, 2), (1, 2, None), 5)
+    assert (found.classes, found.answers, found.strength) == ((1, 2), (1, 2, None), 5)
     assert found.counts.tolist() == [[2, 1, 0], [0, 1, 1]]
     assert first.counts.tolist() == [[1, 1], [0, 1]]
     assert found.probability.tolist() == [[3 / 6, 2 / 6, 1 / 6], [1 / 5, 2 / 5, 2 / 5]]
@@ -312,8 +312,8 @@ def test_counts_are_added():
     ("make", "said"),
     [
         (partial(pb.count_answers, [1], [1, 2]), "answers: expected one for each label, got 1 and"),
-        (partial(pb.count_answers, [1, 2], [1, 2], labels=[1, 3]), "y: expected labels among"),
-        (partial(pb.count_answers, [1], [1]), "labels: expected two or more"),
+        (partial(pb.count_answers, [1, 2], [1, 2], classes=[1, 3]), "y: expected labels among"),
+        (partial(pb.count_answers, [1], [1]), "classes: expected two or more"),
         (partial(pb.count_answers, [1, 2], [1, 2], strength=0), "strength: expected a number"),
         (partial(pb.count_answers, [1], [1], before=3), "before: expected AnswerCounts"),
         (partial(pb.AnswerCounts, (1, 2), (1, 2), [[1, 2]]), "counts: expected shape"),

@@ -160,7 +160,7 @@ def test_predictions_are_lazy(client):
     columns = da.from_array(X, chunks=((100, 0, 140), (3, 1)))
     found = pb.dask.predict(model, columns)
     assert found.shape == (N,)
-    assert found.dtype == model.labels.dtype
+    assert found.dtype == model.classes.dtype
     np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
     frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
     numbers = pb.fit_stagewise(X, np.nan_to_num(X[:, 1]), loss="squared", steps=3)

@@ -399,8 +399,8 @@ def test_targets_say_the_task(client):
         ):
             columns, labels, _ = arrays(X, target, WEIGHT, chunks=80)
             model = fit(columns, labels, task=task, **options)
-            assert (0 if model.labels is None else len(model.labels)) == n_classes
+            assert (0 if model.classes is None else len(model.classes)) == n_classes
         columns, labels, _ = arrays(X, y, WEIGHT, chunks=80)
         with pytest.raises(ValueError, match=r"y: got more than 20 .*; pass task="):
             fit(columns, labels, **options)
-        assert fit(columns, labels, **options, **DECIDED[name]).labels is None
+        assert fit(columns, labels, **options, **DECIDED[name]).classes is None

@@ -166,7 +166,7 @@ def _has_int16(model):
         return _has_int16(model.model)
     if isinstance(model, pb.CalibratedModel):
         is_early = isinstance(model.model, pb.EarlyExitModel)
-        return len(model.labels) == 2 and not is_early and _has_int16(model.model)
+        return len(model.classes) == 2 and not is_early and _has_int16(model.model)
     return isinstance(model, pb.Tree | pb.Forest | pb.StagewiseModel)
 
 
@@ -174,13 +174,13 @@ def _expected(model, rows):
     """Return decision values (n, k), or shares, and predictions."""
     X = _given(model, rows)
     kind = isinstance(model, pb.Tree | pb.Forest | pb.Bagging)
-    if kind and model.labels is not None and len(model.labels) > 2:
+    if kind and model.classes is not None and len(model.classes) > 2:
         score = pb.predict_proba(model, X)
     else:
         score = pb.decision_function(model, X)
     said = pb.predict(model, X)
-    if model.labels is not None:
-        said = np.searchsorted(model.labels, said).astype(float)
+    if model.classes is not None:
+        said = np.searchsorted(model.classes, said).astype(float)
     return score.reshape(len(rows), -1), said
 
 
@@ -234,7 +234,7 @@ class _Every:
             score, said = _expected(model, file.from_grid(own) if dtype == "int16" else own)
             if dtype == "int16" and getattr(model, "knot", None) is not None:
                 score = _above_half(model, _given(model, file.from_grid(own)))
-            predicts = not (dtype == "int16" and model.labels is None)
+            predicts = not (dtype == "int16" and model.classes is None)
             place = self.programs.add(file, path.read_text(), score.shape[1], own, predicts)
             self.cases.append((kind, dtype, file, model, score, said, place))
 
@@ -281,7 +281,7 @@ def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
                 _check_early(every, case, own, predicted)
                 continue
             assert error.max() <= file.bound + ROUNDING, where
-            if model.labels is None:
+            if model.classes is None:
                 continue
             lead = np.abs(score[:, 0])
             if score.shape[1] > 1:
@@ -297,7 +297,7 @@ def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
             assert np.array_equal(predicted[lead > 1e-12], said[lead > 1e-12]), where
         else:
             assert np.array_equal(own, score), where
-            if model.labels is None:
+            if model.classes is None:
                 np.testing.assert_allclose(predicted, said, rtol=1e-15, err_msg=where)
             else:
                 assert np.array_equal(predicted, said), where

@@ -313,10 +313,10 @@ def test_numbers_are_written_with_all_bits():
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        ([False, True], "const int32_t model_labels[2] = {\n    0, 1,"),
-        ([-3, 2**40], "const int64_t model_labels[2] = {\n    -3, 1099511627776LL,"),
-        ([0.5, 1.0], "const double model_labels[2] = {\n    0x1p-1, 1.0,"),
-        (["a", "b"], 'const char *const model_labels[2] = {\n    "a", "b",'),
+        ([False, True], "const int32_t model_classes[2] = {\n    0, 1,"),
+        ([-3, 2**40], "const int64_t model_classes[2] = {\n    -3, 1099511627776LL,"),
+        ([0.5, 1.0], "const double model_classes[2] = {\n    0x1p-1, 1.0,"),
+        (["a", "b"], 'const char *const model_classes[2] = {\n    "a", "b",'),
     ],
     ids=["bool", "int64", "float", "text"],
 )

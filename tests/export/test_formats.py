@@ -253,7 +253,7 @@ def assert_onnx(trees, rows):
     )
     values = twin.values(trees, rows)
     assert_close(outputs["values"], values, trees)
-    if trees.labels is None:
+    if trees.classes is None:
         assert set(outputs) == {"values"}
         return
     lead = np.abs(values if values.shape[1] == 1 else np.diff(np.sort(values))[:, -1:])[:, 0]

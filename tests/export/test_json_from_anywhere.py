@@ -48,9 +48,9 @@ def table(**fields) -> dict:
 
 WIDE = [f"{k:05}" for k in range(MANY)]
 ATTACKS = {
-    "labels of a wide dtype": named(labels={"dtype": "U16384", "values": [""] * 30_000}),
-    "one long label": named(labels={"dtype": "U16000", "values": [*WIDE, LONG]}),
-    "long doubles": named(labels={"dtype": "f16", "values": [0, 1]}),
+    "labels of a wide dtype": named(classes={"dtype": "U16384", "values": [""] * 30_000}),
+    "one long label": named(classes={"dtype": "U16000", "values": [*WIDE, LONG]}),
+    "long doubles": named(classes={"dtype": "f16", "values": [0, 1]}),
     "a long string among numbers": of_nodes(feature=[LONG * 4, *[""] * MANY]),
     "a long string among rows": of_nodes(value=[[LONG * 4], *[[""]] * MANY]),
     "a long string among values": named(bias=[LONG * 4, *[""] * MANY]),

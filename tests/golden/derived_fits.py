@@ -147,14 +147,14 @@ def cross_validated() -> dict[str, Made]:
     return {
         "chain": of(pb.fit_adaboost, CHAIN, TWO),
         "chain, soft labels": of(
-            pb.fit_adaboost, CHAIN, None, y_proba=SOFT_TWO, labels=["no", "yes"]
+            pb.fit_adaboost, CHAIN, None, y_proba=SOFT_TWO, classes=["no", "yes"]
         ),
         "tree, three classes, weights": of(
             pb.fit_cart, _without(CART, "task"), THREE, sample_weight=SHARES
         ),
         "sum, numbers": of(pb.fit_stagewise, SUM, NUMBERS, task="regression"),
         "sum, three soft labels": of(
-            pb.fit_stagewise, SUM_IN_BINS, None, y_proba=SOFT_THREE, labels=None
+            pb.fit_stagewise, SUM_IN_BINS, None, y_proba=SOFT_THREE, classes=None
         ),
         "forest, words": of(pb.fit_forest, FOREST, WORDS, folds=2),
         "chain, binned columns": of(pb.fit_adaboost, {**CHAIN, "weak": BINNED}, TWO, X=binned),
@@ -219,7 +219,7 @@ def imitated() -> dict[str, Made]:
     """Return models within budgets, and those that imitate others."""
     distilled = {
         "comparisons": 12.0,
-        "labels": None,
+        "classes": None,
         "task": None,
         "synthetic": 200,
         "kind": "neighbours",

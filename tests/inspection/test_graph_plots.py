@@ -304,7 +304,7 @@ def test_what_leaves_say():
     texts = said(pb.plot_tree(tree), "out").values()
     best = value.argmax(axis=1)
     assert sorted(text.split("\n")[1] for text in texts) == sorted(
-        f"{tree.labels[k]}: {row[k]:.3g}" for k, row in zip(best, value, strict=True)
+        f"{tree.classes[k]}: {row[k]:.3g}" for k, row in zip(best, value, strict=True)
     )
     tree = made("cart, numbers")
     texts = said(pb.plot_tree(tree), "out").values()

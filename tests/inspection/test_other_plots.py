@@ -57,7 +57,7 @@ def test_regions_of_every_model(kind):
             at = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low), 8)
             row[column] = at[k]
         found = pb.predict(model, row[None])[0]
-        expected = found if model.labels is None else model.labels.tolist().index(found)
+        expected = found if model.classes is None else model.classes.tolist().index(found)
         assert shown[i, j] == expected
 
 

@@ -21,8 +21,8 @@ from pboost.models.trees_of import count_unrolled
 
 def values_of(model, X):
     """Return decision values; of trees of several labels the shares."""
-    has_shares = isinstance(model, pb.Tree | pb.Forest | pb.Bagging) and model.labels is not None
-    many = has_shares and len(model.labels) > 2
+    has_shares = isinstance(model, pb.Tree | pb.Forest | pb.Bagging) and model.classes is not None
+    many = has_shares and len(model.classes) > 2
     return pb.predict_proba(model, X) if many else pb.decision_function(model, X)
 
 
@@ -30,16 +30,16 @@ def assert_rebuilt(model, X, rows):
     trees = pb.trees_of(model)
     values = twin.values(trees, rows)
     expected = values_of(model, X)
-    many = trees.link == "shares" and len(trees.labels) > 2
+    many = trees.link == "shares" and len(trees.classes) > 2
     found = values if many else twin.decision_values(trees, rows)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15 * (1 + twin.size(trees).max()))
     lead = np.abs(values if values.shape[1] == 1 else np.diff(np.sort(values))[:, -1:])[:, 0]
     clear = lead > 1e-12
-    if trees.labels is None:
+    if trees.classes is None:
         np.testing.assert_allclose(twin.predictions(trees, rows), pb.predict(model, X), rtol=1e-14)
     else:
         assert np.array_equal(twin.predictions(trees, rows)[clear], pb.predict(model, X)[clear])
-    if trees.labels is not None and trees.link != "none":
+    if trees.classes is not None and trees.link != "none":
         share = pb.predict_proba(model, X)
         np.testing.assert_allclose(twin.probabilities(trees, rows), share, rtol=1e-13, atol=1e-15)
 
@@ -77,7 +77,7 @@ def test_what_the_record_says():
         "<=",
     )
     assert trees.n_nodes == 2 * made("votes").n_nodes + 1
-    assert trees.labels.tolist() == ["ash", "elm", "oak"]
+    assert trees.classes.tolist() == ["ash", "elm", "oak"]
     assert repr(trees) == "<trees of fit_boosted_tree: 1 tree, 19 nodes>"
     assert pb.trees_of(made("forest")).aggregation == "mean"
     assert pb.trees_of(made("softmax")).target.tolist() == [0, 1, 2] * 3

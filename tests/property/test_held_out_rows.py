@@ -349,8 +349,8 @@ def check_measured(model, rows, y):
         assert model.record.validation[model.n_nodes] == pytest.approx(error)
         return
     f = pb.decision_function(model, rows)
-    truth = y if model.labels is None else np.searchsorted(model.labels, y).astype(float)
-    truth = 2 * truth - 1 if model.labels is not None and f.ndim == 1 else truth
+    truth = y if model.classes is None else np.searchsorted(model.classes, y).astype(float)
+    truth = 2 * truth - 1 if model.classes is not None and f.ndim == 1 else truth
     loss = model.loss.reported * model.loss.value(truth, f).mean()
     assert model.validation_loss[len(model)] == pytest.approx(loss, rel=1e-9)
 

@@ -198,7 +198,7 @@ def _encoding(
     bins = find(reader, seen, total, max_bins, workers)
     none = bins.select(np.empty(0, dtype=np.int32))
     dtype = seen.dtype.newbyteorder("<").str if values else ""
-    return Encoding(none, seen.labels, seen.count, seen.content, dtype)
+    return Encoding(none, seen.classes, seen.count, seen.content, dtype)
 
 
 class NumbersError(Exception):
@@ -217,7 +217,7 @@ class _Seen:
         Counts by which edges of all rows are found.
     holes : ndarray of bool, shape (d,)
         Which columns have missing values.
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         Label values, sorted.
     count, content : ndarray of int64 and uint64, shape (J,)
         Number of rows of each label, and the sum of their hashes.
@@ -234,7 +234,7 @@ class _Seen:
     sample: RowSample
     counts: BatchCounts | None
     holes: NDArray[np.bool_]
-    labels: Array
+    classes: Array
     count: NDArray[np.int64]
     content: NDArray[np.uint64]
     n_known: NDArray[np.int64]
@@ -292,17 +292,17 @@ class _Seen:
 
     def _count_labels(self, y: Array, hashed: NDArray[np.uint64]) -> None:
         """Count the labels of rows with these hashes."""
-        labels = label_values(y)
-        every = label_values(np.concatenate([self.labels, labels]))
+        classes = label_values(y)
+        every = label_values(np.concatenate([self.classes, classes]))
         if len(every) > MOST_LABELS:
             raise ValueError(f"y: expected labels, got more than {MOST_LABELS} different values")
         count, content = np.zeros(len(every), np.int64), np.zeros(len(every), np.uint64)
-        before, here = np.searchsorted(every, self.labels), np.searchsorted(every, labels)
+        before, here = np.searchsorted(every, self.classes), np.searchsorted(every, classes)
         count[before], content[before] = self.count, self.content
-        by_class = rows_by_class(y, labels)
+        by_class = rows_by_class(y, classes)
         count[here] += [len(rows) for rows in by_class]
         content[here] += sums_of_hashes(hashed, by_class)
-        self.labels, self.count, self.content = every, count, content
+        self.classes, self.count, self.content = every, count, content
 
 
 @contextmanager
@@ -350,7 +350,7 @@ def _first_pass(
     if seen.task is None:
         known_task(seen.targets)
     if seen.task != REGRESSION:
-        check_label_values(seen.labels, None)
+        check_label_values(seen.classes, None)
     return seen
 
 

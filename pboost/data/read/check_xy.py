@@ -436,23 +436,23 @@ def places_among(values: Array, found: Array) -> tuple[NDArray[np.intp], NDArray
     return place, values[place] == found
 
 
-def class_codes(labels: Array, y: object, n: int) -> NDArray[np.intp]:
+def class_codes(classes: Array, y: object, n: int) -> NDArray[np.intp]:
     """Return the place of each label among the sorted ones of a model; ValueError for others."""
     found = label_array(y)
     if found.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {found.shape}")
     code: NDArray[np.intp] = np.zeros(n, dtype=np.intp)
     row = 0
-    if (found.dtype.kind == "U") == (labels.dtype.kind == "U"):
+    if (found.dtype.kind == "U") == (classes.dtype.kind == "U"):
         if isinstance(found, RowLabels):  # those of the labels, for their rows
-            code, is_known = places_among(labels, found.labels)
+            code, is_known = places_among(classes, found.classes)
             code, is_known = code[found.codes], is_known[found.codes]
         else:
-            code, is_known = places_among(labels, found)
+            code, is_known = places_among(classes, found)
         row = first_false(is_known)
     if row >= 0 and n:
         raise ValueError(
-            f"y: expected labels of the model, {labels.tolist()}, got {found[row].item()!r} in "
+            f"y: expected labels of the model, {classes.tolist()}, got {found[row].item()!r} in "
             f"row {row}"
         )
     return code
