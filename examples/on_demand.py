@@ -96,8 +96,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"{budget:6.0f} {within.price:6.1f} {error:>7} {settled:>9}")
     patient = found["patient"]
     print(f"the first patient is {patient.label}: {patient.reason}")
-    for entry in patient.ledger:
-        name = entry.asked if isinstance(entry.asked, str) else COLUMNS[entry.asked]
+    for entry in patient.acquired:
+        name = entry.source if isinstance(entry.source, str) else COLUMNS[entry.source]
         print(f"  {name:10} {entry.price:6.1f}  {entry.value}")
 
 

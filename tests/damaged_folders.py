@@ -182,7 +182,7 @@ def change_signed(folder: Path, rng: np.random.Generator) -> None:
         (folder / HEADER).write_bytes(TEXTS[rng.integers(len(TEXTS))])
         return
     if what >= 5:
-        name = ("classes", "level_text")[rng.integers(2)] if what == 6 else name
+        name = ("classes", "category_text")[rng.integers(2)] if what == 6 else name
         said = header["arrays"].get(name, {})
         if what == 6 and said:
             array = lengthen(np.load(folder / f"{name}.npy"), rng)

@@ -25,7 +25,7 @@ def asked(k, whom):
 
 
 # %%
-# One picture, whose *ledger* says who was asked, what they answered and what was paid:
+# One picture, whose ``acquired`` says who was asked, what they answered and what was paid:
 oracles = {whom: (lambda whom=whom: asked(0, whom)) for whom in errors}
 prior = {"bird": 0.3, "plane": 0.7}
 found = pb.ask_oracles(
@@ -37,8 +37,8 @@ found = pb.ask_oracles(
     budget=20,
     most_error=0.05,
 )
-for entry in found.ledger:
-    print(f"{entry.asked:8s} {entry.value:6s} {entry.price:g}")
+for entry in found.acquired:
+    print(f"{entry.source:8s} {entry.value:6s} {entry.price:g}")
 print(f"{found.label}, wrong with probability {found.error:.3f}: {found.reason}")
 
 # %%
@@ -54,7 +54,7 @@ for budget in budgets:
     )
     while questions := session.ask():
         for question in questions:
-            session.tell(question, asked(question.row, question.asked))
+            session.tell(question, asked(question.row, question.source))
     paid.append(np.mean([one.price for one in session]))
     wrong.append(
         100 * np.mean([one.label != label for one, label in zip(session, truth, strict=True)])

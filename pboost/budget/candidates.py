@@ -362,7 +362,7 @@ def families(task: str, budget: float, n_rows: int = 0, unit: str = "comparisons
 def joints_of(model: Fitted) -> int:
     """Return how many joints a model has, or how many parts a tree."""
     sizes = sizes_of(model)
-    return model.n_joints if sizes is None else len(sizes)
+    return model.n_stages if sizes is None else len(sizes)
 
 
 def sizes_of(model: Fitted) -> IntArray | None:
@@ -377,7 +377,7 @@ def first(model: Fitted, joints: int) -> Fitted:
     sizes = sizes_of(model)
     if sizes is not None:
         return model.prefix(int(sizes[min(joints, len(sizes)) - 1]))
-    return model.first(min(joints, model.n_joints))
+    return model.first(min(joints, model.n_stages))
 
 
 def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Trajectory:

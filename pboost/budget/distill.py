@@ -56,7 +56,7 @@ def synthetic_rows(
     base, other = rng.integers(n, size=count), rng.integers(n, size=count)
     n_near = min(neighbours, n - 1)
     if kind == "neighbours" and n_near > 0:
-        is_level = np.array([table is not None and table.levels[j] is not None for j in range(d)])
+        is_level = np.array([table is not None and table.categories[j] is not None for j in range(d)])
         other = nearest(values, is_level, n_near)[base, rng.integers(n_near, size=count)]
     found = np.empty((count, d), dtype=values.dtype)
     for j in range(d):

@@ -49,7 +49,7 @@ class Decision:
         The probabilities of the labels that go with it; None where the model has none.
     bounds : ndarray of float64, shape (2,), or (2, J)
         The least and the largest score that the row can have, whatever is not known.
-    ledger : tuple of Asked
+    acquired : tuple of Asked
         What was asked, in order.
     price : float
         What was paid for it.
@@ -63,7 +63,7 @@ class Decision:
     score: float | FloatArray
     probability: FloatArray | None
     bounds: FloatArray
-    ledger: tuple[Asked, ...]
+    acquired: tuple[Asked, ...]
     price: float
     is_settled: bool
     reason: str
@@ -71,7 +71,7 @@ class Decision:
     @property
     def calls(self) -> int:
         """How often something was asked."""
-        return sum(entry.calls for entry in self.ledger)
+        return sum(entry.calls for entry in self.acquired)
 
 
 class Case:
@@ -183,7 +183,7 @@ class RowInquiry:
         # What stands for others: any value that the model takes.
         self.values = np.full((1, d), np.nan if case.model.takes_missing else 0.0)
         self.paid = np.zeros(len(case.prices.price), dtype=np.bool_)
-        self.ledger: list[Asked] = []
+        self.acquired: list[Asked] = []
         self.spent = 0.0
         self.decision: Decision | None = None
 
@@ -205,9 +205,9 @@ class RowInquiry:
             if self.spent + self.price_of(cheapest) <= case.budget:
                 return cheapest
             reason = BUDGET
-        ledger = tuple(self.ledger)
+        acquired = tuple(self.acquired)
         found = case.whole(X) if not known.wants else case.by_now(known)
-        self.decision = Decision(*found, ledger, self.spent, reason != BUDGET, reason)
+        self.decision = Decision(*found, acquired, self.spent, reason != BUDGET, reason)
         return ()
 
     def price_of(self, columns: Iterable[int]) -> float:
@@ -230,11 +230,11 @@ class RowInquiry:
         try:
             self.take(self._values(asked, columns, answer))
         except (TypeError, ValueError, OverflowError) as error:
-            raise AskError(f"{asked!r}: {error}", asked, tuple(self.ledger)) from error
+            raise AskError(f"{asked!r}: {error}", asked, tuple(self.acquired)) from error
         price = self.price_of(columns)
         self.paid |= self._items(columns)
         self.spent += price
-        self.ledger.append(Asked(asked, answer, price))
+        self.acquired.append(Asked(asked, answer, price))
 
     def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, object]:
         """Return the values that an answer gives to columns."""
@@ -313,13 +313,13 @@ def decide(
     Returns
     -------
     Decision
-        Label, score, bounds of the score, and the ledger of what was asked.
+        Label, score, bounds of the score, and what was acquired.
 
     Raises
     ------
     AskError
         If a function raises, or returns what is no value of its column. What was asked before is
-        in its ``ledger``.
+        in its ``acquired``.
     NotImplementedError
         If it is not known which columns the model reads: of oracles, functions, and members of
         other packages.
@@ -352,7 +352,7 @@ def decide(
     scanning
     'y'
     >>> found = pb.decide(model, {0: 25, 1: lambda: 0})
-    >>> found.label, [(entry.asked, entry.price) for entry in found.ledger]
+    >>> found.label, [(entry.source, entry.price) for entry in found.acquired]
     ('n', [(1, 1.0)])
     """
     case = Case(model, budget, prices, groups, exit)
@@ -366,7 +366,7 @@ def decide(
         raise ValueError(f"row: expected values or functions for the columns {names}, too")
     while wants := inquiry.wants():
         for asked in dict.fromkeys(sources[column] for column in wants):
-            inquiry.tell(asked, called(ask[asked], asked, inquiry.ledger))
+            inquiry.tell(asked, called(ask[asked], asked, inquiry.acquired))
     assert inquiry.decision is not None
     return inquiry.decision
 
@@ -487,7 +487,7 @@ def decisions(
     ...     print(questions[0])
     ...     for question, scanned in zip(questions, [0, 1]):
     ...         session.tell(question, scanned)
-    Question(row=0, asked=1, price=1.0)
+    Question(row=0, source=1, price=1.0)
     >>> [found.label for found in session]
     ['n', 'y']
     """

@@ -212,7 +212,7 @@ class OracleDecision:
         All labels.
     probability : ndarray of float64, shape (J,)
         Their probabilities, given the answers.
-    ledger : tuple of Asked
+    acquired : tuple of Asked
         What was asked, in order.
     price : float
         What was paid for it.
@@ -223,7 +223,7 @@ class OracleDecision:
     label: object
     classes: tuple[object, ...]
     probability: FloatArray
-    ledger: tuple[Asked, ...]
+    acquired: tuple[Asked, ...]
     price: float
     reason: str
 
@@ -235,7 +235,7 @@ class OracleDecision:
     @property
     def calls(self) -> int:
         """How often an oracle was asked."""
-        return sum(entry.calls for entry in self.ledger)
+        return sum(entry.calls for entry in self.acquired)
 
 
 class OracleOptions(NamedTuple):
@@ -308,7 +308,7 @@ class OracleInquiry:
         with np.errstate(divide="ignore"):
             self._log = np.log(start)
         self.told = {name: np.zeros(len(law.answers)) for name, law in case.laws.items()}
-        self.ledger: list[Asked] = []
+        self.acquired: list[Asked] = []
         self.spent = 0.0
         self.decision: OracleDecision | None = None
 
@@ -333,29 +333,29 @@ class OracleInquiry:
             reason = OFTEN if not open_ else BUDGET if len(paid) < len(open_) else VAIN
         label = case.classes[int(now.argmax())]
         self.decision = OracleDecision(
-            label, case.classes, now, tuple(self.ledger), self.spent, reason
+            label, case.classes, now, tuple(self.acquired), self.spent, reason
         )
         return None
 
     def tell(self, name: str, answer: object) -> None:
         """Take an answer; AskError where it is none."""
-        law, ledger = self.case.laws[name], tuple(self.ledger)
+        law, acquired = self.case.laws[name], tuple(self.acquired)
         answer = plain(answer)
         if not isinstance(answer, Hashable) or answer not in law.answers:
             said = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
-            raise AskError(said, name, ledger)
+            raise AskError(said, name, acquired)
         k, told = law.answers.index(answer), self.told[name]
         with np.errstate(divide="ignore"):
             after = self._log + np.log(law.next(told)[:, k])
         if after.max() == -math.inf:
             said = f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
-            raise AskError(said, name, ledger)
+            raise AskError(said, name, acquired)
         # Far from overflow, however many answers there are.
         self._log = after - after.max()
         told[k] += 1.0
         price = self.case.prices[name]
         self.spent += price
-        self.ledger.append(Asked(name, answer, price))
+        self.acquired.append(Asked(name, answer, price))
 
 
 class OracleDecisions(Session[OracleInquiry, OracleDecision]):
@@ -439,13 +439,13 @@ def ask_oracles(
     Returns
     -------
     OracleDecision
-        Label, probabilities, and the ledger of what was asked.
+        Label, probabilities, and what was acquired.
 
     Raises
     ------
     AskError
         If a function raises, or returns what is no answer of its. What was asked before is in its
-        ``ledger``.
+        ``acquired``.
     ValueError, TypeError
         If an option is not as described, or nothing ends the asking.
 
@@ -487,7 +487,7 @@ def ask_oracles(
     ...     oracles, {"nurse": 0.3, "doctor": 0.05}, classes=["ill", "well"],
     ...     prices={"nurse": 1, "doctor": 6}, budget=8,
     ... )
-    >>> [(entry.asked, entry.value, entry.price) for entry in found.ledger]
+    >>> [(entry.source, entry.value, entry.price) for entry in found.acquired]
     [('doctor', 'ill', 6.0), ('nurse', 'ill', 1.0), ('nurse', 'well', 1.0)]
     >>> found.label, round(found.error, 3), found.reason
     ('ill', 0.05, 'the budget ends here')
@@ -498,7 +498,7 @@ def ask_oracles(
     case = OracleCase(list(oracles), errors, options)
     inquiry = OracleInquiry(case)
     while (name := inquiry.wants()) is not None:
-        inquiry.tell(name, called(oracles[name], name, inquiry.ledger))
+        inquiry.tell(name, called(oracles[name], name, inquiry.acquired))
     assert inquiry.decision is not None
     return inquiry.decision
 
@@ -561,9 +561,9 @@ def oracle_decisions(
     ...     print(questions)
     ...     for question in questions:
     ...         session.tell(question, "dog")
-    [Question(row=0, asked='crowd', price=1.0)]
-    [Question(row=0, asked='crowd', price=1.0)]
-    [Question(row=0, asked='crowd', price=1.0)]
+    [Question(row=0, source='crowd', price=1.0)]
+    [Question(row=0, source='crowd', price=1.0)]
+    [Question(row=0, source='crowd', price=1.0)]
     >>> [(found.label, found.calls) for found in session]
     [('dog', 3), ('cat', 0)]
     """

@@ -101,14 +101,14 @@ def _with_exits(
     item: IntArray | None,
 ) -> EarlyExitModel:
     """Return the exits of a model of all rows, from the paths through those of the folds."""
-    path, budget = first_part(tried.path, model.n_joints), promise.comparisons
-    end = model.n_joints if promise.worst == np.inf else end_of(model, promise.worst)
+    path, budget = first_part(tried.path, model.n_stages), promise.comparisons
+    end = model.n_stages if promise.worst == np.inf else end_of(model, promise.worst)
     options = {
         "comparisons" if item is None else "price": None if budget == np.inf else budget,
         "worst": None if promise.worst == np.inf else promise.worst,
         "length": None,
     }
-    paths = [path, *(first_part(of, model.n_joints) for of in (seen.every, *seen.others))]
+    paths = [path, *(first_part(of, model.n_stages) for of in (seen.every, *seen.others))]
     found = calibrated(model, paths, end, options, _takes, item)
     if not chosen.has_exits:
         return found
@@ -137,7 +137,7 @@ def _longer_by_one(model: EarlyExitModel, longer: Fitted) -> EarlyExitModel:
 
     So the rows that went to the end leave, and their decision values have a slope, too.
     """
-    if longer.n_joints == model.model.n_joints:
+    if longer.n_stages == model.model.n_stages:
         return model
     threshold, slope = np.append(model.threshold, 0.0), np.append(model.slope, 1.0)
     leaving = None if model.leaving is None else np.append(model.leaving, 0.0)
@@ -447,7 +447,7 @@ def _try(
     for name, of_folds in found.items():
         paths, models, _ = zip(*of_folds, strict=True)
         knows_all = max(model.n_votes for model in models) == (1 if data.task == "two" else n_votes)
-        has_joints = all(model.n_joints > 1 for model in models)
+        has_joints = all(model.n_stages > 1 for model in models)
         exits = data.task != "regression" and has_joints and knows_all and not whole.is_device
         path, far = joined(paths, [longest(model) for model in models])
         models_of = [of[1:] for of in of_folds]

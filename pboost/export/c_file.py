@@ -617,7 +617,7 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, steps: ArrayLike | N
         )
     is_level = np.zeros(model.n_features, dtype=np.bool_)
     tests = walk.tests
-    is_level[tests.feature[tests.level_set >= 0]] = True
+    is_level[tests.feature[tests.category_set >= 0]] = True
     if model.table is not None:
         is_level |= model.table.n_levels > 0
     grid = grid_of(model.n_features, np.unique(tests.feature), is_level, rows, ranges, steps)
@@ -690,6 +690,6 @@ def _code(walk: Walk) -> int:
         several = LEAVING_FEW if n <= FEW else LEAVING_SEVERAL + EACH * n
         if part.is_share:
             chosen += SHARE if n == 1 else FEW_SHARES if n <= FEW else SHARES
-    if (walk.tests.level_set >= 0).any():
+    if (walk.tests.category_set >= 0).any():
         chosen += large if walk.tests.sets.shape[1] > 1 else small
     return chosen + several * (n > 1)

@@ -49,7 +49,7 @@ class Tests:
         What it is compared with.
     missing : ndarray of bool, shape (n,)
         Whether a row whose value is missing takes exit 1.
-    level_set : ndarray of int32, shape (n,)
+    category_set : ndarray of int32, shape (n,)
         Which set a node tests, -1 where it compares.
     sets : ndarray of uint8, shape (n_sets, bytes)
         The sets: level b is in one where bit ``b % 8`` of byte ``b // 8`` is set.
@@ -62,7 +62,7 @@ class Tests:
     feature: IntArray
     threshold: Array
     missing: NDArray[np.bool_]
-    level_set: IntArray
+    category_set: IntArray
     sets: NDArray[np.uint8]
     inputs: Projections | Separators | None = None
     levels: Indicators | None = None
@@ -300,7 +300,7 @@ def is_exact(part: Part) -> bool:
 #: With more labels sums of shares are not in the order of the labels.
 MOST_SHARES = 7
 #: The arrays of a `TreeSum` that are tests of nodes.
-TESTS = ("feature", "threshold", "missing", "level_set")
+TESTS = ("feature", "threshold", "missing", "category_set")
 
 
 def part_of(model: Model) -> Part:
@@ -429,8 +429,8 @@ def _(model: EarlyExitModel) -> tuple[Part, str]:
     if isinstance(model.model, DecisionGraph):
         each, joints = 0, np.append(0, joints_of(model.model.next))
     else:
-        each = len(walk.root) // model.model.n_joints
-        joints = each * np.arange(model.model.n_joints)
+        each = len(walk.root) // model.model.n_stages
+        joints = each * np.arange(model.model.n_stages)
     at = joints[can].astype(np.int32)
     exits = Exits(each, at, model.threshold[can], model.slope[can], is_share)
     return replace(walk, exits=exits), "none"

@@ -336,7 +336,7 @@ def _shift(moved: FloatArray | None, start: float, most: float, terms: float) ->
 def _on_grid(tests: Tests, grid: Grid) -> Tests:
     """Return the questions with points of the grid as thresholds."""
     threshold = grid.below(tests.feature, tests.threshold)
-    return replace(tests, threshold=np.where(tests.level_set >= 0, 0, threshold).astype(np.int16))
+    return replace(tests, threshold=np.where(tests.category_set >= 0, 0, threshold).astype(np.int16))
 
 
 def single_part(part: Part, votes: str) -> Part:
@@ -534,7 +534,7 @@ def above(tests: Tests, node: Array, rows: Array) -> NDArray[np.bool_]:
     value = rows[np.arange(len(rows)), tests.feature[node]]
     is_missing = value == NO_VALUE if rows.dtype == np.int16 else np.isnan(value)
     found = np.asarray(goes_right(value, tests.threshold[node]))
-    number = tests.level_set[node]
+    number = tests.category_set[node]
     is_set = number >= 0
     if is_set.any():
         level = np.where(is_missing, -1, value)

@@ -93,8 +93,8 @@ def to_onnx(
     """
     sums = projections_of(model)
     trees = as_trees(model, None, max_nodes) if sums is None else trees_of_sums(model, max_nodes)
-    size = [len(trees.levels(number)) for number in range(trees.n_sets)]
-    members = trees.n_added * sum(size[k] for k in trees.level_set.tolist() if k != NO_SET)
+    size = [len(trees.categories(number)) for number in range(trees.n_sets)]
+    members = trees.n_added * sum(size[k] for k in trees.category_set.tolist() if k != NO_SET)
     if max_members is not None and members > max_members:
         raise ValueError(
             f"max_members: expected at least {members}, the levels in the sets of all nodes, got "
@@ -164,7 +164,7 @@ def _columns(trees: TreeSum) -> dict[str, Any]:
         return np.tile(np.append(of_nodes, np.zeros(len(alone), of_nodes.dtype)), K)
 
     # True leads to the first child where a threshold is compared, else to the second.
-    is_set = tiled(tests.level_set >= 0)
+    is_set = tiled(tests.category_set >= 0)
     found: dict[str, Any] = {
         "nodes_modes": np.where(is_set, MEMBER, LEQ).astype(np.uint8),
         "nodes_featureids": tiled(tests.feature),
@@ -184,7 +184,7 @@ def _columns(trees: TreeSum) -> dict[str, Any]:
     is_leaf, target = trees.feature == LEAF, np.repeat(np.arange(K), n_leaves)
     if trees.target is not None:
         target = np.repeat(trees.target, np.diff(trees.root))[is_leaf]
-    sets = [trees.levels(k).tolist() for k in tests.level_set.tolist() if k != NO_SET]
+    sets = [trees.categories(k).tolist() for k in tests.category_set.tolist() if k != NO_SET]
     found |= {
         "leaf_weights": np.append(np.zeros(unused), value.T.ravel()),
         "leaf_targetids": np.append(np.zeros(unused, dtype=np.int32), target),
@@ -346,7 +346,7 @@ def _builder(trees: TreeSum, module: Any) -> Any:
 
 def _test(builder: Any, trees: TreeSum, node: int, children: list[int]) -> None:
     """Add the test of a node."""
-    number = int(trees.level_set[node])
+    number = int(trees.category_set[node])
     common = {
         "feature_id": int(trees.feature[node]),
         "left_child_key": children[0],
@@ -357,5 +357,5 @@ def _test(builder: Any, trees: TreeSum, node: int, children: list[int]) -> None:
         threshold = float(trees.threshold[node])
         builder.numerical_test(threshold=threshold, opname="<=", **common)
     else:
-        levels = trees.levels(number).tolist()
+        levels = trees.categories(number).tolist()
         builder.categorical_test(category_list=levels, category_list_right_child=True, **common)

@@ -334,8 +334,8 @@ def _question(trees: TreeSum, names: ColumnNames, node: int) -> str:
     """Return what a node asks, exit 0 meaning yes, and where missing values go."""
     column, threshold = int(trees.feature[node]), float(trees.threshold[node])
     missing = 0 if trees.missing is None else int(trees.missing[node])
-    if trees.level_set[node] != NO_SET:
-        sets = trees.sets[trees.level_set[node : node + 1]]
+    if trees.category_set[node] != NO_SET:
+        sets = trees.sets[trees.category_set[node : node + 1]]
         test = Subsets(trees.n_features, trees.feature[node : node + 1], sets)
         said = test.question(names, trees.n_features, HALF)
     elif missing and threshold == MOST:

@@ -127,13 +127,13 @@ class Guarantee:
 
     Attributes
     ----------
-    rows, errors : int
+    n_rows, errors : int
         Number of calibration rows, and of those that were misclassified.
     delta : float
         Each bound by itself fails with at most this probability.
     upper, lower : float
         The error on new rows is at most `upper`; it is at least `lower`.
-    label_error, label_upper : ndarray of float64, shape (J,)
+    class_error, class_upper : ndarray of float64, shape (J,)
         Share of the calibration rows of each label that were misclassified, and the bound on it;
         NaN and 1 of labels without rows.
     pac_bayes : float
@@ -152,13 +152,13 @@ class Guarantee:
         The error out of the bags, an estimate; NaN where the model has none.
     """
 
-    rows: int
+    n_rows: int
     errors: int
     delta: float
     upper: float
     lower: float
-    label_error: FloatArray
-    label_upper: FloatArray
+    class_error: FloatArray
+    class_upper: FloatArray
     pac_bayes: float
     certificate: float
     certificate_note: str
@@ -170,7 +170,7 @@ class Guarantee:
     @property
     def error(self) -> float:
         """Share of the calibration rows that were misclassified."""
-        return self.errors / self.rows
+        return self.errors / self.n_rows
 
     def describe(self) -> str:
         """Return the certificate, the guarantee and the cost as readable text."""
@@ -182,12 +182,12 @@ class Guarantee:
             note = f"; it {self.certificate_note}" if self.certificate_note else ""
             lines.append(f"  certificate   training error <= {self.certificate:.4g}{note}")
         lines += [
-            f"new rows, from {self.rows} that were not trained on:",
+            f"new rows, from {self.n_rows} that were not trained on:",
             f"  error         {self.error:.2%} measured, <= {self.upper:.2%} {sure} "
             f"(>= {self.lower:.2%} {sure})",
         ]
         for label, error, upper in zip(
-            self.classes.tolist(), self.label_error, self.label_upper, strict=True
+            self.classes.tolist(), self.class_error, self.class_upper, strict=True
         ):
             said = "no rows, so that nothing is bounded"
             if not math.isnan(error):
@@ -316,7 +316,7 @@ class RiskThreshold:
     limit, delta : float
         On new rows the share of these errors among the rows of their label is above `limit` with
         probability at most `delta`.
-    rows, errors : int
+    n_rows, errors : int
         Number of calibration rows of that label, and of errors of this kind among them.
     upper : float
         The bound of Clopper and Pearson for so many errors; at most `limit`.
@@ -330,7 +330,7 @@ class RiskThreshold:
     risk: str
     limit: float
     delta: float
-    rows: int
+    n_rows: int
     errors: int
     upper: float
     other_rows: int
@@ -345,7 +345,7 @@ class RiskThreshold:
         share = self.other_errors / self.other_rows
         return (
             f"threshold {self.threshold:.6g}: {second!r} where its probability is larger\n"
-            f"  {self.risk}: {self.errors} of {self.rows} rows of {label!r}; on new rows <= "
+            f"  {self.risk}: {self.errors} of {self.n_rows} rows of {label!r}; on new rows <= "
             f"{self.limit:.2%} with {100 * (1 - self.delta):.4g} %\n"
             f"  {other}: {self.other_errors} of {self.other_rows} rows of "
             f"{self.classes[1 - own].item()!r}, {share:.2%}, an estimate"

@@ -380,7 +380,7 @@ def _axis(rows: Features, names: ColumnNames, column: int, resolution: int) -> A
     values = _known(rows, column, names[column])
     levels = None if rows.table is None else rows.table.values_of(column)
     if levels is not None and rows.table is not None:
-        is_ordered = rows.table.levels[column] is None
+        is_ordered = rows.table.categories[column] is None
         n = len(levels) if is_ordered else int(rows.table.n_levels[column])
         called = [str(levels[k]) if is_ordered else names.level(column, k) for k in range(n)]
         return Axis(column, np.arange(n, dtype=np.float64), called)
@@ -570,7 +570,7 @@ def _set_tests(model: Model) -> SetTests:
     """Return the nodes of a model that ask for sets of levels."""
     if isinstance(model, DecisionGraph):
         found = tests_of(model, np.arange(model.n_nodes, dtype=np.int32))
-        feature, level_set, sets = found["feature"], found["level_set"], found["sets"]
+        feature, category_set, sets = found["feature"], found["category_set"], found["sets"]
         gain, root = falls(model.record.certificate), np.array([0, model.n_nodes])
     else:
         if isinstance(model, ProbitTree):
@@ -578,13 +578,13 @@ def _set_tests(model: Model) -> SetTests:
         elif isinstance(model, SubaggedProbitTrees):
             model = model.trees
         trees = trees_of(model)
-        feature, level_set, sets, root = trees.feature, trees.level_set, trees.sets, trees.root
+        feature, category_set, sets, root = trees.feature, trees.category_set, trees.sets, trees.root
         gain = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
-    nodes = np.flatnonzero(level_set != NO_SET)
+    nodes = np.flatnonzero(category_set != NO_SET)
     tree = np.searchsorted(root, nodes, side="right") - 1
     called = [
         f"node {node}" if len(root) == 2 else f"tree {t}, node {node}"
         for t, node in zip(tree.tolist(), (nodes - root[tree]).tolist(), strict=True)
     ]
-    tests = Subsets(model.n_features, feature[nodes], sets[level_set[nodes]])
+    tests = Subsets(model.n_features, feature[nodes], sets[category_set[nodes]])
     return SetTests(feature[nodes], tests.bits(), called, gain[nodes])

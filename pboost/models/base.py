@@ -65,8 +65,8 @@ PUBLIC = (
     "feature_names",
     "table",
     "n_nodes",
-    "mean_cost",
-    "n_joints",
+    "mean_prediction_cost",
+    "n_stages",
     "n_leaves",
     "leaf",
     "depth",
@@ -224,7 +224,7 @@ class Model(Fitted):
         return 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the rows it was fitted to, as far as it keeps them."""
         raise NotImplementedError(
             f"model: what training rows cost a {type(self).__name__} is not kept; see "
@@ -232,7 +232,7 @@ class Model(Fitted):
         )
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of places where all paths meet, with the end; see `trajectory`."""
         return 1
 
@@ -373,7 +373,7 @@ class HasEquations(Protocol):
 class HasJoints(Protocol):
     """A model that can end at joints, places where all paths of a row meet; see `trajectory`."""
 
-    def first(self, n_joints: int) -> Model:
+    def first(self, n_stages: int) -> Model:
         """Return the model that ends after so many joints."""
 
     def proven(self) -> Exits | None:
@@ -425,7 +425,7 @@ class TwoClassModel(Model):
     is_exact, is_estimated = True, False
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the training rows, by weight."""
         return float(self.record.cost[-1])
 

@@ -165,9 +165,9 @@ class Composite(Model):
         return united([member.row_table for member in known], self.n_features)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the rows that each member was fitted to, added up."""
-        return float(sum(check_known(member).mean_cost for member in self.models))
+        return float(sum(check_known(member).mean_prediction_cost for member in self.models))
 
     def digests(self) -> list[Digest]:
         """Return the digest of the rows of all members, which are of one table."""
@@ -503,7 +503,7 @@ class WeightedVote(Ensemble):
         return (score.copy() for score in self._votes(X))
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of members, and 1 where there is none."""
         return max(1, len(self.models))
 
@@ -516,9 +516,9 @@ class WeightedVote(Ensemble):
         # The label is that of the largest softmax, which has rounding errors of its own.
         return proven_exits(rest._replace(size=rest.size + 1))
 
-    def first(self, n_joints: int) -> WeightedVote:
+    def first(self, n_stages: int) -> WeightedVote:
         """Return the vote of the first members."""
-        return replace(self, models=self.models[:n_joints], alpha=self.alpha[:n_joints])
+        return replace(self, models=self.models[:n_stages], alpha=self.alpha[:n_stages])
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the sums of the votes of the first 0, 1, ... members, and what they cost."""
@@ -668,7 +668,7 @@ class Bagging(Composite, Averaged):
         return reduce(np.add, (said(model) / n for model in self.models))
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of members."""
         return len(self)
 
@@ -676,9 +676,9 @@ class Bagging(Composite, Averaged):
         """Return when labels cannot change any more at the members."""
         return voting_exits(len(self), self.n_votes)
 
-    def first(self, n_joints: int) -> Bagging:
+    def first(self, n_stages: int) -> Bagging:
         """Return the mean of the first members."""
-        return replace(self, models=self.models[:n_joints])
+        return replace(self, models=self.models[:n_stages])
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the means of what the first 0, 1, ... members say, and what they cost."""

@@ -174,7 +174,7 @@ class Forest(Trees):
         return mean[:, 0] if self.value.ndim == 1 else mean
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of trees."""
         return len(self)
 
@@ -182,9 +182,9 @@ class Forest(Trees):
         """Return the comparisons (T + 1,) that a row makes at most in the first trees."""
         return np.cumsum([0, *self.depths], dtype=np.float64)
 
-    def first(self, n_joints: int) -> Forest:
+    def first(self, n_stages: int) -> Forest:
         """Return the forest of the first trees."""
-        return self[:n_joints]
+        return self[:n_stages]
 
     def node_exits(self, exits: Exits) -> NodeExits:
         """Return when rows leave at the trees."""

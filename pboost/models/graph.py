@@ -173,7 +173,7 @@ class DecisionGraph(Graph):
         return (score.copy() for n_nodes, (score, _) in by_then if n_nodes in ends)
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of places where all paths meet, with the end."""
         return 1 + len(joints_of(self.next))
 
@@ -185,10 +185,10 @@ class DecisionGraph(Graph):
                 longest[to] = max(longest[to], longest[node] + 1)
         return np.concatenate([[0.0], longest[joints_of(self.next)], longest[-1:]])
 
-    def first(self, n_joints: int) -> DecisionGraph:
+    def first(self, n_stages: int) -> DecisionGraph:
         """Return the graph that ends at a joint."""
         ends = [*joints_of(self.next).tolist(), self.n_nodes]
-        return self._cut(ends[n_joints - 1], None)
+        return self._cut(ends[n_stages - 1], None)
 
     def node_exits(self, exits: Exits) -> NodeExits | None:
         """Return when rows leave at the nodes; None where these are functions of a row."""

@@ -524,13 +524,13 @@ class ProbitModel(Model):
         return SumInquiry(self, columns_of(self, self.slopes != 0), 1)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Number of columns with a slope, the same for all rows."""
         return float(max(1, int(np.count_nonzero(self.slopes))))
 
     def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""
-        return np.full(len(input_values(self, X)), self.mean_cost)
+        return np.full(len(input_values(self, X)), self.mean_prediction_cost)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield that the columns with a slope are read of each row."""

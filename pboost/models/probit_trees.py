@@ -215,7 +215,7 @@ class ProbitTree(Model):
         return as_shares(gain)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons and of slopes of the training rows."""
         tree, leaf = self.partition, self.partition.feature == LEAF
         slopes = (self.coefficient[:, :, 1:] != 0).sum(axis=(1, 2))

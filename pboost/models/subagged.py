@@ -378,7 +378,7 @@ class SubaggedProbitTrees(Model):
             yield self._score(total / (member + 1))
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of members."""
         return len(self)
 
@@ -386,9 +386,9 @@ class SubaggedProbitTrees(Model):
         """Return when labels cannot change any more at the members."""
         return voting_exits(len(self), self.n_votes)
 
-    def first(self, n_joints: int) -> SubaggedProbitTrees:
+    def first(self, n_stages: int) -> SubaggedProbitTrees:
         """Return the model of the first members."""
-        return self[:n_joints]
+        return self[:n_stages]
 
     def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
         """Return leads times factors, and shares that differ so many times from equal ones."""
@@ -415,9 +415,9 @@ class SubaggedProbitTrees(Model):
         return mean_of(self, members, self.vote, settles)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons and of slopes of each tree's rows, added up."""
-        return float(sum(self.tree(t).mean_cost for t in range(len(self.trees))))
+        return float(sum(self.tree(t).mean_prediction_cost for t in range(len(self.trees))))
 
     def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""

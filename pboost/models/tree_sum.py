@@ -207,7 +207,7 @@ class StagewiseModel(Model):
         return (self.bias + total for total in accumulate(terms))
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of rounds."""
         return len(self)
 
@@ -216,9 +216,9 @@ class StagewiseModel(Model):
         depths = self.trees.depths.reshape(len(self), -1).sum(axis=1)
         return np.cumsum([0, *depths], dtype=np.float64)
 
-    def first(self, n_joints: int) -> StagewiseModel:
+    def first(self, n_stages: int) -> StagewiseModel:
         """Return the model of the first rounds."""
-        return self.prefix(n_joints)
+        return self.prefix(n_stages)
 
     def node_exits(self, exits: Exits) -> NodeExits:
         """Return when rows leave at the rounds."""
@@ -316,9 +316,9 @@ class StagewiseModel(Model):
         return mean_of_shares(self.n_features, zip(fall, each, strict=True))
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the rows that each tree was grown on, added up."""
-        return self.trees.mean_cost
+        return self.trees.mean_prediction_cost
 
     def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""

@@ -210,7 +210,7 @@ class Trees(SetNodes, Averaged):
     found: dict[str, Any] = stored.found()
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the rows that each tree was grown on, added up."""
         rows, (inner, _) = self.n_rows.astype(np.float64), self.inner()
         return float((rows[inner] / rows[self.start][inner]).sum())

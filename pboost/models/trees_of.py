@@ -107,7 +107,7 @@ def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
 
 
 def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
-    """Return feature, threshold, missing, level_set and sets of nodes (m,), OUT for leaves."""
+    """Return feature, threshold, missing, category_set and sets of nodes (m,), OUT for leaves."""
     is_leaf = node == OUT
 
     def at_nodes(values: Array, of_leaf: Any) -> Array:
@@ -116,18 +116,18 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
         return found
 
     column: Array = graph.feature
-    level_set = np.full(graph.n_nodes, OUT, dtype=np.int32)
+    category_set = np.full(graph.n_nodes, OUT, dtype=np.int32)
     sets = np.empty((0, WORDS), dtype=np.uint64)
     if isinstance(graph.inputs, Subsets):
         is_set = column >= graph.n_features
-        level_set[is_set] = column[is_set] - graph.n_features
+        category_set[is_set] = column[is_set] - graph.n_features
         column = np.append(np.arange(graph.n_features), graph.inputs.column)[column]
         sets = graph.inputs.member
     return {
         "feature": at_nodes(column, OUT),
-        "threshold": at_nodes(np.where(level_set == OUT, graph.threshold, 0.0), 0.0),
+        "threshold": at_nodes(np.where(category_set == OUT, graph.threshold, 0.0), 0.0),
         "missing": None if graph.missing is None else at_nodes(graph.missing > 0, False),
-        "level_set": at_nodes(level_set, OUT),
+        "category_set": at_nodes(category_set, OUT),
         "sets": sets,
     }
 
@@ -334,8 +334,8 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
             "export_c writes such models",
         )
     sets = np.cumsum([0, *(trees.n_sets for trees in members)])
-    level_set = [
-        np.where(trees.level_set == NO_SET, NO_SET, trees.level_set + first)
+    category_set = [
+        np.where(trees.category_set == NO_SET, NO_SET, trees.category_set + first)
         for trees, first in zip(members, sets.tolist(), strict=False)
     ]
     sizes = np.concatenate([np.diff(trees.root) for trees in members])
@@ -346,7 +346,7 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
     return TreeSum(
         root=np.cumsum([0, *sizes], dtype=np.int32),
         **together,
-        level_set=np.concatenate(level_set),
+        category_set=np.concatenate(category_set),
         value=np.concatenate(parts.value),
         bias=parts.bias,
         missing=None if any(refuses) else np.concatenate(missing),
@@ -572,7 +572,7 @@ def _of_trees(
 ) -> TreeSum:
     """Return the record of trees that stand in arrays."""
     is_leaf, is_set = trees.feature == LEAF, trees.feature >= trees.n_features
-    level_set = np.where(is_set, trees.feature - trees.n_features, NO_SET)
+    category_set = np.where(is_set, trees.feature - trees.n_features, NO_SET)
     sets = np.empty((0, WORDS), np.uint64) if trees.subset is None else trees.subset
     return TreeSum(
         root=trees.root,
@@ -580,7 +580,7 @@ def _of_trees(
         children=trees.children,
         missing=trees.missing,
         threshold=np.where(is_leaf | is_set, 0.0, trees.threshold),
-        level_set=level_set,
+        category_set=category_set,
         sets=sets,
         value=trees.value.reshape(trees.n_nodes, -1),
         bias=bias,

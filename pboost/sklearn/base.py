@@ -218,7 +218,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         early, of those on which that was set.
         """
         check_is_fitted(self)
-        cost: float = self.model_.mean_cost
+        cost: float = self.model_.mean_prediction_cost
         return cost
 
     @property

@@ -184,7 +184,7 @@ def test_files_and_pickles(kind, tmp_path):
 def test_stages_columns_and_words(kind):
     model = within(kind)
     stages = list(pb.staged_decision_function(model, TEST))
-    assert len(stages) == model.model.n_joints
+    assert len(stages) == model.model.n_stages
     assert stages[-1].tobytes() == pb.decision_function(model, TEST).tobytes()
     score, cost = trajectory(model, TEST)
     assert score[-1].tobytes() == stages[-1].tobytes()
@@ -199,11 +199,11 @@ def test_stages_columns_and_words(kind):
     )
     row = int(np.argmin(left))
     said = pb.explain(model, TEST[row])
-    assert f"left after {left[row]} of {model.model.n_joints} joints" in str(said)
+    assert f"left after {left[row]} of {model.model.n_stages} joints" in str(said)
     assert said.label == pb.predict(model, TEST[row : row + 1])[0]
     last = int(np.argmax(left))
     assert ("went to the end" in str(pb.explain(model, TEST[last]))) == (
-        left[last] == model.model.n_joints
+        left[last] == model.model.n_stages
     )
     assert "have left" in pb.describe(model)
 

@@ -331,7 +331,7 @@ def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
 
     def found(budget):
         options = {"comparisons": budget, "worst": None, "length": None}
-        return calibrated(model, (smooth, tied), model.n_joints, options, takes)
+        return calibrated(model, (smooth, tied), model.n_stages, options, takes)
 
     def takes(costs):
         return float(costs[1].mean())

@@ -242,7 +242,7 @@ def test_folders_of_other_versions(folder):
         pb.open_columns(folder)
 
 
-@pytest.mark.parametrize("name", ["codes", "weights", "lower", "class_count", "level_kind"])
+@pytest.mark.parametrize("name", ["codes", "weights", "lower", "class_count", "category_kind"])
 def test_files_that_have_changed(name, folder):
     path = folder / f"{name}.npy"
     whole = path.read_bytes()

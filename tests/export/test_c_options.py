@@ -96,7 +96,7 @@ def _early(kind):
     model = pb.early_exit(graph, PLAIN, comparisons=7, length=None)
     size = np.abs(graph.trajectory(PLAIN)[0])
     threshold = np.append([np.inf, np.inf], np.quantile(size[2:-1], 0.7, axis=1))
-    slope = np.linspace(0.4, 2.5, graph.n_joints)
+    slope = np.linspace(0.4, 2.5, graph.n_stages)
     return replace(model, threshold=threshold, slope=slope)
 
 
@@ -150,7 +150,7 @@ def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
     whole = made(kind)
     X = rows_for(whole, 200)
     model = pb.early_exit(whole, decoded(whole, X), comparisons=4, length=None)
-    model = replace(model, slope=np.full(whole.n_joints, slope))
+    model = replace(model, slope=np.full(whole.n_stages, slope))
     numbers = np.round(X.clip(-3e4, 3e4))
     grid = Grid(np.zeros(whole.n_features), np.ones(whole.n_features))
     if slope > 1e6 and not kind.startswith("forest"):

@@ -87,10 +87,10 @@ ARRAYS = {
     "children": ("tree", "children", np.full((BIG, 2), 7, dtype=np.int32)),
     "values": ("tree", "value", np.full((BIG, 2), 0.5)),
     "next": ("graph", "next", np.full((BIG, 2), 2**31 - 1, dtype=np.int32)),
-    "kinds of columns": ("holes", "level_kind", np.full(BIG, 8, dtype=np.uint8)),
-    "lists of levels": ("holes", "level_start", np.arange(BIG, dtype=np.int32)),
-    "columns of levels": ("holes", "level_column", np.full(BIG, 1, dtype=np.int32)),
-    "words": ("holes", "level_text", np.full(BIG, "z")),
+    "kinds of columns": ("holes", "category_kind", np.full(BIG, 8, dtype=np.uint8)),
+    "lists of levels": ("holes", "category_start", np.arange(BIG, dtype=np.int32)),
+    "columns of levels": ("holes", "category_column", np.full(BIG, 1, dtype=np.int32)),
+    "words": ("holes", "category_text", np.full(BIG, "z")),
 }
 
 

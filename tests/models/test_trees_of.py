@@ -93,9 +93,9 @@ def test_what_the_record_says():
 
 def test_sets_are_those_of_levels():
     trees = pb.trees_of(made("cart"))
-    number = int(trees.level_set[trees.level_set >= 0][0])
+    number = int(trees.category_set[trees.category_set >= 0][0])
     assert [int(trees.sets[number, b // 64]) >> (b % 64) & 1 for b in range(256)] == [
-        int(b in trees.levels(number)) for b in range(256)
+        int(b in trees.categories(number)) for b in range(256)
     ]
 
 
@@ -138,7 +138,7 @@ def test_joints_cut_paths():
     """A sum of matryoshki that all paths meet between is a sum of their trees."""
     outer = made("matryoshka")
     trees = pb.trees_of(outer)
-    assert trees.n_trees == outer.n_joints > 1
+    assert trees.n_trees == outer.n_stages > 1
 
 
 # Models of models

@@ -10,7 +10,7 @@ import numpy as np
 
 def goes_to_second(trees, node, row):
     value = float(row[trees.feature[node]])
-    number = int(trees.level_set[node])
+    number = int(trees.category_set[node])
     if math.isnan(value):
         assert trees.missing is not None
         return bool(trees.missing[node])

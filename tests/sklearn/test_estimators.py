@@ -468,7 +468,7 @@ def test_categories_of_arrays():
     frame, y = rows_of_a_table()
     values = frame.to_numpy(dtype=object)
     model = CartClassifier(categorical=[1]).fit(values, y)
-    assert model.model_.table.levels[1].tolist() == ["u", "v", "w"]
+    assert model.model_.table.categories[1].tolist() == ["u", "v", "w"]
     assert model.predict(values).tolist() == pb.predict(model.model_, values).tolist()
     codes = np.column_stack([frame.a, frame.sky.astype("category").cat.codes])
     assert CartClassifier(categorical=[1]).fit(codes, y).model_.table.has_levels

@@ -108,12 +108,12 @@ def _named_categories(features: Features, named: Sequence[str | int]) -> Feature
     new = [j for j in every if own.values_of(j) is None]
     if not new:
         return features
-    values, levels = features.values.copy(), list(own.levels)
+    values, levels = features.values.copy(), list(own.categories)
     for j in new:
         label = column_label(features.names, j)
         reader = ColumnReader(None, takes_text=False)
         levels[j], _ = reader.read(of_array(features.values[:, j]), values[:, j], label, True, j)
-    return Features(values, features.names, replace(own, levels=tuple(levels)))
+    return Features(values, features.names, replace(own, categories=tuple(levels)))
 
 
 def features_as_trained(X: TableLike, trained: Trained) -> Features:
@@ -129,7 +129,7 @@ def features_as_trained(X: TableLike, trained: Trained) -> Features:
         As `as_features`.
     """
     known = trained.table
-    has_values = known is not None and bool(known.categories)
+    has_values = known is not None and bool(known.categorical)
     is_numeric = type(X) is np.ndarray and X.dtype.kind in "biuf"
     if isinstance(X, Features) or (is_numeric and not has_values):
         return _as_trained(as_features(X), trained)
@@ -140,7 +140,7 @@ def _as_trained(features: Features, trained: Trained) -> Features:
     """Return features that have been read as those of training."""
     own, known = features.table, trained.table
     places = trained.places(features.names, features.n_features)
-    if own is None and (known is None or not known.categories):
+    if own is None and (known is None or not known.categorical):
         if places is None:
             return features
         return Features(features.values[:, places], trained.names)
@@ -263,7 +263,7 @@ def check_taken(table: Table | None, names: tuple[str, ...] | None, takes: Takes
     if table is None:
         return
     if not takes.levels:
-        column = next((j for j in table.categories if table.levels[j] is not None), None)
+        column = next((j for j in table.categorical if table.categories[j] is not None), None)
         if column is not None:
             raise TypeError(f"X: {column_label(names, column)} is not numeric{ENCODE}")
     if not takes.holes and table.has_missing.any():
