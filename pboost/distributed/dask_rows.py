@@ -51,9 +51,9 @@ def rows(
     *,
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
-    edges: str = "sample",
-    weighted_edges: bool = False,
-    values: bool = False,
+    bin_edges: str = "sample",
+    weighted_bin_edges: bool = False,
+    keep_values: bool = False,
 ) -> PartitionedRows:
     """Return the rows of Dask collections, which builders take as `X`; they stay on their workers.
 
@@ -66,7 +66,7 @@ def rows(
         Labels, or targets of a regression, in partitions as those of X.
     sample_weight : dask.array.Array of shape (n,), dask.dataframe.Series, or list, optional
         Weights >= 0 of the rows, in the same partitions.
-    max_bins, edges, weighted_edges, values : optional
+    max_bins, bin_edges, weighted_bin_edges, keep_values : optional
         Bins of the features, as in `pboost.partitions`.
 
     Returns
@@ -102,7 +102,7 @@ def rows(
     ...     model = pb.fit_adaboost(rows, rounds=50)
     """
     client = _client()
-    options = BinOptions.checked(max_bins, edges, weighted_edges, values, sample_weight is not None)
+    options = BinOptions.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None)
     columns = _delayed("X", X, 2)
     given = [columns, _delayed("y", y, 1, len(columns))]
     if sample_weight is not None:

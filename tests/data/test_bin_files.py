@@ -167,8 +167,8 @@ def test_batches_that_cannot_be_read(tmp_path):
         with np.errstate(all="ignore"), pytest.raises(error, match=match):
             pb.bin_files(source, tmp_path / "columns")
     assert not list((tmp_path / "columns").iterdir())
-    with pytest.raises(ValueError, match="edges"):
-        pb.bin_files([(X, y)], tmp_path / "columns", edges="all")
+    with pytest.raises(ValueError, match="bin_edges"):
+        pb.bin_files([(X, y)], tmp_path / "columns", bin_edges="all")
     with pytest.raises(ValueError, match="weight: expected None without target"):
         pb.bin_files([(X, y)], tmp_path / "columns", weight="w")
 

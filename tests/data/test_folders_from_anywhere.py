@@ -54,7 +54,7 @@ def refused(folder, message, check=False):
 
 @pytest.fixture
 def folder(tmp_path):
-    pb.bin_files([(HOLED, TEXT)], tmp_path / "columns", values=True, max_bins=8)
+    pb.bin_files([(HOLED, TEXT)], tmp_path / "columns", keep_values=True, max_bins=8)
     return tmp_path / "columns"
 
 

@@ -130,8 +130,8 @@ def test_rows_that_are_held_out(client, tmp_path):
         model = fit(columns, labels, **options | {"sample_weight": weight})
         assert contents(model, tmp_path) == contents(local, tmp_path)
         share = {"validation": 0.2, "rng": 0, **size}
-        whole = getattr(pb, builder)(pb.bin_columns(X, values=True), Y, **share)
-        model = fit(columns, labels, values=True, **share)
+        whole = getattr(pb, builder)(pb.bin_columns(X, keep_values=True), Y, **share)
+        model = fit(columns, labels, keep_values=True, **share)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
         with pytest.raises(ValueError, match="patience: expected None without validation"):
             fit(columns, labels, patience=2)

@@ -139,9 +139,9 @@ def cross_validated() -> dict[str, Made]:
     binned = pb.bin_columns(
         MISSING,
         max_bins=32,
-        edges="sample",
+        bin_edges="sample",
         sample_weight=None,
-        values=True,
+        keep_values=True,
         n_threads=1,
     )
     return {
@@ -295,9 +295,9 @@ def pruned() -> dict[str, Made]:
 def columns() -> dict[str, Made]:
     """Return columns in bins, and what is fitted to columns in a folder."""
 
-    def bins(X: Any, weight: Any = None, values: bool = False, **options: Any) -> Made:
-        given = {"max_bins": 16, "edges": "sample", **options}
-        make = partial(pb.bin_columns, X, sample_weight=weight, values=values, **given)
+    def bins(X: Any, weight: Any = None, keep_values: bool = False, **options: Any) -> Made:
+        given = {"max_bins": 16, "bin_edges": "sample", **options}
+        make = partial(pb.bin_columns, X, sample_weight=weight, keep_values=keep_values, **given)
         return Made(lambda n: make(n_threads=n), ())
 
     def batches(X: Any, y: Any, weight: Any) -> Callable[[], Iterator[Any]]:
@@ -308,13 +308,13 @@ def columns() -> dict[str, Made]:
 
         return read
 
-    def of(fit: Any, X: Any, y: Any, rows: Any, weight: Any = None, values: bool = False) -> Made:
+    def of(fit: Any, X: Any, y: Any, rows: Any, weight: Any = None, keep_values: bool = False) -> Made:
         def make(n_threads: int) -> Any:
-            given = {"target": None, "weight": None, "task": None, "edges": "exact"}
+            given = {"target": None, "weight": None, "task": None, "bin_edges": "exact"}
             with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 path = Path(folder, "columns")
                 pb.bin_files(
-                    batches(X, y, weight), path, **given, max_bins=32, values=values, n_threads=1
+                    batches(X, y, weight), path, **given, max_bins=32, keep_values=keep_values, n_threads=1
                 )
                 found = pb.open_columns(path, check=True)
                 return fit(found.columns, found.y, sample_weight=found.weight, n_threads=n_threads)
@@ -334,14 +334,14 @@ def columns() -> dict[str, Made]:
     numbers = ROWS_OF_NUMBERS
     return {
         "bin_columns: missing": bins(MISSING),
-        "bin_columns: frame, exact": bins(FRAME, edges="exact", values=True),
+        "bin_columns: frame, exact": bins(FRAME, bin_edges="exact", keep_values=True),
         "bin_columns: frame, weights": bins(FRAME, SHARES),
         "folder: chain, frame": of(chain, FRAME, WORDS, ROWS),
         "folder: tree, weights": of(tree, MISSING, TWO, numbers, SHARES),
         "folder: cart, three classes": of(cart, FRAME, THREE, ROWS),
         "folder: sum, counts": of(tree_sum, MISSING, COUNTS + 0.5, numbers),
         "folder: sum, a share held out": of(held_out, FRAME, TWO, ROWS),
-        "folder: forest, numbers": of(forest, MISSING, NUMBERS, numbers, values=True),
+        "folder: forest, numbers": of(forest, MISSING, NUMBERS, numbers, keep_values=True),
     }
 
 

@@ -277,9 +277,9 @@ def of_sums() -> dict[str, Fit]:
             "X": pb.bin_columns(
                 TABLES["missing"].X,
                 max_bins=32,
-                edges="exact",
+                bin_edges="exact",
                 sample_weight=None,
-                values=False,
+                keep_values=False,
                 n_threads=1,
             ),
             "search": "auto",
@@ -333,9 +333,9 @@ def of_trees() -> dict[str, Fit]:
     binned = pb.bin_columns(
         TABLES["missing"].X,
         max_bins=16,
-        edges="sample",
+        bin_edges="sample",
         sample_weight=SHARES,
-        values=True,
+        keep_values=True,
         n_threads=1,
     )
     prepared = {

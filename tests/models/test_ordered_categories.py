@@ -75,7 +75,7 @@ HELD_OUT = {
 COLUMNS = {
     "frame": lambda X: X,
     "sorted": pb.sort_columns,
-    "binned": partial(pb.bin_columns, values=True),
+    "binned": partial(pb.bin_columns, keep_values=True),
 }
 
 

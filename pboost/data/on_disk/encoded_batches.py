@@ -258,15 +258,15 @@ class Encoding:
 
 
 def state_key(
-    edges: str,
+    bin_edges: str,
     max_bins: int,
     target: str | None,
     weight: str | None,
-    values: bool,
+    keep_values: bool,
     task: str | None,
 ) -> str:
     """Return what must be equal of two calls for the second to go on with the first."""
-    return json.dumps([__version__, edges, max_bins, target, weight, values, task])
+    return json.dumps([__version__, bin_edges, max_bins, target, weight, keep_values, task])
 
 
 def rows_by_class(y: Array, classes: Array) -> list[IntArray]:
