@@ -28,7 +28,7 @@ y = np.where(leaks, "leak", "tight")
 # ``export_c`` writes the graph as it is, with tables of int16:
 model = pb.fit_matryoshka(X[:2000], y[:2000], shape=(8, 8), observation=pb.observation.adatree2())
 path = Path(tempfile.mkdtemp()) / "valve.c"
-made = pb.export_c(model, path, "int16", prefix="valve", ranges=[(0, 1023)] * 4, steps=1)
+made = pb.export_c(model, path, "int16", prefix="valve", ranges=[(0, 1023)] * 4, grid_steps=1)
 text = path.read_text()
 print(text[: text.index("*/") + 2])
 

@@ -73,7 +73,7 @@ def grid_of(
     is_level: NDArray[np.bool_],
     X: FloatArray | None,
     ranges: ArrayLike | None,
-    steps: ArrayLike | None,
+    grid_steps: ArrayLike | None,
 ) -> Grid:
     """Return a grid for the columns that a model reads, of rows X or of ranges.
 
@@ -81,7 +81,7 @@ def grid_of(
     of categories do; else the smallest with which the range has room.
     """
     offset, step = np.zeros(d), np.ones(d)
-    given = None if steps is None else _check_steps(steps, d)
+    given = None if grid_steps is None else _check_steps(grid_steps, d)
     ends = _ends(d, X, ranges)
     for j in columns[~is_level[columns]].tolist():
         least, most = ends[:, j].tolist()
@@ -98,19 +98,19 @@ def grid_of(
         top = np.rint((np.array([least, most]) - offset[j]) / step[j])
         if not (top[0] >= LEAST and top[1] <= MOST):
             raise ValueError(
-                f"steps: expected one with which column {j}, from {least:g} to {most:g}, has at "
+                f"grid_steps: expected one with which column {j}, from {least:g} to {most:g}, has at "
                 f"most {MOST - LEAST + 1} points, got {step[j]:g}"
             )
     return Grid(offset, step)
 
 
-def _check_steps(steps: ArrayLike, d: int) -> FloatArray:
-    given = as_array("steps", steps)
+def _check_steps(grid_steps: ArrayLike, d: int) -> FloatArray:
+    given = as_array("grid_steps", grid_steps)
     if given.dtype.kind not in "iuf" or given.shape not in ((), (d,)):
-        raise ValueError(f"steps: expected a number, or one for each of {d} columns")
+        raise ValueError(f"grid_steps: expected a number, or one for each of {d} columns")
     found: FloatArray = np.broadcast_to(given.astype(np.float64), (d,))
     if not (np.isfinite(found) & (found > 0)).all():
-        raise ValueError("steps: expected finite numbers above 0")
+        raise ValueError("grid_steps: expected finite numbers above 0")
     return found
 
 
@@ -339,7 +339,7 @@ def _on_grid(tests: Tests, grid: Grid) -> Tests:
     return replace(tests, threshold=np.where(tests.category_set >= 0, 0, threshold).astype(np.int16))
 
 
-def single_part(part: Part, votes: str) -> Part:
+def single_part(part: Part, vote_dtype: str) -> Part:
     """Return a part for rows of float32: thresholds of columns are rounded down, without a loss.
 
     A float32 is above a number where it is above the largest float32 that is not above the number.
@@ -347,7 +347,7 @@ def single_part(part: Part, votes: str) -> Part:
 
     def single(walk: Walk) -> Walk:
         found = replace(walk, tests=_single_tests(walk.tests))
-        return found if votes == "float64" else _votes_as(found, _rounded)
+        return found if vote_dtype == "float64" else _votes_as(found, _rounded)
 
     return on_walks(part, single)
 
@@ -363,7 +363,7 @@ def _rounded(values: Array) -> Array:
         found = values.astype(np.float32)
     if not np.isfinite(found).all():
         raise ValueError(
-            'votes: expected "float64", as there are votes beyond the numbers of float32'
+            'vote_dtype: expected "float64", as there are votes beyond the numbers of float32'
         )
     return found
 

@@ -45,7 +45,7 @@ SIGMOID = {"half log odds": 2.0, "log odds": 1.0}
 
 
 def to_onnx(
-    model: Model | TreeSum, *, max_nodes: int = 100_000, max_members: int | None = None
+    model: Model | TreeSum, *, max_nodes: int = 100_000, max_categories: int | None = None
 ) -> Any:
     """Return a model as an ``onnx.ModelProto``, all numbers float64.
 
@@ -60,7 +60,7 @@ def to_onnx(
         columns of numbers, see Notes.
     max_nodes : int
         The most nodes that the trees of a graph may have.
-    max_members : int, optional
+    max_categories : int, optional
         The most levels that all sets of the nodes may have together; default: any number. Versions
         of onnxruntime before 1.23 did not get ready with 13,000 in a minute.
 
@@ -75,7 +75,7 @@ def to_onnx(
     ImportError
         If onnx is not installed: the extra ``onnx``.
     TypeError, ValueError
-        As in `trees_of`; and if there are more than `max_members`, with the number.
+        As in `trees_of`; and if there are more than `max_categories`, with the number.
 
     Notes
     -----
@@ -95,10 +95,10 @@ def to_onnx(
     trees = as_trees(model, None, max_nodes) if sums is None else trees_of_sums(model, max_nodes)
     size = [len(trees.categories(number)) for number in range(trees.n_sets)]
     members = trees.n_added * sum(size[k] for k in trees.category_set.tolist() if k != NO_SET)
-    if max_members is not None and members > max_members:
+    if max_categories is not None and members > max_categories:
         raise ValueError(
-            f"max_members: expected at least {members}, the levels in the sets of all nodes, got "
-            f"{max_members}; to_treelite, to_json and to_sql hold sets"
+            f"max_categories: expected at least {members}, the levels in the sets of all nodes, got "
+            f"{max_categories}; to_treelite, to_json and to_sql hold sets"
         )
     onnx = needed("onnx", "to_onnx", "onnx")
     columns = _columns(trees)

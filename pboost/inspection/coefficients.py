@@ -149,7 +149,7 @@ def _of_class(
 
 
 def plot_coefficients(
-    model: Model, X: TableLike | None = None, *, most: int = 20, ax: Axes | None = None
+    model: Model, X: TableLike | None = None, *, max_features: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Draw the slopes of a model, with matplotlib: a bar for the mean, a disc for each leaf.
 
@@ -159,7 +159,7 @@ def plot_coefficients(
         A fitted model.
     X : array_like of shape (n, d), or data frame, optional
         As in `coefficients`: slopes per standard deviation.
-    most : int
+    max_features : int
         Number of features shown, those of largest mean size.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None: in a new figure, which pyplot does not know of.
@@ -183,7 +183,7 @@ def plot_coefficients(
     'slope'
     """
     found = coefficients(model, X)
-    shown = found.order()[: check_integer("most", most, least=1)][::-1]
+    shown = found.order()[: check_integer("max_features", max_features, least=1)][::-1]
     ax = axes_or_new(ax, 6.0, 1.2 + 0.3 * len(shown))
     at = np.arange(len(shown), dtype=np.float64)
     height = 0.8 / len(found.classes)

@@ -47,7 +47,7 @@ def plot_graph(
     X: TableLike | None = None,
     y: ArrayLike | None = None,
     *,
-    most_labels: int = 60,
+    max_labeled_nodes: int = 60,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a decision graph, with matplotlib: nodes, exits with their votes, and where they join.
@@ -61,7 +61,7 @@ def plot_graph(
         `reach`. Default: those of the weighted training rows, where they follow from the record.
     y : array_like of shape (n,), optional
         Labels of X; needed where the answers assumed in training depend on the class.
-    most_labels : int
+    max_labeled_nodes : int
         The most nodes of a graph whose nodes and exits have texts; larger ones are drawn without.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None: in a new figure, which pyplot does not know of.
@@ -123,7 +123,7 @@ def plot_graph(
         legend if len(legend) <= COLOURS else [],
         f"no nodes: every row gets {signed(graph.bias)}, labels {named_labels(graph.classes)}",
     )
-    ax = draw(drawn, most_labels, ax)
+    ax = draw(drawn, max_labeled_nodes, ax)
     if graph.n_nodes and np.any(graph.bias):
         ax.set_title(f"every row starts with vote {signed(graph.bias)}")
     return ax
@@ -241,8 +241,8 @@ def plot_tree(
     X: TableLike | None = None,
     *,
     tree: int = 0,
-    most_labels: int = 60,
-    most_terms: int = 3,
+    max_labeled_nodes: int = 60,
+    max_terms: int = 3,
     ax: Axes | None = None,
 ) -> Axes:
     r"""Draw one tree of a model, with matplotlib, and what its leaves say.
@@ -257,10 +257,10 @@ def plot_tree(
         rows, where the model knows them.
     tree : int
         Number of the tree, counted from 0.
-    most_labels : int
+    max_labeled_nodes : int
         The most comparisons of a tree whose nodes and leaves have texts; larger ones are drawn
         without.
-    most_terms : int
+    max_terms : int
         Number of columns that an equation in a leaf shows, those of the largest slope times spread.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None: in a new figure, which pyplot does not know of.
@@ -290,10 +290,10 @@ def plot_tree(
     ['yes\na: 1\n25 %']
     """
     check_model(model)
-    check_integer("most_terms", most_terms, least=1)
+    check_integer("max_terms", max_terms, least=1)
     check_integer("tree", tree, least=0)
-    one = _one_tree(model, X, tree, most_terms)
-    ax = draw(_drawn(model, one), most_labels, ax)
+    one = _one_tree(model, X, tree, max_terms)
+    ax = draw(_drawn(model, one), max_labeled_nodes, ax)
     if one.title:
         ax.set_title(one.title)
     return ax
@@ -347,7 +347,7 @@ def _question(trees: TreeSum, names: ColumnNames, node: int) -> str:
 
 
 @singledispatch
-def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
+def _one_tree(model: Model, X: TableLike | None, tree: int, max_terms: int) -> OneTree:
     """Return a tree of a model; X are rows by which nodes are weighted."""
     try:
         trees = trees_of(model, X)
@@ -385,19 +385,19 @@ def _of_values(
 
 
 @_one_tree.register
-def _(model: ProbitTree, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
+def _(model: ProbitTree, X: TableLike | None, tree: int, max_terms: int) -> OneTree:
     _check_number(tree, 1)
-    return _with_equations(model, X, most_terms, "")
+    return _with_equations(model, X, max_terms, "")
 
 
 @_one_tree.register
-def _(model: SubaggedProbitTrees, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
+def _(model: SubaggedProbitTrees, X: TableLike | None, tree: int, max_terms: int) -> OneTree:
     n = len(model.trees)
     _check_number(tree, n)
     title = f"tree {tree} of {n}"
     if model.is_tree_per_class:
         title += f", for label {model.classes[tree % model.trees_per_round].item()!r}"
-    return _with_equations(model.tree(tree), X, most_terms, title)
+    return _with_equations(model.tree(tree), X, max_terms, title)
 
 
 def _check_number(tree: int, n_trees: int) -> None:
@@ -405,7 +405,7 @@ def _check_number(tree: int, n_trees: int) -> None:
         raise ValueError(f"tree: expected a number below {n_trees}, got {tree}")
 
 
-def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, title: str) -> OneTree:
+def _with_equations(model: ProbitTree, X: TableLike | None, max_terms: int, title: str) -> OneTree:
     """Return a tree with its linear functions, of several labels one in a line for each."""
     trees = trees_of(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
@@ -413,7 +413,7 @@ def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, tit
     for leaf, functions in zip(
         np.flatnonzero(trees.feature == LEAF).tolist(), model.coefficient, strict=True
     ):
-        lines = [_shortened(function, model.spread, names, most_terms) for function in functions]
+        lines = [_shortened(function, model.spread, names, max_terms) for function in functions]
         if len(lines) == 1:
             said[leaf] = f"f = {lines[0]}"
         else:
@@ -424,11 +424,11 @@ def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, tit
 
 
 def _shortened(
-    function: FloatArray, spread: FloatArray, names: tuple[str, ...], most_terms: int
+    function: FloatArray, spread: FloatArray, names: tuple[str, ...], max_terms: int
 ) -> str:
     """Return a linear function in words, with its largest terms only."""
     slopes = function[1:].copy()
-    left_out = slope_order(slopes, spread)[most_terms:]
+    left_out = slope_order(slopes, spread)[max_terms:]
     n_more = int(np.count_nonzero(slopes[left_out]))
     slopes[left_out] = 0.0
     # Few digits: the picture shows what matters, `describe` has the numbers.

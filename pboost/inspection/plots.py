@@ -485,7 +485,7 @@ class SetTests(NamedTuple):
 
 
 def plot_level_sets(
-    model: Model, column: str | int | None = None, *, most: int = 20, ax: Axes | None = None
+    model: Model, feature: str | int | None = None, *, max_nodes: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Draw which levels of a category the nodes of a model send to which side, with matplotlib.
 
@@ -493,9 +493,9 @@ def plot_level_sets(
     ----------
     model : DecisionGraph, Tree, Forest, StagewiseModel, ProbitTree or SubaggedProbitTrees
         A fitted model whose nodes ask whether levels are in sets.
-    column : str or int, optional
+    feature : str or int, optional
         Name or position of a column of categories. Default: the one whose nodes matter most.
-    most : int
+    max_nodes : int
         Number of nodes shown, those that matter most: in a graph by what each has lowered the
         certificate, in trees by the weight of the training rows that come there.
     ax : matplotlib.axes.Axes, optional
@@ -527,21 +527,21 @@ def plot_level_sets(
     ['0.0', '1.0', '2.0', '3.0']
     """
     check_model(model)
-    most = check_integer("most", most, least=1)
-    if column is not None:
-        (column,) = positions("column", [column], model.feature_names, model.n_features)
+    max_nodes = check_integer("max_nodes", max_nodes, least=1)
+    if feature is not None:
+        (feature,) = positions("feature", [feature], model.feature_names, model.n_features)
     tests = _set_tests(model)
     if not len(tests.column):
         raise ValueError("model: expected one whose nodes ask for sets of levels; no node does")
-    if column is None:
-        column = int(np.argmax(np.bincount(tests.column, tests.gain + np.finfo(float).tiny)))
-    own = np.flatnonzero(tests.column == column)
+    if feature is None:
+        feature = int(np.argmax(np.bincount(tests.column, tests.gain + np.finfo(float).tiny)))
+    own = np.flatnonzero(tests.column == feature)
     if not len(own):
-        name = column_label(model.feature_names, column)
-        raise ValueError(f"column: expected one that nodes ask for sets of levels, got {name}")
-    own = own[np.argsort(-tests.gain[own], kind="stable")][:most]
+        name = column_label(model.feature_names, feature)
+        raise ValueError(f"feature: expected one that nodes ask for sets of levels, got {name}")
+    own = own[np.argsort(-tests.gain[own], kind="stable")][:max_nodes]
     names = ColumnNames(model.feature_names, model.n_features, model.table)
-    n_levels = 0 if model.table is None else int(model.table.n_levels[column])
+    n_levels = 0 if model.table is None else int(model.table.n_levels[feature])
     # Of models without a table of levels those that are in sets.
     n_levels = n_levels or int(np.flatnonzero(tests.member[own].any(axis=0)).max()) + 1
     ax = axes_or_new(ax, max(3.0, 1.5 + 0.25 * min(n_levels, MOST_LEVELS)), 1.5 + 0.25 * len(own))
@@ -560,9 +560,9 @@ def plot_level_sets(
     ax.invert_yaxis()
     ax.set_yticks(np.arange(len(own)), [tests.called[k] for k in own])
     if n_levels <= MOST_LEVELS:
-        said = [names.level(column, k) for k in range(n_levels)]
+        said = [names.level(feature, k) for k in range(n_levels)]
         ax.set_xticks(np.arange(n_levels), said, rotation=90)
-    ax.set_xlabel(names[column])
+    ax.set_xlabel(names[feature])
     return ax
 
 

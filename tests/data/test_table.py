@@ -48,7 +48,7 @@ def test_numbers_and_levels_of_a_frame():
     assert table.order[2].tolist() == ["xs", "s", "m", "xl"]
     assert table.has_missing.tolist() == [True, True, True, False, False]
     assert table.other is None
-    assert table.categories == [1, 2, 3]
+    assert table.categorical == [1, 2, 3]
     assert table.level_names(3) == ("3", "7")
 
 
@@ -199,7 +199,7 @@ def test_damaged_members_are_refused():
     }
     for name, arrays in damaged.items():
         for array in arrays:
-            with pytest.raises(ValueError, match=r"level|table|kind"):
+            with pytest.raises(ValueError, match=r"category|table|kind"):
                 Table.from_members({**members, name: array}).validate(3)
     with pytest.raises(ValueError, match="or none"):
         Table.from_members({"category_kind": members["category_kind"]})

@@ -243,7 +243,7 @@ class _Every:
         whole = model.model if isinstance(model, pb.EarlyExitModel) else model
         path, rows = self.folder / f"single {kind}.c", rows_for(whole, 60).astype(np.float32)
         prefix = f"s{len(self.cases)}"
-        file = export_c(model, path, "float32", prefix=prefix, votes="float32")
+        file = export_c(model, path, "float32", prefix=prefix, vote_dtype="float32")
         if whole is model:
             score = np.array([[twin.single_score(model, row)] for row in rows])
         else:  # see tests of `leave_walk` for the twin of this
@@ -383,7 +383,7 @@ def test_a_file_tests_itself_and_fails_where_a_number_is_changed(tmp_path):
     early = AROUND["early chain"][1](made("chain"))
     for dtype, votes in (("int16", "float64"), ("float32", "float32")):
         other = tmp_path / f"early-{dtype}.c"
-        export_c(early, other, dtype, prefix="early", votes=votes, X=_given(early, X))
+        export_c(early, other, dtype, prefix="early", vote_dtype=votes, X=_given(early, X))
         found = self_test(str(other), "early", str(tmp_path))
         assert found == (0, "0 scores of 20 rows differ\n")
     text = path.read_text()

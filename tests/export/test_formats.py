@@ -363,8 +363,8 @@ def test_other_sums_are_refused():
 def test_members_of_sets_are_counted():
     trees = pb.trees_of(made("forest"))
     members = 2 * sum(len(trees.categories(k)) for k in trees.category_set if k >= 0)
-    with pytest.raises(ValueError, match=f"max_members: expected at least {members}, "):
-        pb.to_onnx(trees, max_members=members - 1)
+    with pytest.raises(ValueError, match=f"max_categories: expected at least {members}, "):
+        pb.to_onnx(trees, max_categories=members - 1)
 
 
 @pytest.mark.clock
@@ -477,7 +477,7 @@ ARRAYS = (
     "sets",
     "value",
     "bias",
-    "labels",
+    "classes",
     "weight",
     "target",
 )

@@ -222,8 +222,8 @@ def test_large_graphs_have_no_texts():
     assert len(list(found["outs"][0].iter(f"{SVG}use"))) == (model.next == OUT).sum()
     assert not ax.texts
     assert max(ax.figure.get_size_inches()) <= 40
-    assert not pb.plot_graph(made("tree"), most_labels=3).texts
-    assert pb.plot_graph(made("tree"), most_labels=4).texts
+    assert not pb.plot_graph(made("tree"), max_labeled_nodes=3).texts
+    assert pb.plot_graph(made("tree"), max_labeled_nodes=4).texts
 
 
 @pytest.mark.full
@@ -249,8 +249,8 @@ def test_refusals(monkeypatch):
         pb.plot_graph(made("cart"))
     with pytest.raises(TypeError, match=r"plot_graph, got a Forest, .*: plot_tree draws its trees"):
         pb.plot_graph(made("forest"))
-    with pytest.raises(ValueError, match="most_labels: expected"):
-        pb.plot_graph(tree, most_labels=-1)
+    with pytest.raises(ValueError, match="max_labeled_nodes: expected"):
+        pb.plot_graph(tree, max_labeled_nodes=-1)
     with pytest.raises(TypeError, match="ax: expected"):
         pb.plot_graph(tree, ax=3)
     with pytest.raises(ValueError, match="y: expected None without X"):
@@ -322,13 +322,13 @@ def test_equations_in_leaves():
     tree = made("probit tree")
     texts = [
         t.replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
-        for t in said(pb.plot_tree(tree, most_terms=5), "out").values()
+        for t in said(pb.plot_tree(tree, max_terms=5), "out").values()
     ]
     assert len(texts) == tree.n_leaves
     for coefficient in tree.coefficient[:, 0]:
         terms = [f"{abs(c):.3g}*x[{j}]" for j, c in enumerate(coefficient[1:]) if c]
         assert any(f"f = {coefficient[0]:.3g}" in t and all(w in t for w in terms) for t in texts)
-    one = said(pb.plot_tree(tree, most_terms=1), "out").values()
+    one = said(pb.plot_tree(tree, max_terms=1), "out").values()
     assert any("more" in text for text in one)
     assert all(text.count("*") <= 1 for text in one)
     many = made("sbpmt, three")
@@ -350,5 +350,5 @@ def test_refusals_of_trees():
             pb.plot_tree(made(kind), tree=99)
     with pytest.raises(ValueError, match="tree: expected"):
         pb.plot_tree(made("cart"), tree=-1)
-    with pytest.raises(ValueError, match="most_terms: expected"):
-        pb.plot_tree(made("probit tree"), most_terms=0)
+    with pytest.raises(ValueError, match="max_terms: expected"):
+        pb.plot_tree(made("probit tree"), max_terms=0)
