@@ -719,7 +719,7 @@ def check_values(X: TableLike, use: str = "to predict from") -> None:
     if lacks_values(X):
         raise TypeError(
             f"X: BinnedColumns hold no values {use}; pass X, SortedColumns or "
-            "bin_columns(X, values=True)"
+            "bin_columns(X, keep_values=True)"
         )
 
 

@@ -282,11 +282,11 @@ def test_arrays(path, kind, change, message):
 def test_labels_that_are_no_text(path):
     pb.save(tree(("a", "b")), path)
     members = members_of(path)
-    content = bytearray(members["labels.npy"])
+    content = bytearray(members["classes.npy"])
     content[-4:] = struct.pack("<I", 0x7FFFFFFF)
     columns = header_of(members)["columns"]
     columns["classes"]["sha256"] = hashlib.sha256(content).hexdigest()
-    refused(path, forge({**members, "labels.npy": bytes(content)}, columns=columns), "classes: exp")
+    refused(path, forge({**members, "classes.npy": bytes(content)}, columns=columns), "classes: exp")
 
 
 @pytest.mark.parametrize("shape", [(0, 2**63), (2**62, 0, 2**62), (0, -1), (2**70, 0), (True, 0)])
