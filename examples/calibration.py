@@ -85,7 +85,7 @@ def quarters(y: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
 
 def log_loss(model: Any, X: Any, y: Any) -> float:
     """Return the mean of -log of the probabilities of the labels."""
-    share = pb.predict_proba(model, X)[np.arange(len(y)), np.searchsorted(model.labels, y)]
+    share = pb.predict_proba(model, X)[np.arange(len(y)), np.searchsorted(model.classes, y)]
     return float(-np.log(share.clip(LEAST, 1 - LEAST)).mean())
 
 

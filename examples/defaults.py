@@ -200,13 +200,13 @@ def _dealt(
 def own(fit: Callable[..., Any], X: Any, y: Any, new: Any) -> Said:
     """Say what a model of this library says."""
     model = fit(X, y)
-    yield "", pb.predict(model, new) if model.labels is None else pb.predict_proba(model, new)
+    yield "", pb.predict(model, new) if model.classes is None else pb.predict_proba(model, new)
 
 
 def staged(fit: Callable[..., Any], sizes: tuple[int, ...], X: Any, y: Any, new: Any) -> Said:
     """Say what the model of the largest size says at each size, the last where it ended before."""
     model = fit(X, y)
-    is_number = model.labels is None
+    is_number = model.classes is None
     stages = (pb.staged_predict if is_number else pb.staged_predict_proba)(model, new)
     said, done = next(own(lambda *_: model, X, y, new))[1], 0
     for size in sizes:

@@ -105,7 +105,7 @@ def ours(values: NDArray[Any], y: NDArray[Any], folder: Path) -> Iterator[Made]:
     """Yield models of this package, in int16."""
     for fit in OURS.values():
         model, path = fit(values, y), folder / "ours.c"
-        file = pb.export.to_c(model, path, "int16", prefix="device", X=values, steps=1)
+        file = pb.export.to_c(model, path, "int16", prefix="device", X=values, grid_steps=1)
         assert file.from_grid(file.to_grid(values)).tolist() == values.tolist()
         source = path.read_text(encoding="ascii")
         source = source.replace("int32_t device_score", "static int32_t device_score")

@@ -89,7 +89,7 @@ def tenths(model: Any, rng: np.random.Generator) -> Any:
     if isinstance(model, pb.models.DecisionGraph):
         return replace(model, vote=rng.choice(drawn, size=model.vote.shape))
     if isinstance(model, pb.models.RandomForest):
-        share = rng.integers(0, 11, size=(len(model.feature), len(model.labels))) + 1
+        share = rng.integers(0, 11, size=(len(model.feature), len(model.classes))) + 1
         return replace(model, value=share / share.sum(axis=1, keepdims=True))
     trees = model.trees
     value = rng.choice(drawn, size=trees.value.shape)
@@ -137,7 +137,7 @@ def other_labels(n: int) -> list[list[str]]:
             try:
                 labels = one.labels_of(pb.decision_function(one, rows))
             except TypeError:  # a forest of three labels has shares
-                labels = one.labels[pb.predict_proba(one, rows).argmax(axis=1)]
+                labels = one.classes[pb.predict_proba(one, rows).argmax(axis=1)]
             left = one.leave_proven(rows)
             differ = np.count_nonzero(one.labels_of(left.score) != labels)
             differ += np.count_nonzero(pb.predict(one, rows) != labels)

@@ -4,7 +4,7 @@ The age of a patient is known, a nurse takes the blood pressure, a sample of blo
 at once, a scan is dear. A forest decides about new patients, and asks for what it needs. Run as
 ``python on_demand.py``: prints what patients cost on average if everything is measured, if only
 what the forest reads is, and if it stops as soon as the answer is settled; then what the answers
-are worth within budgets, and the ledger of one patient.
+are worth within budgets, and what was asked about one patient.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"{budget:6.0f} {within.price:6.1f} {error:>7} {settled:>9}")
     patient = found["patient"]
     print(f"the first patient is {patient.label}: {patient.reason}")
-    for entry in patient.ledger:
-        name = entry.asked if isinstance(entry.asked, str) else COLUMNS[entry.asked]
+    for entry in patient.acquired:
+        name = entry.source if isinstance(entry.source, str) else COLUMNS[entry.source]
         print(f"  {name:10} {entry.price:6.1f}  {entry.value}")
 
 

@@ -92,7 +92,7 @@ def errors(model: Any, X: Any, X_test: Any, y_test: Any) -> list[float]:
 
 def violations(model: Any, X: Any, y: NDArray[np.intp]) -> int:
     """Return after how many nodes a training error is above its bound."""
-    n_labels = len(model.labels)
+    n_labels = len(model.classes)
     sign, count = 2 * np.eye(n_labels)[y] - 1, 0
     stages = pb.staged_decision_function(model, X)
     for score, bound in zip(stages, model.record.certificate[1:] * (1 + 1e-9), strict=True):

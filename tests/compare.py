@@ -78,7 +78,7 @@ def assert_identical(one, other):
         assert a.shape == b.shape, name
         assert a.tobytes() == b.tobytes(), name
     assert one.bias == other.bias
-    assert one.labels.tolist() == other.labels.tolist()
+    assert one.classes.tolist() == other.classes.tolist()
     assert one.n_features == other.n_features
     assert one.record.certificate.tobytes() == other.record.certificate.tobytes()
     assert one.record.cost.tobytes() == other.record.cost.tobytes()
@@ -98,7 +98,7 @@ def truncated(model, n_nodes):
         threshold=model.threshold[:n_nodes],
         next=next_,
         vote=model.vote[:n_nodes],
-        labels=model.labels,
+        classes=model.classes,
         n_features=model.n_features,
         feature_names=model.feature_names,
         bias=model.bias,

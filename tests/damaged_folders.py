@@ -88,11 +88,11 @@ def make(where: Path) -> list[Path]:
     words = pd.DataFrame({"word": rng.choice(["a", "b", "c"], 60), "number": X[:, 1]})
     given = {
         "holes": ([(X[:30], y[:30]), (X[30:], y[30:])], {}),
-        "weights": ([(X[:9], y[:9], weight[:9]), (X[9:], y[9:], weight[9:])], {"edges": "exact"}),
+        "weights": ([(X[:9], y[:9], weight[:9]), (X[9:], y[9:], weight[9:])], {"bin_edges": "exact"}),
         "numbers": ([(np.nan_to_num(X), rng.integers(0, 3, 60))], {"max_bins": 5}),
         "words": ([(words, y)], {}),
-        "values": ([(X[:30], y[:30]), (X[30:], y[30:])], {"values": True}),
-        "values of words": ([(words, y, weight)], {"values": True}),
+        "values": ([(X[:30], y[:30]), (X[30:], y[30:])], {"keep_values": True}),
+        "values of words": ([(words, y, weight)], {"keep_values": True}),
     }
     for name, (batches, options) in given.items():
         pb.data.bin_files(batches, where / name, **options)
@@ -182,7 +182,7 @@ def change_signed(folder: Path, rng: np.random.Generator) -> None:
         (folder / HEADER).write_bytes(TEXTS[rng.integers(len(TEXTS))])
         return
     if what >= 5:
-        name = ("labels", "level_text")[rng.integers(2)] if what == 6 else name
+        name = ("classes", "category_text")[rng.integers(2)] if what == 6 else name
         said = header["arrays"].get(name, {})
         if what == 6 and said:
             array = lengthen(np.load(folder / f"{name}.npy"), rng)

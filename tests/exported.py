@@ -129,7 +129,7 @@ def rows_for(model, n=200, seed=0):
     rng = np.random.default_rng(seed)
     trees = pb.models.as_tree_ensemble(model, max_nodes=10**6)
     known = {j: [0.0, -1e9, 1e9] for j in range(model.n_features)}
-    for j, cut, number in zip(trees.feature, trees.threshold, trees.level_set, strict=True):
+    for j, cut, number in zip(trees.feature, trees.threshold, trees.category_set, strict=True):
         if j >= 0 and number < 0 and abs(cut) < 1e100:
             known[int(j)] += [cut, np.nextafter(cut, -np.inf), np.nextafter(cut, np.inf)]
     found = np.column_stack([rng.choice(known[j], n) for j in range(model.n_features)])
@@ -147,7 +147,7 @@ def decoded(model, rows):
     if model.table is None:
         return rows
     found = rows.copy()
-    for j, levels in enumerate(model.table.levels):
+    for j, levels in enumerate(model.table.categories):
         if levels is not None:
             is_known = ~np.isnan(rows[:, j])
             found[is_known, j] = levels[rows[is_known, j].astype(int)]

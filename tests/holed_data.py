@@ -18,7 +18,7 @@ def searched(X, y, w, learner, levels=None):
     table = Table(values, np.isnan(X).any(axis=0))
     problem = Problem(
         columns=Features(X, None, table),
-        labels=np.array([-1, 1]),
+        classes=np.array([-1, 1]),
         label=(y > 0).astype(np.uint8),
         weights=w,
         names=None,

@@ -40,7 +40,7 @@ def batches(wait=0.0):
 def encode(folder, edges, wait):
     """Bin the table, keeping what is done after every batch."""
     encoded_batches.SECONDS = 0.0
-    pb.data.bin_files(lambda: batches(wait), folder, edges=edges, n_threads=1)
+    pb.data.bin_files(lambda: batches(wait), folder, bin_edges=edges, n_threads=1)
 
 
 def killed(folder, edges, after):

@@ -33,7 +33,7 @@ def tree(labels=(0, 1), *, n_nodes=3, **changes):
         "threshold": rng.normal(size=n_nodes),
         "next": follow,
         "vote": rng.normal(size=(n_nodes, 2)),
-        "labels": np.asarray(labels),
+        "classes": np.asarray(labels),
         "n_features": 4,
         "feature_names": ("a", "b", "größe", "d \ud800 \x00"),
         "bias": 0.0,
@@ -51,7 +51,7 @@ def tree(labels=(0, 1), *, n_nodes=3, **changes):
 
 
 def assert_same(a, b):
-    for name in (*COLUMNS, "labels"):
+    for name in (*COLUMNS, "classes"):
         x, y = getattr(a, name), getattr(b, name)
         assert x.dtype == y.dtype, name
         assert x.shape == y.shape, name

@@ -185,7 +185,7 @@ def decided(m: Any, X: Any) -> list[Any]:
     """Return what a session decides of a row of which nothing is known at first."""
     row, session = row_of(X), pb.acquisition.acquisition_session(m, [{}], budget=2.0)
     while questions := session.ask():
-        session.tell(questions[0], row[questions[0].asked])
+        session.tell(questions[0], row[questions[0].source])
     return [replace(found, ledger=()) for found in session]  # which has the values
 
 

@@ -49,7 +49,7 @@ def tables(**options):
 
 TABLES = tables()
 #: The same tables, whose columns keep the values of their rows.
-VALUED = tables(values=True)
+VALUED = tables(keep_values=True)
 
 
 def send_few_rows(monkeypatch, n_bytes=0):
@@ -86,7 +86,7 @@ def continue_parted(model, X, y, *, sample_weight=None, **options):
 def bin_parts(X, *, sample_weight=None, **options):
     """Return the columns of each partition, binned together, also of those without rows."""
     y = [np.zeros(len(part)) for part in X] if isinstance(X, list) else X
-    weighted = {} if sample_weight is None else {"weighted_edges": True}
+    weighted = {} if sample_weight is None else {"weighted_bin_edges": True}
     rows = pb.partitions(X, y, sample_weight=sample_weight, **weighted, **options)
     found = dict(zip(rows._numbers, (part.columns for part in rows._parts), strict=True))
     none = rows.bins.select(np.empty(0, dtype=np.int32))
@@ -95,6 +95,6 @@ def bin_parts(X, *, sample_weight=None, **options):
 
 def fit_dask(builder, X, y, **options):
     """Fit a builder, given by its name, to Dask collections."""
-    names = ("sample_weight", "max_bins", "edges", "weighted_edges", "values")
+    names = ("sample_weight", "max_bins", "bin_edges", "weighted_bin_edges", "keep_values")
     own = {name: options.pop(name) for name in names if name in options}
     return getattr(pb, builder)(pb.dask.rows(X, y, **own), **options)

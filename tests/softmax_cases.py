@@ -124,12 +124,12 @@ def assert_same_model(a, b):
         assert np.array_equal(getattr(a.trees, name), getattr(b.trees, name)), name
     assert np.array_equal(a.bias, b.bias)
     assert a.loss == b.loss
-    assert a.labels.tolist() == b.labels.tolist()
+    assert a.classes.tolist() == b.classes.tolist()
     assert np.array_equal(a.training_loss, b.training_loss)
 
 
 def mean_loss(model, y, score):
-    return LOSSES["softmax"].value(np.searchsorted(model.labels, y), score).mean()
+    return LOSSES["softmax"].value(np.searchsorted(model.classes, y), score).mean()
 
 
 def against_twin(fit, found, case, seed, of_rows=slice(None)):

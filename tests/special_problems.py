@@ -57,7 +57,7 @@ def problem(X, y, weight, levels, n_classes, max_bins=None):
     if n_classes:
         return Problem(
             columns=columns,
-            labels=np.arange(n_classes),
+            classes=np.arange(n_classes),
             label=y.astype(np.int32),
             weights=weight,
             names=None,
@@ -66,7 +66,7 @@ def problem(X, y, weight, levels, n_classes, max_bins=None):
     exponent = int(np.frexp(np.abs(y).max())[1])
     return Problem(
         columns=columns,
-        labels=None,
+        classes=None,
         label=np.empty(0, np.int32),
         weights=weight,
         names=None,

@@ -28,4 +28,4 @@ def task_of(found):
     """Return the task of a model, or of a cross-validation."""
     if isinstance(found, pb.inspection.CrossValidation):
         return found.task
-    return REGRESSION if found.labels is None else CLASSES
+    return REGRESSION if found.classes is None else CLASSES

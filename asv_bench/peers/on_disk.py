@@ -74,7 +74,7 @@ def peak() -> float:
 def encode(paths: list[Path], codes: Path, threads: int, edges: str) -> dict[str, float]:
     """Bin the files."""
     start = time.perf_counter()
-    seconds, _ = cpu(lambda: pb.data.bin_files(paths, codes, target="y", edges=edges, n_threads=threads))
+    seconds, _ = cpu(lambda: pb.data.bin_files(paths, codes, target="y", bin_edges=edges, n_threads=threads))
     return {"cpu": seconds, "wall": time.perf_counter() - start, "memory": peak()}
 
 
@@ -105,7 +105,7 @@ def same(paths: list[Path], codes: Path, edges: str) -> dict[str, bool]:
     columns, labels, weight = pb.data.open_columns(codes, check=True)
     models = [
         pb.fit_adaboost(columns, labels, sample_weight=weight, rounds=ROUNDS_COMPARED),
-        pb.fit_adaboost(pb.data.bin_columns(X, edges=edges), y, rounds=ROUNDS_COMPARED),
+        pb.fit_adaboost(pb.data.bin_columns(X, bin_edges=edges), y, rounds=ROUNDS_COMPARED),
     ]
     with tempfile.TemporaryDirectory() as folder:
         for k, model in enumerate(models):

@@ -155,7 +155,7 @@ def memory(n: int, n_parts: int, threads: int) -> None:
         X, y = zip(*made, strict=True)
         begun = forget_peak()
         client.run(forget_peak)
-        rows = pboost.dask.rows(list(X), list(y), values=True)
+        rows = pboost.dask.rows(list(X), list(y), keep_values=True)
         print(f"{n} rows of {N_FEATURES} features in {n_parts} partitions; peak above idle, MB")
         print(f"{'':<36}{'client':>9}{'worker':>9}")
         reading = resident("VmHWM") - begun

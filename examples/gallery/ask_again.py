@@ -25,20 +25,20 @@ def asked(k, whom):
 
 
 # %%
-# One picture, whose *ledger* says who was asked, what they answered and what was paid:
+# One picture, whose ``acquired`` says who was asked, what they answered and what was paid:
 oracles = {whom: (lambda whom=whom: asked(0, whom)) for whom in errors}
 prior = {"bird": 0.3, "plane": 0.7}
 found = pb.acquisition.query_annotators(
     oracles,
     errors,
-    labels=["bird", "plane"],
+    classes=["bird", "plane"],
     prices=prices,
     prior=prior,
     budget=20,
     most_error=0.05,
 )
-for entry in found.ledger:
-    print(f"{entry.asked:8s} {entry.value:6s} {entry.price:g}")
+for entry in found.acquired:
+    print(f"{entry.source:8s} {entry.value:6s} {entry.price:g}")
 print(f"{found.label}, wrong with probability {found.error:.3f}: {found.reason}")
 
 # %%
@@ -50,11 +50,11 @@ paid, wrong = [], []
 priors = np.tile([0.3, 0.7], (300, 1))
 for budget in budgets:
     session = pb.acquisition.annotation_session(
-        errors, priors, labels=["bird", "plane"], prices=prices, budget=budget, most_error=0.01
+        errors, priors, classes=["bird", "plane"], prices=prices, budget=budget, most_error=0.01
     )
     while questions := session.ask():
         for question in questions:
-            session.tell(question, asked(question.row, question.asked))
+            session.tell(question, asked(question.row, question.source))
     paid.append(np.mean([one.price for one in session]))
     wrong.append(
         100 * np.mean([one.label != label for one, label in zip(session, truth, strict=True)])

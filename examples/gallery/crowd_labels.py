@@ -31,7 +31,7 @@ majority = votes.sum(axis=1) > 2
 models = {
     "majority": pb.fit_adaboost(X[:600], majority, learning_rate=0.5, rounds=100),
     "probabilities": pb.fit_adaboost(
-        X[:600], y_proba=share, labels=[False, True], learning_rate=0.5, rounds=100
+        X[:600], y_proba=share, classes=[False, True], learning_rate=0.5, rounds=100
     ),
     "the truth": pb.fit_adaboost(X[:600], is_bird[:600], learning_rate=0.5, rounds=100),
 }

@@ -28,12 +28,12 @@ y = np.where(leaks, "leak", "tight")
 # ``to_c`` writes the graph as it is, with tables of int16:
 model = pb.fit_matryoshka(X[:2000], y[:2000], shape=(8, 8), observation=pb.observation.adatree2())
 path = Path(tempfile.mkdtemp()) / "valve.c"
-made = pb.export.to_c(model, path, "int16", prefix="valve", ranges=[(0, 1023)] * 4, steps=1)
+made = pb.export.to_c(model, path, "int16", prefix="valve", ranges=[(0, 1023)] * 4, grid_steps=1)
 text = path.read_text()
 print(text[: text.index("*/") + 2])
 
 # %%
-# The device calls ``valve_predict(row)``, which returns 0 or 1; ``valve_labels`` has the words.
+# The device calls ``valve_predict(row)``, which returns 0 or 1; ``valve_classes`` has the words.
 # Readings are points of the grid of thresholds, so that every comparison is that of the model, and
 # labels agree wherever the decision value is larger than a bound:
 print(f"labels are the same beyond a decision value of {made.bound:.1e}")

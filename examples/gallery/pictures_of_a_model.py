@@ -49,7 +49,7 @@ plt.show()
 # district, dark where it is in the set.
 trees = pb.fit_gradient_boosting(offers[train], y[train], loss="logistic", steps=30, max_depth=2)
 fig, ax = plt.subplots(figsize=(4, 3.5), layout="constrained")
-pb.plot.category_splits(trees, "district", most=8, ax=ax)
+pb.plot.category_splits(trees, "district", max_nodes=8, ax=ax)
 plt.show()
 
 # %%

@@ -149,7 +149,7 @@ class GraphFit:
         if hold is not None and lacks_values(problem.columns):
             raise TypeError(
                 "validation: BinnedColumns hold no values to predict from; "
-                "pass X, SortedColumns, values=True to what bins X, or validation data"
+                "pass X, SortedColumns, keep_values=True to what bins X, or validation data"
             )
         self._rows = rows = None
         if validation is not None or patience is not None:

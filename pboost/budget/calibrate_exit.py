@@ -124,12 +124,12 @@ def early_exit(
     check_model(model)
     if isinstance(model, EarlyExitModel):
         model = model.model
-    if model.labels is None:
+    if model.classes is None:
         raise NotImplementedError(
             "model: rows leave early where their label is settled, and a regression has none; a "
             "cheaper regression is truncate(model, k), or a forest model[:k]"
         )
-    if model.n_joints < 2:
+    if model.n_stages < 2:
         raise ValueError(
             f"model: the paths of this {type(model).__name__} meet nowhere before the end, so that "
             "rows cannot leave early; chains do (fit_adaboost, join='all' of fit_matryoshka), sums "
@@ -148,7 +148,7 @@ def early_exit(
     _check_states(states, model)
     if not isinstance(X_cal, Trajectory):
         hashed = hashes_of_unseen(model, X_cal)
-    end = model.n_joints if worst is None else end_of(model, check_number("worst", worst, least=0))
+    end = model.n_stages if worst is None else end_of(model, check_number("worst", worst, least=0))
     unit = "comparisons" if price is None else "price"
     if (given := comparisons if price is None else price) is not None:
         budget = check_number(unit, given, least=0.0)
@@ -208,12 +208,12 @@ def calibrated(
     mean = options["price" if is_priced else "comparisons"]
     if mean is not None:
         tau = _factors(paths, end, spread, mean, takes, is_priced)
-    threshold = _thresholds(spread, tau, model.n_joints)
+    threshold = _thresholds(spread, tau, model.n_stages)
     if is_priced:  # 0 is for where all leave, whatever they would pay
         threshold[: len(tau)] = np.maximum(threshold[: len(tau)], LEAST)
     cost, error, joint = _costs(states, threshold, is_priced)
     found = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
-    counts = np.bincount(joint, minlength=model.n_joints + 1)
+    counts = np.bincount(joint, minlength=model.n_stages + 1)
     budgets = (mean, options["worst"])
     return EarlyExitModel(
         model,
@@ -232,10 +232,10 @@ def _check_states(states: Trajectory, model: Model) -> None:
     """Raise ValueError unless these are trajectories of two or more rows through the model."""
     votes = () if model.n_votes == 1 else (model.n_votes,)
     n = states.cost.shape[-1]
-    expected = (model.n_joints + 1, n)
+    expected = (model.n_stages + 1, n)
     if states.score.shape != (*expected, *votes) or states.cost.shape != expected:
         raise ValueError(
-            f"X_cal: expected trajectories of {model.n_joints} joints, scores of shape "
+            f"X_cal: expected trajectories of {model.n_stages} joints, scores of shape "
             f"{(*expected, *votes)}, got {states.score.shape} and costs {states.cost.shape}"
         )
     if n < 2:
@@ -274,9 +274,9 @@ def _spreads(score: FloatArray, end: int) -> FloatArray:
     return np.sqrt(np.mean(np.square(changes), axis=1))
 
 
-def _thresholds(spread: FloatArray, tau: FloatArray, n_joints: int) -> FloatArray:
+def _thresholds(spread: FloatArray, tau: FloatArray, n_stages: int) -> FloatArray:
     """Return the thresholds (T,): none leaves at once, and all at the last joint."""
-    threshold = np.zeros(n_joints)
+    threshold = np.zeros(n_stages)
     threshold[: len(tau)] = np.inf
     if _last(tau) is not None:
         threshold[1 : len(tau)] = tau[1:] * spread[1:]

@@ -57,7 +57,7 @@ def with_forest(chain: GradientBoostingModel, forest: RandomForest, share: float
 def _scores(forest: RandomForest, chain: GradientBoostingModel) -> FloatArray:
     """Return what the leaves of a forest say in units of the decision values of a sum."""
     value = forest.value
-    if chain.labels is not None:
+    if chain.classes is not None:
         scale = CERTAIN if value.shape[1] == 2 else 2 * CERTAIN
         value = scale * (value - value.mean(axis=1, keepdims=True))
         if chain.n_votes == 1:
@@ -68,7 +68,7 @@ def _scores(forest: RandomForest, chain: GradientBoostingModel) -> FloatArray:
 
 def _scaled(trees: RandomForest, value: FloatArray) -> RandomForest:
     """Return trees as regression trees with these values."""
-    return replace(trees, value=value, labels=None, oob=None)
+    return replace(trees, value=value, classes=None, oob=None)
 
 
 # The families: few, each grown as long as a budget asks for
@@ -362,7 +362,7 @@ def families(task: str, budget: float, n_rows: int = 0, unit: str = "comparisons
 def joints_of(model: Fitted) -> int:
     """Return how many joints a model has, or how many parts a tree."""
     sizes = sizes_of(model)
-    return model.n_joints if sizes is None else len(sizes)
+    return model.n_stages if sizes is None else len(sizes)
 
 
 def sizes_of(model: Fitted) -> IntArray | None:
@@ -377,7 +377,7 @@ def first(model: Fitted, joints: int) -> Fitted:
     sizes = sizes_of(model)
     if sizes is not None:
         return model.truncate(int(sizes[min(joints, len(sizes)) - 1]))
-    return model.first(min(joints, model.n_joints))
+    return model.first(min(joints, model.n_stages))
 
 
 def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Trajectory:

@@ -83,12 +83,12 @@ class Data(NamedTuple):
 
 
 def read_data(
-    y: Any, y_proba: Any, labels: Any, sample_weight: Any, n: int, task: str | None
+    y: Any, y_proba: Any, classes: Any, sample_weight: Any, n: int, task: str | None
 ) -> tuple[Data, Rows | None]:
     """Return what is to be predicted of n rows, and which of them weigh anything; None: all."""
     if y is None and y_proba is None:
         raise TypeError("y: expected labels or numbers, got None")
-    y, weight = labels_of_rows(y, y_proba, labels), as_weights(sample_weight, n)
+    y, weight = labels_of_rows(y, y_proba, classes), as_weights(sample_weight, n)
     found = _data(y, n, task)
     if weight is None:
         return found, None
@@ -110,14 +110,14 @@ def _data(y: Any, n: int, task: str | None) -> Data:
         y.check_present()
         if task == REGRESSION:
             raise ValueError("y_proba: expected y, numbers, of a regression")
-        j = len(y.labels)
+        j = len(y.classes)
         return Data(y, y.likeliest.astype(np.int64), "two" if j == 2 else "many", None, j)
     if task == REGRESSION:
         targets = as_targets(y, n)
         return Data(targets, targets, task, None, 0)
-    labels, code = as_classes(y, n)
-    which = "two" if len(labels) == 2 else "many"
-    return Data(labels[code], code.astype(np.int64), which, None, len(labels))
+    classes, code = as_classes(y, n)
+    which = "two" if len(classes) == 2 else "many"
+    return Data(classes[code], code.astype(np.int64), which, None, len(classes))
 
 
 # Options, and which of them to take

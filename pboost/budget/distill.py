@@ -56,7 +56,7 @@ def synthetic_rows(
     base, other = rng.integers(n, size=count), rng.integers(n, size=count)
     n_near = min(neighbours, n - 1)
     if kind == "neighbours" and n_near > 0:
-        is_level = np.array([table is not None and table.levels[j] is not None for j in range(d)])
+        is_level = np.array([table is not None and table.categories[j] is not None for j in range(d)])
         other = nearest(values, is_level, n_near)[base, rng.integers(n_near, size=count)]
     found = np.empty((count, d), dtype=values.dtype)
     for j in range(d):
@@ -150,7 +150,7 @@ def distill(
     X: TableLike,
     *,
     comparisons: float = 60.0,
-    labels: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     task: str | None = None,
     synthetic: int | None = None,
     kind: str = "neighbours",
@@ -179,7 +179,7 @@ def distill(
         Rows as they will come, such as those that the teacher was fitted to. No labels are needed.
     comparisons : float
         Mean number of comparisons of a row, at least 1, at which the sum ends.
-    labels : array_like of shape (J,), optional
+    classes : array_like of shape (J,), optional
         Of a function: the labels of its probabilities; default 0, 1, ....
     task : {"classification", "regression"}, optional
         What a function returns; default "classification". A model knows.
@@ -264,7 +264,7 @@ def distill(
         raise ValueError("X: expected at least one row, got no rows")
     made = synthetic_rows(features, *drawn, as_generator(rng))
     rows = replace(features, values=np.concatenate([made, features.values]))
-    options = _told(teacher, rows, labels, check_choice("task", task or TASKS[0], TASKS))
+    options = _told(teacher, rows, classes, check_choice("task", task or TASKS[0], TASKS))
     held = held_back(options.get("task"))
     student = fit_gradient_boosting(
         rows,
@@ -300,12 +300,12 @@ def _length(model: GradientBoostingModel, X: Features, most: float) -> int:
     return max(1, int(np.count_nonzero(cost <= most)))
 
 
-def _told(teacher: Teacher, rows: Features, labels: ArrayLike | None, task: str) -> dict[str, Any]:
+def _told(teacher: Teacher, rows: Features, classes: ArrayLike | None, task: str) -> dict[str, Any]:
     """Return what a sum of trees is fitted to, as its options."""
     if isinstance(teacher, Model):
-        if teacher.labels is None:
+        if teacher.classes is None:
             return _numbers(predict(teacher, rows))
-        return _probabilities(predict_proba(teacher, rows), teacher.labels)
+        return _probabilities(predict_proba(teacher, rows), teacher.classes)
     if not callable(teacher):
         raise TypeError(
             f"teacher: expected a model or a function of rows, got {type(teacher).__name__}; of an "
@@ -330,7 +330,7 @@ def _told(teacher: Teacher, rows: Features, labels: ArrayLike | None, task: str)
         )
     if task == TASKS[1]:
         return _numbers(found)
-    return _probabilities(found.astype(np.float64), labels)
+    return _probabilities(found.astype(np.float64), classes)
 
 
 def _numbers(found: FloatArray) -> dict[str, Any]:
@@ -339,7 +339,7 @@ def _numbers(found: FloatArray) -> dict[str, Any]:
     return {"y": found, "task": "regression", "loss": "squared"}
 
 
-def _probabilities(found: FloatArray, labels: ArrayLike | None) -> dict[str, Any]:
+def _probabilities(found: FloatArray, classes: ArrayLike | None) -> dict[str, Any]:
     is_fine = (found >= -SLACK) & (found <= 1.0 + SLACK)
     if found.ndim == 2:
         is_fine = is_fine.all(axis=1) & (np.abs(found.sum(axis=1) - 1.0) <= SLACK)
@@ -351,7 +351,7 @@ def _probabilities(found: FloatArray, labels: ArrayLike | None) -> dict[str, Any
     if found.ndim == 1 or found.shape[1] == 2:
         second = found if found.ndim == 1 else found[:, 1]
         share = np.clip(second, LEAST_OF_TWO, 1.0 - LEAST_OF_TWO)
-        return {"y_proba": share, "labels": labels, "loss": "logistic"}
+        return {"y_proba": share, "classes": classes, "loss": "logistic"}
     share = np.where(found < LEAST_OF_MANY, 0.0, found)
     share /= share.sum(axis=1, keepdims=True)
-    return {"y_proba": share, "labels": labels, "loss": "softmax", "trees": "one"}
+    return {"y_proba": share, "classes": classes, "loss": "softmax", "trees": "one"}

@@ -49,7 +49,7 @@ class AcquisitionResult:
         The probabilities of the labels that go with it; None where the model has none.
     bounds : ndarray of float64, shape (2,), or (2, J)
         The least and the largest score that the row can have, whatever is not known.
-    ledger : tuple of AcquiredValue
+    acquired : tuple of AcquiredValue
         What was asked, in order.
     price : float
         What was paid for it.
@@ -63,7 +63,7 @@ class AcquisitionResult:
     score: float | FloatArray
     probability: FloatArray | None
     bounds: FloatArray
-    ledger: tuple[AcquiredValue, ...]
+    acquired: tuple[AcquiredValue, ...]
     price: float
     is_settled: bool
     reason: str
@@ -71,7 +71,7 @@ class AcquisitionResult:
     @property
     def calls(self) -> int:
         """How often something was asked."""
-        return sum(entry.calls for entry in self.ledger)
+        return sum(entry.calls for entry in self.acquired)
 
 
 class Case:
@@ -87,7 +87,7 @@ class Case:
     ) -> None:
         check_model(model)
         check_choice("exit", exit, EXITS)
-        self.model, self.settles = model, exit == "proven" and model.labels is not None
+        self.model, self.settles = model, exit == "proven" and model.classes is not None
         self.budget = math.inf if budget is None else check_number("budget", budget, least=0.0)
         self.inquiry: Inquiry = model.inquiry(self.settles)
         self.prices, self.groups = _prices_of(model, prices, groups)
@@ -168,7 +168,7 @@ class Case:
     def _shares(self, ask: Callable[[], FloatArray]) -> FloatArray | None:
         """Return probabilities, None where there are none."""
         try:
-            return None if self.model.labels is None else ask()
+            return None if self.model.classes is None else ask()
         except NotImplementedError:  # of a loss without
             return None
 
@@ -183,7 +183,7 @@ class RowInquiry:
         # What stands for others: any value that the model takes.
         self.values = np.full((1, d), np.nan if case.model.takes_missing else 0.0)
         self.paid = np.zeros(len(case.prices.price), dtype=np.bool_)
-        self.ledger: list[AcquiredValue] = []
+        self.acquired: list[AcquiredValue] = []
         self.spent = 0.0
         self.decision: AcquisitionResult | None = None
 
@@ -205,9 +205,9 @@ class RowInquiry:
             if self.spent + self.price_of(cheapest) <= case.budget:
                 return cheapest
             reason = BUDGET
-        ledger = tuple(self.ledger)
+        acquired = tuple(self.acquired)
         found = case.whole(X) if not known.wants else case.by_now(known)
-        self.decision = AcquisitionResult(*found, ledger, self.spent, reason != BUDGET, reason)
+        self.decision = AcquisitionResult(*found, acquired, self.spent, reason != BUDGET, reason)
         return ()
 
     def price_of(self, columns: Iterable[int]) -> float:
@@ -230,11 +230,11 @@ class RowInquiry:
         try:
             self.take(self._values(asked, columns, answer))
         except (TypeError, ValueError, OverflowError) as error:
-            raise AcquisitionError(f"{asked!r}: {error}", asked, tuple(self.ledger)) from error
+            raise AcquisitionError(f"{asked!r}: {error}", asked, tuple(self.acquired)) from error
         price = self.price_of(columns)
         self.paid |= self._items(columns)
         self.spent += price
-        self.ledger.append(AcquiredValue(asked, answer, price))
+        self.acquired.append(AcquiredValue(asked, answer, price))
 
     def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, object]:
         """Return the values that an answer gives to columns."""
@@ -313,13 +313,13 @@ def predict_with_acquisition(
     Returns
     -------
     AcquisitionResult
-        Label, score, bounds of the score, and the ledger of what was asked.
+        Label, score, bounds of the score, and what was acquired.
 
     Raises
     ------
     AcquisitionError
         If a function raises, or returns what is no value of its column. What was asked before is
-        in its ``ledger``.
+        in its ``acquired``.
     NotImplementedError
         If it is not known which columns the model reads: of oracles, functions, and members of
         other packages.
@@ -352,7 +352,7 @@ def predict_with_acquisition(
     scanning
     'y'
     >>> found = pb.acquisition.predict_with_acquisition(model, {0: 25, 1: lambda: 0})
-    >>> found.label, [(entry.asked, entry.price) for entry in found.ledger]
+    >>> found.label, [(entry.source, entry.price) for entry in found.acquired]
     ('n', [(1, 1.0)])
     """
     case = Case(model, budget, prices, groups, exit)
@@ -366,7 +366,7 @@ def predict_with_acquisition(
         raise ValueError(f"row: expected values or functions for the columns {names}, too")
     while wants := inquiry.wants():
         for asked in dict.fromkeys(sources[column] for column in wants):
-            inquiry.tell(asked, called(ask[asked], asked, inquiry.ledger))
+            inquiry.tell(asked, called(ask[asked], asked, inquiry.acquired))
     assert inquiry.decision is not None
     return inquiry.decision
 
@@ -487,7 +487,7 @@ def acquisition_session(
     ...     print(questions[0])
     ...     for question, scanned in zip(questions, [0, 1]):
     ...         session.tell(question, scanned)
-    Query(row=0, asked=1, price=1.0)
+    Query(row=0, source=1, price=1.0)
     >>> [found.label for found in session]
     ['n', 'y']
     """

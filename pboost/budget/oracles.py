@@ -26,7 +26,7 @@ class AnnotatorModel:
 
     Attributes
     ----------
-    labels : tuple of length J >= 2
+    classes : tuple of length J >= 2
         The labels.
     answers : tuple of length K >= 2
         The answers.
@@ -36,19 +36,19 @@ class AnnotatorModel:
         How many answers the table counts for at most, beside the answers about the row in question.
     """
 
-    labels: tuple[object, ...]
+    classes: tuple[object, ...]
     answers: tuple[object, ...]
     counts: FloatArray
     strength: float = math.inf
 
     def __post_init__(self) -> None:
-        for name in ("labels", "answers"):
+        for name in ("classes", "answers"):
             values = tuple(plain(value) for value in getattr(self, name))
             if len(values) < 2 or len(set(values)) < len(values):
                 raise ValueError(f"{name}: expected two or more that differ, got {shown(values)}")
             object.__setattr__(self, name, values)
         counts = np.asarray(self.counts, dtype=np.float64)
-        shape = (len(self.labels), len(self.answers))
+        shape = (len(self.classes), len(self.answers))
         if counts.shape != shape:
             raise ValueError(
                 f"counts: expected shape {shape}, labels by answers, got {counts.shape}"
@@ -73,7 +73,7 @@ def fit_annotators(
     answers: Iterable[Any],
     y: Iterable[Any],
     *,
-    labels: Sequence[object] | None = None,
+    classes: Sequence[object] | None = None,
     before: AnnotatorModel | None = None,
     strength: float | None = None,
 ) -> AnnotatorModel:
@@ -85,7 +85,7 @@ def fit_annotators(
         What it answered: labels, or others, such as None for "I do not know".
     y : iterable of length n
         The labels of the rows. A row about which it was asked several times is there several times.
-    labels : sequence of length J, optional
+    classes : sequence of length J, optional
         All labels. Default: those of `before`, else those in `y`, sorted.
     before : AnnotatorModel, optional
         Counts to which these are added.
@@ -102,13 +102,13 @@ def fit_annotators(
     Raises
     ------
     ValueError, TypeError
-        If lengths differ, a label is not one of `labels`, or there are fewer than two.
+        If lengths differ, a label is not one of `classes`, or there are fewer than two.
 
     Examples
     --------
     >>> import pboost as pb
     >>> found = pb.acquisition.fit_annotators(list("nnyynyy"), list("nnnyyyy"))
-    >>> found.labels, found.counts.tolist()
+    >>> found.classes, found.counts.tolist()
     (('n', 'y'), [[2.0, 1.0], [1.0, 3.0]])
     >>> found.probability[0].tolist()
     [0.6, 0.4]
@@ -120,22 +120,22 @@ def fit_annotators(
         )
     if before is not None and not isinstance(before, AnnotatorModel):
         raise TypeError(f"before: expected AnnotatorModel or None, got {shown(before)}")
-    if labels is None:
-        labels = sorted(set(known)) if before is None else before.labels
-    labels = [plain(label) for label in labels]
-    if before is not None and tuple(labels) != before.labels:
-        raise ValueError(f"labels: expected those of before, {before.labels}, got {shown(labels)}")
-    if strange := [label for label in known if label not in labels]:
-        raise ValueError(f"y: expected labels among {shown(labels)}, got {shown(strange[0])}")
-    columns = list(dict.fromkeys([*(before.answers if before else labels), *given]))
-    counts = np.zeros((len(labels), len(columns)))
+    if classes is None:
+        classes = sorted(set(known)) if before is None else before.classes
+    classes = [plain(label) for label in classes]
+    if before is not None and tuple(classes) != before.classes:
+        raise ValueError(f"classes: expected those of before, {before.classes}, got {shown(classes)}")
+    if strange := [label for label in known if label not in classes]:
+        raise ValueError(f"y: expected labels among {shown(classes)}, got {shown(strange[0])}")
+    columns = list(dict.fromkeys([*(before.answers if before else classes), *given]))
+    counts = np.zeros((len(classes), len(columns)))
     if before is not None:
         counts[:, : len(before.answers)] = before.counts
     for answer, label in zip(given, known, strict=True):
-        counts[labels.index(label), columns.index(answer)] += 1.0
+        counts[classes.index(label), columns.index(answer)] += 1.0
     if strength is None:
         strength = math.inf if before is None else before.strength
-    return AnnotatorModel(tuple(labels), tuple(columns), counts, strength)
+    return AnnotatorModel(tuple(classes), tuple(columns), counts, strength)
 
 
 #: How an oracle errs: a known rate of errors, or what it answered.
@@ -172,20 +172,20 @@ class AnswerLaw(NamedTuple):
         return found
 
 
-def law_of(name: str, errors: object, labels: tuple[object, ...]) -> AnswerLaw:
+def law_of(name: str, errors: object, classes: tuple[object, ...]) -> AnswerLaw:
     """Return the law of an oracle, of counts or of a known rate of errors."""
-    J = len(labels)
+    J = len(classes)
     if isinstance(errors, AnnotatorModel):
-        if errors.labels != labels:
+        if errors.classes != classes:
             raise ValueError(
-                f"errors[{name!r}]: expected counts of the labels {labels}, got {errors.labels}"
+                f"errors[{name!r}]: expected counts of the labels {classes}, got {errors.classes}"
             )
         strength = np.minimum((errors.counts + 1.0).sum(axis=1), errors.strength)
         return AnswerLaw(errors.answers, errors.probability, strength)
     rate = check_number(f"errors[{name!r}]", errors, least=0.0, most=1.0)
     table = np.full((J, J), rate / (J - 1))
     np.fill_diagonal(table, 1.0 - rate)
-    return AnswerLaw(labels, table, np.full(J, CERTAIN))
+    return AnswerLaw(classes, table, np.full(J, CERTAIN))
 
 
 # Which of them to ask next
@@ -208,11 +208,11 @@ class AnnotationResult:
     ----------
     label : object
         The most probable label, the first of several.
-    labels : tuple of length J
+    classes : tuple of length J
         All labels.
     probability : ndarray of float64, shape (J,)
         Their probabilities, given the answers.
-    ledger : tuple of AcquiredValue
+    acquired : tuple of AcquiredValue
         What was asked, in order.
     price : float
         What was paid for it.
@@ -221,9 +221,9 @@ class AnnotationResult:
     """
 
     label: object
-    labels: tuple[object, ...]
+    classes: tuple[object, ...]
     probability: FloatArray
-    ledger: tuple[AcquiredValue, ...]
+    acquired: tuple[AcquiredValue, ...]
     price: float
     reason: str
 
@@ -235,13 +235,13 @@ class AnnotationResult:
     @property
     def calls(self) -> int:
         """How often an oracle was asked."""
-        return sum(entry.calls for entry in self.ledger)
+        return sum(entry.calls for entry in self.acquired)
 
 
 class OracleOptions(NamedTuple):
     """The options of `query_annotators`, as they were passed."""
 
-    labels: Sequence[object] | None = None
+    classes: Sequence[object] | None = None
     prior: Prior = None
     prices: float | Mapping[str, float] | None = None
     budget: float | None = None
@@ -260,9 +260,9 @@ class OracleCase:
         if not errors:
             raise ValueError("errors: expected one oracle or more, got none")
         self.names = tuple(errors if names is None else names)
-        self.labels = _labels(options.labels, errors)
-        self.laws = {name: law_of(name, errors[name], self.labels) for name in self.names}
-        self.prior = _prior(options.prior, self.labels)
+        self.classes = _labels(options.classes, errors)
+        self.laws = {name: law_of(name, errors[name], self.classes) for name in self.names}
+        self.prior = _prior(options.prior, self.classes)
         self.prices = {
             name: check_number(f"prices[{name!r}]", price, least=0.0, open_least=True)
             for name, price in self._of_each("prices", options.prices, 1.0).items()
@@ -281,7 +281,7 @@ class OracleCase:
                 "budget: expected a number, or repeats of each oracle, as asking need not end "
                 "without either"
             )
-        check_choice("criterion", options.criterion, class_criteria(len(self.labels)))
+        check_choice("criterion", options.criterion, class_criteria(len(self.classes)))
         self.criterion = IMPURITIES[options.criterion]
 
     def _of_each(self, option: str, value: object, default: object) -> dict[str, Any]:
@@ -304,11 +304,11 @@ class OracleInquiry:
 
     def __init__(self, case: OracleCase, prior: object = None) -> None:
         self.case = case
-        start = case.prior if prior is None else _prior(prior, case.labels)
+        start = case.prior if prior is None else _prior(prior, case.classes)
         with np.errstate(divide="ignore"):
             self._log = np.log(start)
         self.told = {name: np.zeros(len(law.answers)) for name, law in case.laws.items()}
-        self.ledger: list[AcquiredValue] = []
+        self.acquired: list[AcquiredValue] = []
         self.spent = 0.0
         self.decision: AnnotationResult | None = None
 
@@ -331,31 +331,31 @@ class OracleInquiry:
                 return max(useful, key=lambda n: lowers[n] / case.prices[n])
             # What cannot be paid might have helped.
             reason = OFTEN if not open_ else BUDGET if len(paid) < len(open_) else VAIN
-        label = case.labels[int(now.argmax())]
+        label = case.classes[int(now.argmax())]
         self.decision = AnnotationResult(
-            label, case.labels, now, tuple(self.ledger), self.spent, reason
+            label, case.classes, now, tuple(self.acquired), self.spent, reason
         )
         return None
 
     def tell(self, name: str, answer: object) -> None:
         """Take an answer; AcquisitionError where it is none."""
-        law, ledger = self.case.laws[name], tuple(self.ledger)
+        law, acquired = self.case.laws[name], tuple(self.acquired)
         answer = plain(answer)
         if not isinstance(answer, Hashable) or answer not in law.answers:
             said = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
-            raise AcquisitionError(said, name, ledger)
+            raise AcquisitionError(said, name, acquired)
         k, told = law.answers.index(answer), self.told[name]
         with np.errstate(divide="ignore"):
             after = self._log + np.log(law.next(told)[:, k])
         if after.max() == -math.inf:
             said = f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
-            raise AcquisitionError(said, name, ledger)
+            raise AcquisitionError(said, name, acquired)
         # Far from overflow, however many answers there are.
         self._log = after - after.max()
         told[k] += 1.0
         price = self.case.prices[name]
         self.spent += price
-        self.ledger.append(AcquiredValue(name, answer, price))
+        self.acquired.append(AcquiredValue(name, answer, price))
 
 
 class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
@@ -396,7 +396,7 @@ def query_annotators(
     oracles: Mapping[str, Callable[[], object]],
     errors: Mapping[str, Errors],
     *,
-    labels: Sequence[object] | None = None,
+    classes: Sequence[object] | None = None,
     prior: Prior = None,
     prices: float | Mapping[str, float] | None = None,
     budget: float | None = None,
@@ -418,7 +418,7 @@ def query_annotators(
         How each of them errs. A number from 0 to 1: the known probability of a wrong answer, each
         wrong label as likely as the others. Or what it answered about rows whose labels are known,
         see `fit_annotators`.
-    labels : sequence of length J, optional
+    classes : sequence of length J, optional
         The labels. Default: those of the counts.
     prior : sequence of float, shape (J,), or mapping of labels to float, optional
         Their probabilities before any answer, such as a row of `predict_proba`. Default: all the
@@ -439,13 +439,13 @@ def query_annotators(
     Returns
     -------
     AnnotationResult
-        Label, probabilities, and the ledger of what was asked.
+        Label, probabilities, and what was acquired.
 
     Raises
     ------
     AcquisitionError
         If a function raises, or returns what is no answer of its. What was asked before is in its
-        ``ledger``.
+        ``acquired``.
     ValueError, TypeError
         If an option is not as described, or nothing ends the asking.
 
@@ -484,21 +484,21 @@ def query_annotators(
     >>> said = iter(["ill", "well", "ill"])
     >>> oracles = {"nurse": lambda: next(said), "doctor": lambda: "ill"}
     >>> found = pb.acquisition.query_annotators(
-    ...     oracles, {"nurse": 0.3, "doctor": 0.05}, labels=["ill", "well"],
+    ...     oracles, {"nurse": 0.3, "doctor": 0.05}, classes=["ill", "well"],
     ...     prices={"nurse": 1, "doctor": 6}, budget=8,
     ... )
-    >>> [(entry.asked, entry.value, entry.price) for entry in found.ledger]
+    >>> [(entry.source, entry.value, entry.price) for entry in found.acquired]
     [('doctor', 'ill', 6.0), ('nurse', 'ill', 1.0), ('nurse', 'well', 1.0)]
     >>> found.label, round(found.error, 3), found.reason
     ('ill', 0.05, 'the budget ends here')
     """
     if not isinstance(oracles, Mapping) or not all(map(callable, oracles.values())):
         raise TypeError(f"oracles: expected a mapping of names to functions, got {shown(oracles)}")
-    options = OracleOptions(labels, prior, prices, budget, most_error, repeats, criterion)
+    options = OracleOptions(classes, prior, prices, budget, most_error, repeats, criterion)
     case = OracleCase(list(oracles), errors, options)
     inquiry = OracleInquiry(case)
     while (name := inquiry.wants()) is not None:
-        inquiry.tell(name, called(oracles[name], name, inquiry.ledger))
+        inquiry.tell(name, called(oracles[name], name, inquiry.acquired))
     assert inquiry.decision is not None
     return inquiry.decision
 
@@ -507,7 +507,7 @@ def annotation_session(
     errors: Mapping[str, Errors],
     priors: Iterable[Any] = (),
     *,
-    labels: Sequence[object] | None = None,
+    classes: Sequence[object] | None = None,
     prior: Prior = None,
     prices: float | Mapping[str, float] | None = None,
     budget: float | None = None,
@@ -524,7 +524,7 @@ def annotation_session(
     priors : iterable of length n, optional
         Of each row the probabilities of its labels before any answer, such as the rows of
         `predict_proba`, or None for `prior`. ``session.add`` adds further rows.
-    labels : sequence of length J, optional
+    classes : sequence of length J, optional
         See `query_annotators`.
     prior : sequence of float, shape (J,), or mapping of labels to float, optional
         Probabilities of the labels of rows that have none of their own. Default: all the same.
@@ -554,20 +554,20 @@ def annotation_session(
     --------
     >>> import pboost as pb
     >>> session = pb.acquisition.annotation_session(
-    ...     {"crowd": 0.3}, [[0.5, 0.5], [0.95, 0.05]], labels=["cat", "dog"],
+    ...     {"crowd": 0.3}, [[0.5, 0.5], [0.95, 0.05]], classes=["cat", "dog"],
     ...     budget=5, most_error=0.1,
     ... )
     >>> while questions := session.ask():
     ...     print(questions)
     ...     for question in questions:
     ...         session.tell(question, "dog")
-    [Query(row=0, asked='crowd', price=1.0)]
-    [Query(row=0, asked='crowd', price=1.0)]
-    [Query(row=0, asked='crowd', price=1.0)]
+    [Query(row=0, source='crowd', price=1.0)]
+    [Query(row=0, source='crowd', price=1.0)]
+    [Query(row=0, source='crowd', price=1.0)]
     >>> [(found.label, found.calls) for found in session]
     [('dog', 3), ('cat', 0)]
     """
-    options = OracleOptions(labels, prior, prices, budget, most_error, repeats, criterion)
+    options = OracleOptions(classes, prior, prices, budget, most_error, repeats, criterion)
     session = AnnotationSession(OracleCase(None, errors, options))
     for one in priors:
         session.add(one)
@@ -586,32 +586,32 @@ def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[s
     return {name: values[name] for name in found}
 
 
-def _labels(labels: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
+def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the labels, those of the counts where none are given."""
-    if labels is None:
-        counted = [one.labels for one in errors.values() if isinstance(one, AnnotatorModel)]
+    if classes is None:
+        counted = [one.classes for one in errors.values() if isinstance(one, AnnotatorModel)]
         if not counted:
-            raise ValueError("labels: expected two or more, as no oracle has counts of any")
+            raise ValueError("classes: expected two or more, as no oracle has counts of any")
         return tuple(counted[0])
-    if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
-        raise TypeError(f"labels: expected a sequence, got {shown(labels)}")
-    found = tuple(map(plain, labels))
+    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
+        raise TypeError(f"classes: expected a sequence, got {shown(classes)}")
+    found = tuple(map(plain, classes))
     if len(found) < 2 or len(set(found)) < len(found):
-        raise ValueError(f"labels: expected two or more that differ, got {shown(labels)}")
+        raise ValueError(f"classes: expected two or more that differ, got {shown(classes)}")
     return found
 
 
-def _prior(prior: object, labels: tuple[object, ...]) -> FloatArray:
+def _prior(prior: object, classes: tuple[object, ...]) -> FloatArray:
     """Return the probabilities of the labels before any answer."""
     if prior is None:
-        return np.full(len(labels), 1.0 / len(labels))
+        return np.full(len(classes), 1.0 / len(classes))
     if isinstance(prior, Mapping):
-        if set(prior) != set(labels):
-            raise ValueError(f"prior: expected the labels {labels}, got {list(prior)}")
-        prior = [prior[label] for label in labels]
+        if set(prior) != set(classes):
+            raise ValueError(f"prior: expected the labels {classes}, got {list(prior)}")
+        prior = [prior[label] for label in classes]
     found = np.asarray(prior, dtype=np.float64)
-    if found.shape != (len(labels),):
-        raise ValueError(f"prior: expected {len(labels)} probabilities, got shape {found.shape}")
+    if found.shape != (len(classes),):
+        raise ValueError(f"prior: expected {len(classes)} probabilities, got shape {found.shape}")
     if not ((found >= 0).all() and abs(found.sum() - 1.0) <= 1e-6):
         raise ValueError(f"prior: expected numbers >= 0 whose sum is 1, got {shown(prior)}")
     return found / found.sum()

@@ -16,11 +16,11 @@ Name: TypeAlias = str | int
 
 
 class AcquiredValue(NamedTuple):
-    """An entry of a ledger.
+    """A value that was acquired, and what was paid for it.
 
     Attributes
     ----------
-    asked : str or int
+    source : str or int
         A column, by its name, or its position where columns have no names; or the name of a group.
     value : object
         What was answered.
@@ -30,7 +30,7 @@ class AcquiredValue(NamedTuple):
         How often it was asked.
     """
 
-    asked: Name
+    source: Name
     value: object
     price: float
     calls: int = 1
@@ -41,18 +41,18 @@ class AcquisitionError(RuntimeError):
 
     Attributes
     ----------
-    asked : str or int
+    source : str or int
         What was asked, see `AcquiredValue`.
-    ledger : tuple of AcquiredValue
+    acquired : tuple of AcquiredValue
         What was asked and answered before.
     """
 
-    def __init__(self, message: str, asked: Name, ledger: tuple[AcquiredValue, ...]) -> None:
+    def __init__(self, message: str, source: Name, acquired: tuple[AcquiredValue, ...]) -> None:
         super().__init__(message)
-        self.asked, self.ledger = asked, ledger
+        self.source, self.acquired = source, acquired
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (str(self), self.asked, self.ledger)
+        return type(self), (str(self), self.source, self.acquired)
 
 
 class Query(NamedTuple):
@@ -62,7 +62,7 @@ class Query(NamedTuple):
     ----------
     row : int
         Number of the row.
-    asked : str or int
+    source : str or int
         A column, by its name, or its position where columns have no names; the name of a group; or
         the name of an oracle.
     price : float
@@ -70,7 +70,7 @@ class Query(NamedTuple):
     """
 
     row: int
-    asked: Name
+    source: Name
     price: float
 
 
@@ -79,13 +79,13 @@ def plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def called(function: Callable[[], object], asked: Name, ledger: Iterable[AcquiredValue]) -> object:
+def called(function: Callable[[], object], source: Name, acquired: Iterable[AcquiredValue]) -> object:
     """Return what a function answers; AcquisitionError if it raises."""
     try:
         return function()
     except Exception as error:
-        message = f"{asked!r}: its function raised {error!r}"
-        raise AcquisitionError(message, asked, tuple(ledger)) from error
+        message = f"{source!r}: its function raised {error!r}"
+        raise AcquisitionError(message, source, tuple(acquired)) from error
 
 
 R = TypeVar("R")
@@ -132,8 +132,8 @@ class Session(Generic[R, D]):
 
     def _put(self, question: Query) -> None:
         """Hand out a question, unless it is open."""
-        if question.asked not in self._waiting[question.row]:
-            self._waiting[question.row].add(question.asked)
+        if question.source not in self._waiting[question.row]:
+            self._waiting[question.row].add(question.source)
             self._new.append(question)
 
     def tell(self, question: Query, answer: object) -> None:
@@ -146,11 +146,11 @@ class Session(Generic[R, D]):
         ValueError
             If the question is not open.
         """
-        row, asked, _ = question
-        if not 0 <= row < len(self) or asked not in self._waiting[row]:
+        row, source, _ = question
+        if not 0 <= row < len(self) or source not in self._waiting[row]:
             raise ValueError(f"question: expected one that is open, got {shown(question)}")
-        self._rows[row].tell(asked, answer)
-        self._waiting[row].remove(asked)
+        self._rows[row].tell(source, answer)
+        self._waiting[row].remove(source)
         if not self._waiting[row]:
             self._go_on(row)
 

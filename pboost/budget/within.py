@@ -101,14 +101,14 @@ def _with_exits(
     item: IntArray | None,
 ) -> EarlyExitModel:
     """Return the exits of a model of all rows, from the paths through those of the folds."""
-    path, budget = first_part(tried.path, model.n_joints), promise.comparisons
-    end = model.n_joints if promise.worst == np.inf else end_of(model, promise.worst)
+    path, budget = first_part(tried.path, model.n_stages), promise.comparisons
+    end = model.n_stages if promise.worst == np.inf else end_of(model, promise.worst)
     options = {
         "comparisons" if item is None else "price": None if budget == np.inf else budget,
         "worst": None if promise.worst == np.inf else promise.worst,
         "length": None,
     }
-    paths = [path, *(first_part(of, model.n_joints) for of in (seen.every, *seen.others))]
+    paths = [path, *(first_part(of, model.n_stages) for of in (seen.every, *seen.others))]
     found = calibrated(model, paths, end, options, _takes, item)
     if not chosen.has_exits:
         return found
@@ -137,7 +137,7 @@ def _longer_by_one(model: EarlyExitModel, longer: Fitted) -> EarlyExitModel:
 
     So the rows that went to the end leave, and their decision values have a slope, too.
     """
-    if longer.n_joints == model.model.n_joints:
+    if longer.n_stages == model.model.n_stages:
         return model
     threshold, slope = np.append(model.threshold, 0.0), np.append(model.slope, 1.0)
     leaving = None if model.leaving is None else np.append(model.leaving, 0.0)
@@ -196,7 +196,7 @@ def fit_within_budget(
     y: ArrayLike | None = None,
     *,
     y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     comparisons: float | Sequence[float] | None = None,
     worst: float | None = None,
@@ -228,7 +228,7 @@ def fit_within_budget(
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row; one dimension: that of the
         second of two labels.
-    labels : array_like of shape (J,), optional
+    classes : array_like of shape (J,), optional
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, in fits and in what models are compared by.
@@ -335,10 +335,10 @@ def fit_within_budget(
     """
     budgets, is_list = _budgets(comparisons, worst, price, bytes)
     if isinstance(X, RowSource | OneTable):
-        own = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+        own = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
         X, y, sample_weight = rows_here("fit_within_budget", X, y, own)
     features = as_features(values_of(X), categorical)
-    data, rows = read_data(y, y_proba, labels, sample_weight, features.n_rows, task)
+    data, rows = read_data(y, y_proba, classes, sample_weight, features.n_rows, task)
     features = features if rows is None else features.take(rows)
     folds = check_integer("folds", folds, least=2)
     generator = as_generator(rng)
@@ -440,14 +440,14 @@ def _try(
         for name in names:
             model = fits.of(name)
             path = costly_path(whole, model, whole.X.take(test))
-            path = path._replace(score=_of_all(path.score, model.labels, data.n_labels))
+            path = path._replace(score=_of_all(path.score, model.classes, data.n_labels))
             found[name].append((path, model, data.often(train)))
     truth = np.concatenate(tested)
     tried = {}
     for name, of_folds in found.items():
         paths, models, _ = zip(*of_folds, strict=True)
         knows_all = max(model.n_votes for model in models) == (1 if data.task == "two" else n_votes)
-        has_joints = all(model.n_joints > 1 for model in models)
+        has_joints = all(model.n_stages > 1 for model in models)
         exits = data.task != "regression" and has_joints and knows_all and not whole.is_device
         path, far = joined(paths, [longest(model) for model in models])
         models_of = [of[1:] for of in of_folds]

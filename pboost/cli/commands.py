@@ -204,7 +204,7 @@ def _outcome(model: Model) -> str:
 
 def _predictions(model: Model, X: object) -> dict[str, Array]:
     """The columns of predictions."""
-    if model.labels is None:
+    if model.classes is None:
         return {"value": pb.predict(model, X)}
     labels = {"label": pb.predict(model, X)}
     try:
@@ -212,7 +212,7 @@ def _predictions(model: Model, X: object) -> dict[str, Array]:
     except NotImplementedError:  # the loss tells none
         return {**labels, "decision value": pb.decision_function(model, X)}
     # Of two labels the second is enough.
-    named = [(f"probability_{label}", share[:, k]) for k, label in enumerate(model.labels.tolist())]
+    named = [(f"probability_{label}", share[:, k]) for k, label in enumerate(model.classes.tolist())]
     return {**labels, **dict(named[1:] if len(named) == 2 else named)}
 
 

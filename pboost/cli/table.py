@@ -302,9 +302,9 @@ def texts_of(model: Model) -> list[str]:
     known, names = model.table, model.feature_names
     if known is None or names is None:
         return []
-    values = [known.values_of(j) for j in known.categories]
+    values = [known.values_of(j) for j in known.categorical]
     kinds = ["" if found is None else found.dtype.kind for found in values]
-    return [names[j] for j, kind in zip(known.categories, kinds, strict=True) if kind == "U"]
+    return [names[j] for j, kind in zip(known.categorical, kinds, strict=True) if kind == "U"]
 
 
 def pick_columns(table: DataFrame, model: Model, form: Format = CSV) -> DataFrame:
@@ -317,7 +317,7 @@ def pick_columns(table: DataFrame, model: Model, form: Format = CSV) -> DataFram
             f"{listing(table.columns, missing[0])}"
         )
     chosen = table[list(names)]
-    known = [] if model.table is None else model.table.categories
+    known = [] if model.table is None else model.table.categorical
     for j, name in enumerate(names):
         if j not in known:
             _check_numbers(table, name, form)
@@ -409,7 +409,7 @@ def described(known: Table | None, names: tuple[str, ...] | None) -> list[str]:
         kind = "numbers"
         if (values := known.values_of(j)) is not None:
             levels = known.level_names(j) or tuple(map(str, values.tolist()))
-            is_ordered = known.levels[j] is None
+            is_ordered = known.categories[j] is None
             some = ", ".join(levels[:MOST_LEVELS])
             more = "" if len(levels) <= MOST_LEVELS else ", ..."
             kind = f"{len(levels)} {'ordered ' if is_ordered else ''}categories: {some}{more}"

@@ -33,14 +33,14 @@ class LabelOptions(TypedDict, total=False):
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
+    classes : array_like of shape (J,), optional
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
     """
 
     y_proba: Annotated[ArrayLike | None, Option(None)]
-    labels: Annotated[ArrayLike | None, Option(None)]
+    classes: Annotated[ArrayLike | None, Option(None)]
     sample_weight: Annotated[ArrayLike | None, Option(None)]
 
 
@@ -141,7 +141,7 @@ def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[An
     """
     given = {name: options.get(name) for name in RowOptions.__annotations__}
     if not isinstance(X, RowSource | OneTable):
-        y = labels_of_rows(y, given["y_proba"], given["labels"])
+        y = labels_of_rows(y, given["y_proba"], given["classes"])
         return with_categories(X, given["categorical"]), y, given["sample_weight"]
     for name, value in {"y": y, **given}.items():
         if value is not None:

@@ -285,7 +285,7 @@ class HoldOut(NamedTuple):
     keeps_levels: bool = False
 
     def draw(
-        self, rows: NDArray[np.intp], labels: Any, label: Array, entries: Entries | None
+        self, rows: NDArray[np.intp], classes: Any, label: Array, entries: Entries | None
     ) -> NDArray[np.intp]:
         """Return some of the rows of positive weight, or of the entries of soft labels.
 
@@ -293,10 +293,10 @@ class HoldOut(NamedTuple):
         """
         if entries is not None:
             return _entries_held_out(entries, rows, self.share, self.generator)
-        if labels is None:
+        if classes is None:
             return hold_out([rows], self.share, self.generator)
-        classes = [rows[label[rows] == k] for k in range(len(labels))]
-        return hold_out(classes, self.share, self.generator)
+        by_class = [rows[label[rows] == k] for k in range(len(classes))]
+        return hold_out(by_class, self.share, self.generator)
 
 
 def _entries_held_out(

@@ -81,7 +81,7 @@ class Classes(NamedTuple):
     Without `entries` they are the rows.
     """
 
-    labels: Any  # None of numbers
+    classes: Any  # None of numbers
     label: Array
     weights: FloatArray | None
     entries: Entries | None = None
@@ -97,17 +97,17 @@ class SoftLabels:
 
     Attributes
     ----------
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         The sorted labels.
     share : ndarray of float64, shape (n, J)
         Their probabilities; those of a row sum to 1.
     """
 
-    labels: Array
+    classes: Array
     share: FloatArray
 
     def __getitem__(self, rows: NDArray[np.integer]) -> SoftLabels:
-        return SoftLabels(self.labels, self.share[rows])
+        return SoftLabels(self.classes, self.share[rows])
 
     @property
     def likeliest(self) -> IntArray:
@@ -121,19 +121,19 @@ class SoftLabels:
         if n == 0:
             raise ValueError("y_proba: expected at least one row, got no rows")
 
-    def check_labels(self, labels: Array) -> None:
+    def check_labels(self, classes: Array) -> None:
         """Raise ValueError unless the labels are those of a model."""
-        if not np.array_equal(self.labels, labels):
+        if not np.array_equal(self.classes, classes):
             raise ValueError(
-                f"y_proba: expected columns of the model's labels, {labels.tolist()}, got "
-                f"{shown(self.labels.tolist())}"
+                f"y_proba: expected columns of the model's labels, {classes.tolist()}, got "
+                f"{shown(self.classes.tolist())}"
             )
 
     def check_two(self, why: str = "") -> None:
         """Raise for more than two labels, and where one of them has no probability."""
-        if len(self.labels) > 2:
+        if len(self.classes) > 2:
             expected = f"two columns, one per label, {why}".rstrip(" ,")
-            message = f"y_proba: expected {expected}, got {len(self.labels)}"
+            message = f"y_proba: expected {expected}, got {len(self.classes)}"
             raise MulticlassError(message, ONE_OF_EACH)
         self.check_present()
 
@@ -142,14 +142,14 @@ class SoftLabels:
         if (absent := first_false(self.share.any(axis=0))) >= 0:
             raise AbsentClassError(
                 "y_proba: expected every label to have positive probability in some row, got none "
-                f"for {self.labels[absent].item()!r}"
+                f"for {self.classes[absent].item()!r}"
             )
 
     def expanded(self, weights: FloatArray | None) -> Classes:
         """Return the classes of rows of these weights; cells of probability 0 have no entry."""
         rows, label = (found.astype(np.int32) for found in np.nonzero(self.share))
         if len(rows) == len(self.share):  # each row is of one class
-            return Classes(self.labels, label, weights)
+            return Classes(self.classes, label, weights)
         if len(rows) > INT32_MAX:
             raise ValueError(
                 f"y_proba: expected at most {INT32_MAX} probabilities that are not 0, got "
@@ -159,7 +159,7 @@ class SoftLabels:
         if weights is not None:
             weight *= weights[rows]
         first = np.searchsorted(rows, np.arange(len(self.share)))
-        return Classes(self.labels, label, weight, Entries(rows, first, self.likeliest))
+        return Classes(self.classes, label, weight, Entries(rows, first, self.likeliest))
 
 
 def classes_of_rows(
@@ -184,10 +184,10 @@ def by_class(label: Array) -> NDArray[np.intp]:
     return np.argsort(small, kind="stable")
 
 
-def rows_by_label(label: Array, weights: FloatArray | None, labels: Any) -> IntArray:
+def rows_by_label(label: Array, weights: FloatArray | None, classes: Any) -> IntArray:
     """Return the rows of positive weight class by class; raise where a class has none."""
     rows = np.arange(len(label)) if weights is None else np.flatnonzero(weights > 0)
-    if np.bincount(label[rows], minlength=len(labels)).min() == 0:
+    if np.bincount(label[rows], minlength=len(classes)).min() == 0:
         raise AbsentClassError("sample_weight: expected every class to have positive weight")
     return rows.take(by_class(label.take(rows))).astype(np.int32)
 
@@ -207,7 +207,7 @@ def numbers_given(y: object) -> Any:
     return y
 
 
-def labels_of_rows(y: object, y_proba: ArrayLike | None, labels: object = None) -> Any:
+def labels_of_rows(y: object, y_proba: ArrayLike | None, classes: object = None) -> Any:
     """Return what a builder is given of labels: `y`, or `SoftLabels` in its place.
 
     Parameters
@@ -216,7 +216,7 @@ def labels_of_rows(y: object, y_proba: ArrayLike | None, labels: object = None) 
         Labels.
     y_proba : array_like of shape (n, J) or (n,), data frame, or None
         Their probabilities; one dimension: that of the second of two.
-    labels : array_like of shape (J,), optional
+    classes : array_like of shape (J,), optional
         The labels that the columns stand for, by default 0, ..., J - 1, or the names of the columns
         of a data frame.
 
@@ -228,8 +228,8 @@ def labels_of_rows(y: object, y_proba: ArrayLike | None, labels: object = None) 
         If neither is given, or `y_proba` does not hold numbers.
     """
     if y_proba is None:
-        if labels is not None:
-            raise ValueError("labels: given without y_proba, whose columns they would name")
+        if classes is not None:
+            raise ValueError("classes: given without y_proba, whose columns they would name")
         if y is None:
             raise NoLabelsError(
                 "y: expected labels, or their probabilities as y_proba, got neither of them"
@@ -237,10 +237,10 @@ def labels_of_rows(y: object, y_proba: ArrayLike | None, labels: object = None) 
         return y
     if y is not None:
         raise ValueError("y, y_proba: expected one of them, got both")
-    return _soft_labels(y_proba, labels)
+    return _soft_labels(y_proba, classes)
 
 
-def _soft_labels(y_proba: ArrayLike | None, labels: object) -> SoftLabels:
+def _soft_labels(y_proba: ArrayLike | None, classes: object) -> SoftLabels:
     names, share = _read_frame(y_proba) if is_frame(y_proba) else (None, None)
     if share is None:
         share = as_numbers("y_proba", y_proba)
@@ -254,7 +254,7 @@ def _soft_labels(y_proba: ArrayLike | None, labels: object) -> SoftLabels:
         )
     else:
         _check_probabilities(share, names, 1.0 + SLACK)
-    values, order = _column_labels(names if labels is None else labels, share.shape[1])
+    values, order = _column_labels(names if classes is None else classes, share.shape[1])
     share = share if order is None else share[:, order]
     total = share.sum(axis=1)
     if (row := first_false(np.abs(total - 1.0) <= SLACK)) >= 0:
@@ -298,30 +298,30 @@ def _column_labels(given: object, n: int) -> tuple[Array, NDArray[np.intp] | Non
     if given is None:
         return np.arange(n), None
     try:
-        labels = label_array(list(given) if isinstance(given, tuple) else given)
+        classes = label_array(list(given) if isinstance(given, tuple) else given)
     except (TypeError, ValueError) as error:
-        raise type(error)(str(error).replace("y:", "labels:", 1)) from None
-    if labels.shape != (n,):
-        raise ValueError(f"labels: expected {n}, one per column of y_proba, got {shown(given)}")
-    values, code = as_codes(labels)
+        raise type(error)(str(error).replace("y:", "classes:", 1)) from None
+    if classes.shape != (n,):
+        raise ValueError(f"classes: expected {n}, one per column of y_proba, got {shown(given)}")
+    values, code = as_codes(classes)
     if len(values) < n:
-        twice = labels[first_false(np.bincount(code)[code] == 1)].item()
-        raise ValueError(f"labels: expected different ones, got {twice!r} twice")
+        twice = classes[first_false(np.bincount(code)[code] == 1)].item()
+        raise ValueError(f"classes: expected different ones, got {twice!r} twice")
     order = np.argsort(code)
     return values, None if (order == np.arange(n)).all() else order
 
 
-def shares_of(y_proba: Any, labels: Array) -> SoftLabels:
+def shares_of(y_proba: Any, classes: Array) -> SoftLabels:
     """Return probabilities of the labels of a model; columns of a data frame are told by name."""
-    found: SoftLabels = _soft_labels(y_proba, None if is_frame(y_proba) else labels)
-    found.check_labels(labels)
+    found: SoftLabels = _soft_labels(y_proba, None if is_frame(y_proba) else classes)
+    found.check_labels(classes)
     return found
 
 
-def soft_validation(y: Any, labels: Array) -> SoftLabels | None:
+def soft_validation(y: Any, classes: Array) -> SoftLabels | None:
     """Return the `SoftLabels` that validation labels are, if they have a column for each label."""
     shape = np.shape(y)
-    return shares_of(y, labels) if len(shape) == 2 and shape[1] == len(labels) else None
+    return shares_of(y, classes) if len(shape) == 2 and shape[1] == len(classes) else None
 
 
 def needs_of(y: object) -> tuple[str, ...]:
@@ -334,7 +334,7 @@ def fitted(
 ) -> Any:
     """Return what a builder makes of X and of labels, or of `SoftLabels`."""
     if isinstance(y, SoftLabels):
-        return fit(X, y_proba=y.share, labels=y.labels, **options)
+        return fit(X, y_proba=y.share, classes=y.classes, **options)
     return fit(X, y, **options)
 
 

@@ -96,7 +96,7 @@ class Problem:
     columns : Features, SortedColumns, BinnedColumns or Rows
         X; a matrix is sorted for each fit, `Rows` are for weak learners that are given rows. Sorted
         and binned columns are those of the entries, where there are such.
-    labels : ndarray, shape (J,), or None
+    classes : ndarray, shape (J,), or None
         Label values, None of a regression.
     label : ndarray of integers, shape (n,)
         Class of each row; empty of a regression.
@@ -127,7 +127,7 @@ class Problem:
     """
 
     columns: Features | SortedColumns | BinnedColumns | Rows
-    labels: Array | None
+    classes: Array | None
     label: Array
     weights: FloatArray | None
     names: tuple[str, ...] | None
@@ -148,7 +148,7 @@ class Problem:
     def model_fields(self) -> dict[str, Any]:
         """Return the fields of a model that say what it was fitted to."""
         return {
-            "labels": self.labels,
+            "classes": self.classes,
             "n_features": self.n_features,
             "feature_names": self.names,
             "table": self.table,
@@ -158,7 +158,7 @@ class Problem:
     @property
     def of_many(self) -> bool:
         """Whether there are more classes than two."""
-        return self.labels is not None and len(self.labels) > 2
+        return self.classes is not None and len(self.classes) > 2
 
     @property
     def first(self) -> NDArray[np.intp]:
@@ -178,9 +178,9 @@ class Problem:
     def hold_out(self, hold: HoldOut) -> Problem:
         """Return the problem with weight 0 for the rows that are held out."""
         rows = np.arange(self.n_rows) if self.weights is None else np.flatnonzero(self.weights > 0)
-        drawn = hold.draw(rows, self.labels, self.label, self.entries)
+        drawn = hold.draw(rows, self.classes, self.label, self.entries)
         weights = np.ones(self.n_rows) if self.weights is None else self.weights.copy()
-        is_numeric = self.labels is None
+        is_numeric = self.classes is None
         y = np.ldexp(self.y[drawn], self.exponent) if is_numeric else self.label[drawn]
         held = HeldRows(drawn, self.given(drawn), weights[drawn], y)
         weights[drawn] = 0.0
@@ -256,7 +256,7 @@ class Problem:
                 y=self.y,
                 columns=columns,
             )
-        if self.labels is not None:
+        if self.classes is not None:
             # Class by class, as the search of two classes wants them.
             rows = rows.take(by_class(self.label.take(rows)))
         own: SortedColumns | BinnedColumns = _NO_COLUMNS
@@ -358,7 +358,7 @@ class Problem:
         """
         kind, weights = self.label, self.weights
         if self.of_many:
-            return rows_by_label(kind, weights, self.labels), 0
+            return rows_by_label(kind, weights, self.classes), 0
         if weights is not None:
             kind = np.where(weights > 0, kind, _LEFT_OUT)
         n_positive = int(np.count_nonzero(kind == 1 if weights is not None else kind))
@@ -553,7 +553,7 @@ def boosted_problem(
     found = classes_of_rows(y, sample_weight, columns.n_rows, two)
     if isinstance(y, SoftLabels):
         y.check_present()
-    if len(found.labels) == 2:
+    if len(found.classes) == 2:
         found = found._replace(label=found.label.astype(np.uint8))
     problem, _ = _begun(columns, found, _NO_NUMBERS, sample_weight, takes, hold)
     columns = problem.columns
@@ -719,7 +719,7 @@ def check_values(X: TableLike, use: str = "to predict from") -> None:
     if lacks_values(X):
         raise TypeError(
             f"X: BinnedColumns hold no values {use}; pass X, SortedColumns or "
-            "bin_columns(X, values=True)"
+            "bin_columns(X, keep_values=True)"
         )
 
 

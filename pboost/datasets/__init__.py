@@ -246,7 +246,7 @@ def balance_scale() -> tuple[FloatArray, NDArray[np.str_]]:
     >>> X.shape, [int((y == side).sum()) for side in "LBR"]
     ((625, 4), [288, 49, 288])
     >>> tips = y != "B"
-    >>> pb.fit_boosted_tree(X[tips], y[tips], nodes=20).labels.tolist()
+    >>> pb.fit_boosted_tree(X[tips], y[tips], nodes=20).classes.tolist()
     ['L', 'R']
     """
     X = _grid([range(1, 6)] * 4)
@@ -686,7 +686,7 @@ def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[Floa
     ((300, 40), [0, 1, 2])
     >>> one_against_others = pb.fit_adaboost(X, np.where(y == 0, 1, -1), rounds=20)
     >>> pair = pb.fit_adaboost(X[y < 2], y[y < 2], rounds=20)
-    >>> one_against_others.labels.tolist(), pair.labels.tolist()
+    >>> one_against_others.classes.tolist(), pair.classes.tolist()
     ([-1, 1], [0, 1])
     """
     n = check_integer("n", n, least=1)

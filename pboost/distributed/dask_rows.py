@@ -51,9 +51,9 @@ def rows(
     *,
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
-    edges: str = "sample",
-    weighted_edges: bool = False,
-    values: bool = False,
+    bin_edges: str = "sample",
+    weighted_bin_edges: bool = False,
+    keep_values: bool = False,
 ) -> PartitionedRows:
     """Return the rows of Dask collections, which builders take as `X`; they stay on their workers.
 
@@ -66,7 +66,7 @@ def rows(
         Labels, or targets of a regression, in partitions as those of X.
     sample_weight : dask.array.Array of shape (n,), dask.dataframe.Series, or list, optional
         Weights >= 0 of the rows, in the same partitions.
-    max_bins, edges, weighted_edges, values : optional
+    max_bins, bin_edges, weighted_bin_edges, keep_values : optional
         Bins of the features, as in `pboost.partitions`.
 
     Returns
@@ -102,7 +102,7 @@ def rows(
     ...     model = pb.fit_adaboost(rows, rounds=50)
     """
     client = _client()
-    options = BinOptions.checked(max_bins, edges, weighted_edges, values, sample_weight is not None)
+    options = BinOptions.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None)
     columns = _delayed("X", X, 2)
     given = [columns, _delayed("y", y, 1, len(columns))]
     if sample_weight is not None:
@@ -206,8 +206,8 @@ def predict(model: Model, X: Any) -> Any:
     >>> model = pb.fit_adaboost(pboost.dask.rows(X, y))  # doctest: +SKIP
     >>> (pboost.dask.predict(model, X) == y).mean().compute()  # doctest: +SKIP
     """
-    labels = getattr(model, "labels", None)
-    dtype = np.dtype(float) if labels is None else labels.dtype
+    classes = getattr(model, "classes", None)
+    dtype = np.dtype(float) if classes is None else classes.dtype
     return _lazy(predict_rows, model, X, dtype, None)
 
 
@@ -238,10 +238,10 @@ def predict_proba(model: Model, X: Any) -> Any:
     >>> pboost.dask.predict_proba(model, X).compute().shape  # doctest: +SKIP
     (100000, 2)
     """
-    labels = getattr(model, "labels", None)
-    if labels is None:
+    classes = getattr(model, "classes", None)
+    if classes is None:
         raise TypeError("model: expected a classifier, got a model that predicts numbers")
-    return _lazy(probabilities_of_rows, model, X, np.dtype(float), labels)
+    return _lazy(probabilities_of_rows, model, X, np.dtype(float), classes)
 
 
 def decision_function(model: Model, X: Any) -> Any:
@@ -272,8 +272,8 @@ def decision_function(model: Model, X: Any) -> Any:
     >>> pboost.dask.decision_function(model, X).compute().shape  # doctest: +SKIP
     (100000,)
     """
-    labels = getattr(model, "labels", None)
-    many = labels if labels is not None and len(labels) > 2 else None
+    classes = getattr(model, "classes", None)
+    many = classes if classes is not None and len(classes) > 2 else None
     return _lazy(decisions_of_rows, model, X, np.dtype(float), many)
 
 

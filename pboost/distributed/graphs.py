@@ -265,8 +265,8 @@ class _Whole:
 
     @property
     def _n_classes(self) -> int:
-        assert self.problem.labels is not None
-        return len(self.problem.labels)
+        assert self.problem.classes is not None
+        return len(self.problem.classes)
 
     def whole(
         self, exponent: int, scale: float, masses: tuple[int, ...], bin_start: Any

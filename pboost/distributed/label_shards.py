@@ -59,7 +59,7 @@ class Summed(NamedTuple):
     """Asks for histograms of the rows at an exit for some labels."""
 
     number: int
-    labels: IntArray
+    classes: IntArray
     scale: float
 
 
@@ -143,12 +143,12 @@ class LabelShard(Shard):
         return np.stack([self._sums_of(told.below + side, told.scale) for side in (0, 1)])
 
     def _summed(self, told: Summed) -> NDArray[np.int64]:
-        blocks, lanes = kernels.lanes_of(len(told.labels))
+        blocks, lanes = kernels.lanes_of(len(told.classes))
         bins = most_bins(self._n_bins, self._columns.special)
         sums, d = aligned((len(self._codes), 2, blocks * lanes * bins)), len(self._codes)
         rows, place = self._exits[told.number], np.full(self._n_labels, -1, dtype=np.int32)
-        place[told.labels] = np.arange(len(told.labels), dtype=np.int32)
-        own = self._codes, rows, self._at_exit, self._label, told.scale, told.labels, place, sums
+        place[told.classes] = np.arange(len(told.classes), dtype=np.int32)
+        own = self._codes, rows, self._at_exit, self._label, told.scale, told.classes, place, sums
 
         def work(first: int, last: int) -> None:
             kernels.add_up(*own, first, last)
@@ -318,10 +318,10 @@ class ShardedLabelTrees(LabelTrees):
         sums = self._ask(Parted(rows.number, below, int(cut.feature), side, self._scale))
         return RowsAt(below, sums[0]), RowsAt(below + 1, sums[1])
 
-    def _sums(self, exit_: LabelExit, labels: IntArray) -> Sums:
+    def _sums(self, exit_: LabelExit, classes: IntArray) -> Sums:
         """Return sums of the rows of an exit for some labels."""
         rows: Any = exit_.rows
-        found = self._ask(Summed(rows.number, labels, self._weights_at(exit_)[1]))
+        found = self._ask(Summed(rows.number, classes, self._weights_at(exit_)[1]))
         sums = aligned(found.shape)
         sums[...] = found
         return sums

@@ -138,7 +138,7 @@ class PartitionedRows(RowSource):
         none = np.empty(0, dtype=np.int32)
         return Problem(
             columns=without_rows(self.bins),
-            labels=None if isinstance(values, int) else values,
+            classes=None if isinstance(values, int) else values,
             label=none,
             weights=None,
             names=self.bins.names,
@@ -289,9 +289,9 @@ def partitions(
     *,
     sample_weight: Sequence[Any] | None = None,
     max_bins: int = MAX_BINS,
-    edges: str = "sample",
-    weighted_edges: bool = False,
-    values: bool = False,
+    bin_edges: str = "sample",
+    weighted_bin_edges: bool = False,
+    keep_values: bool = False,
 ) -> PartitionedRows:
     """Return rows in partitions, which builders take as `X` in place of one table.
 
@@ -308,13 +308,13 @@ def partitions(
     max_bins : int
         Bins per column, 2 to 256, of about equal weight; equal values share a bin. Not of
         partitions that are binned already, as are the next two.
-    edges : {"sample", "exact"}
+    bin_edges : {"sample", "exact"}
         Rows that make the edges of bins, as in `pboost.data.bin_columns`: of more than 200,000 some, or
         all.
-    weighted_edges : bool
+    weighted_bin_edges : bool
         Whether the edges, and which levels of more than 255 share a number, follow from the
         weights, as those of ``pboost.data.bin_columns(X, sample_weight=...)`` do.
-    values : bool
+    keep_values : bool
         Whether partitions keep a copy of the values: a share of the rows as `validation` needs
         them.
 
@@ -363,10 +363,10 @@ def partitions(
                 f"X: expected BinnedColumns in all partitions or in none, got "
                 f"{type(columns[k]).__name__} in partition {k}"
             )
-        defaults = max_bins == MAX_BINS and edges == "sample" and not (weighted_edges or values)
+        defaults = max_bins == MAX_BINS and bin_edges == "sample" and not (weighted_bin_edges or keep_values)
         if not defaults:
             raise ValueError(
-                "max_bins, edges, weighted_edges, values: expected the defaults of partitions that "
+                "max_bins, bin_edges, weighted_bin_edges, keep_values: expected the defaults of partitions that "
                 "are binned already"
             )
         return _binned(columns, given[0], given[1], sample_weight is not None)
@@ -374,7 +374,7 @@ def partitions(
         Here(),
         list(zip(columns, *given, strict=True)),
         sample_weight is not None,
-        BinOptions.checked(max_bins, edges, weighted_edges, values, sample_weight is not None),
+        BinOptions.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None),
     )
 
 
@@ -412,20 +412,20 @@ def _with_rows(
 class BinOptions:
     """How the columns of partitions are binned."""
 
-    def __init__(self, max_bins: int, edges: str, is_weighed: bool, values: bool) -> None:
-        self.max_bins, self.is_exact = max_bins, edges == "exact"
-        self.is_weighed, self.values = is_weighed, values
+    def __init__(self, max_bins: int, bin_edges: str, is_weighed: bool, keep_values: bool) -> None:
+        self.max_bins, self.is_exact = max_bins, bin_edges == "exact"
+        self.is_weighed, self.keep_values = is_weighed, keep_values
 
     @classmethod
     def checked(
-        cls, max_bins: Any, edges: Any, weighted_edges: Any, values: Any, has_weights: bool
+        cls, max_bins: Any, bin_edges: Any, weighted_bin_edges: Any, keep_values: Any, has_weights: bool
     ) -> BinOptions:
         """Return the options, or raise what `partitions` raises."""
         max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-        check_choice("edges", edges, EDGES)
-        if check_flag("weighted_edges", weighted_edges) and not has_weights:
-            raise ValueError("weighted_edges: expected False without sample_weight, got True")
-        return cls(max_bins, edges, weighted_edges, check_flag("values", values))
+        check_choice("bin_edges", bin_edges, EDGES)
+        if check_flag("weighted_bin_edges", weighted_bin_edges) and not has_weights:
+            raise ValueError("weighted_bin_edges: expected False without sample_weight, got True")
+        return cls(max_bins, bin_edges, weighted_bin_edges, check_flag("keep_values", keep_values))
 
 
 def read_rows(
@@ -466,11 +466,11 @@ def read_rows(
     else:
         bins, is_sample = _sampled_bins(results, each, read, features, options, sum(sizes))
     one = tasks.like(bins, np.zeros((bins.n_features, 1), dtype=np.uint8))
-    coded = each(tasks.code_part, read, one, options.values)
+    coded = each(tasks.code_part, read, one, options.keep_values)
     if options.is_exact or is_sample:
         one = tasks.whole_bins(one, results(each(tasks.ends_of, coded)))
     parts = each(tasks.finished, coded, one)
-    if options.values:
+    if options.keep_values:
         one = valued(one, np.zeros((1, bins.n_features), dtype=features.values.dtype))
     return _with_rows(place, parts, sizes, one, is_weighed)
 

@@ -221,7 +221,7 @@ class Fitted(NamedTuple):
             impurity=np.zeros(n),
             weight=np.zeros(n),
             n_rows=np.zeros(n, dtype=np.int32),
-            labels=None,
+            classes=None,
             n_features=n_features,
             feature_names=None,
             settings={},

@@ -86,7 +86,7 @@ class PartRows:
         self._talk = Talk(parts.engine(self._held))
         self._is_weighed = parts.is_weighed() or held is not None
         problem, no_label = parts.problem(), np.empty(0, dtype=np.int32)
-        is_classes = problem.labels is not None
+        is_classes = problem.classes is not None
         self.problem = replace(
             problem,
             label=np.broadcast_to(np.int32(0), n) if is_classes else no_label,
@@ -108,7 +108,7 @@ class PartRows:
         exponent = math.frexp(max(ask("heaviest_held")))[1]
         total = sum_of_parts(ask("held_weights", exponent), self._held.n)
         self._of_held = exponent, total
-        if self.problem.labels is None:
+        if self.problem.classes is None:
             lowest = [one for one in ask("lowest_held", loss.least) if one is not None]
             if lowest:
                 row, y = lowest[0]
@@ -133,11 +133,11 @@ class PartRows:
 
     def take_targets(self, loss: Loss, y: Any) -> Array | None:
         """Check what a loss compares with; returns the labels."""
-        labels = self.problem.labels
+        classes = self.problem.classes
         self._of_numbers = isinstance(loss, Softmax)
-        if labels is not None:
-            check_classes(labels, loss)
-            return labels
+        if classes is not None:
+            check_classes(classes, loss)
+            return classes
         (some,), (first, low) = self._talk.asked("targets", loss.least)
         rows = np.array([-low if low > -np.inf else -first], dtype=np.int32)
         if low > -np.inf or not some:
@@ -172,7 +172,7 @@ class PartRows:
     @property
     def n_classes(self) -> int:
         """Number of classes whose numbers are targets."""
-        return 0 if self.problem.labels is None else len(self.problem.labels)
+        return 0 if self.problem.classes is None else len(self.problem.classes)
 
     def exact(self, name: str) -> float:
         """Return the sum of numbers >= 0, as `RowSums` does."""
@@ -209,7 +209,7 @@ class PartRows:
                 'trees: "one" is not implemented for partitions; "per-class" is'
             )
         self._talk.tell(Begun(loss.name, np.atleast_1d(bias), weights.most_copies))
-        problem = replace(self.problem, labels=None, label=np.empty(0, dtype=np.int32))
+        problem = replace(self.problem, classes=None, label=np.empty(0, dtype=np.int32))
         problem = replace(problem, y=np.broadcast_to(0.0, self.problem.n_rows))
         case = self._talk, problem, loss, weights, growing.limits, growing.steps
         if isinstance(loss, Softmax):

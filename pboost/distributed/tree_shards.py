@@ -352,7 +352,7 @@ def problem_of_rows(columns: BinnedColumns) -> Problem:
     """Return a problem of which nothing is known but the columns of a place."""
     return Problem(
         columns=columns,
-        labels=None,
+        classes=None,
         label=_NO_ROWS,
         weights=None,
         names=None,
@@ -449,9 +449,9 @@ class ShardedArrays(TreeArrays):
         tree: int = 0,
         rule: VoteRule | None = None,
     ) -> None:
-        columns, labels = data.columns, data.problem.labels
+        columns, classes = data.columns, data.problem.classes
         self.data, self.limits, self.rule, self.key = data, limits, rule, key
-        self.exact, self.n_classes = False, 0 if labels is None else len(labels)
+        self.exact, self.n_classes = False, 0 if classes is None else len(classes)
         self.criterion, self.n_negative = CODES[limits.criterion], 0
         self.order, self.n_bins, self.special = data.order, columns.n_bins, columns.special
         self.ranks, self.ranked_row = None, _NO_ROWS

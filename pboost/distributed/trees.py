@@ -400,7 +400,7 @@ class OutOfBagThere(OutOfBag):
         """Mean of what they say."""
         return self._whole().prediction
 
-    def check(self, labels: Array | None) -> None:
+    def check(self, classes: Array | None) -> None:
         """It was made by a fit, and is right."""
 
     def __reduce__(self) -> tuple[Any, ...]:

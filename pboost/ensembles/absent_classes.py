@@ -53,41 +53,41 @@ def fit_present(
     try:
         return fitted(fit, X, y, {"sample_weight": weights, **options})
     except AbsentClassError as error:
-        if classes.labels is None:
+        if classes.classes is None:
             raise
-        labels, codes = classes.labels, classes.label
+        values, codes = classes.classes, classes.label
         mass = weights
         if classes.entries is not None:
             at = classes.entries.rows
             mass = weights[at] * y.share[at, codes]
-        is_there = np.bincount(codes[mass > 0], minlength=len(labels)) >= error.least
+        is_there = np.bincount(codes[mass > 0], minlength=len(values)) >= error.least
         if is_there.all():  # it speaks of other rows
             raise
     if not is_there.any():
-        is_there[np.argmax(np.bincount(codes, mass, minlength=len(labels)))] = True
+        is_there[np.argmax(np.bincount(codes, mass, minlength=len(values)))] = True
     first = int(np.argmax(is_there))
     if is_there.sum() == 1:
-        return constant_model(rows, labels, first)
+        return constant_model(rows, values, first)
     # Rows that are left out have no weight, so that it is all one which label they have.
     if isinstance(y, SoftLabels):
         part = y.share[:, is_there]
         total = part.sum(axis=1)
         weights = weights * total
         part[total == 0, 0] = 1.0
-        y = SoftLabels(labels[is_there], part / part.sum(axis=1, keepdims=True))
+        y = SoftLabels(values[is_there], part / part.sum(axis=1, keepdims=True))
         return fitted(fit, X, y, {"sample_weight": weights, **options})
     kept = is_there[codes]
     return fit(
         X,
-        labels[np.where(kept, codes, first)],
+        values[np.where(kept, codes, first)],
         sample_weight=np.where(kept, weights, 0.0),
         **options,
     )
 
 
-def constant_model(rows: Rows, labels: Array, code: int) -> DecisionGraph:
+def constant_model(rows: Rows, classes: Array, code: int) -> DecisionGraph:
     """Return a model without nodes that says one of the labels of any such rows."""
-    pair = np.sort([code, code + 1 if code + 1 < len(labels) else code - 1])
+    pair = np.sort([code, code + 1 if code + 1 < len(classes) else code - 1])
     is_second = bool(pair[1] == code)
     vote = half_log_odds(float(is_second), float(not is_second), 0.0)
     record = TrainingRecord(np.array([math.exp(-abs(vote))]), np.zeros(1), ONLY_CLASS)
@@ -97,7 +97,7 @@ def constant_model(rows: Rows, labels: Array, code: int) -> DecisionGraph:
         none,
         pairs.astype(np.int32),
         pairs,
-        labels[pair],
+        classes[pair],
         rows.n_features,
         rows.names,
         vote,

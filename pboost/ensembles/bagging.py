@@ -48,7 +48,7 @@ def fit_bagging(
     replace: bool = True,
     vote: str = "average",
     y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     n_threads: int | None = None,
@@ -95,7 +95,7 @@ def fit_bagging(
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
+    classes : array_like of shape (J,), optional
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
@@ -152,7 +152,7 @@ def fit_bagging(
     check_callback("callback", callback)
     check_progress("progress", progress)
     members = check_integer("members", members, least=1)
-    given = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+    given = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
     X, y, sample_weight = rows_here("fit_bagging", X, y, given)
     check_fit(fit_bagging, "fit", fit, options, needs_of(y))
     task = task_of_fit(fit, options, y, task)
@@ -182,7 +182,7 @@ def fit_bagging(
         out = np.flatnonzero(drawn == 0)
         if not len(out):
             return model, out, np.empty(0)
-        return model, out, said_by(model, rows.take(out), truth.labels, vote)
+        return model, out, said_by(model, rows.take(out), truth.classes, vote)
 
     cells = n * rows.n_features * members
     with with_bar(callback, progress, members, "members") as told:
@@ -198,7 +198,7 @@ def fit_bagging(
     }
     return Bagging(
         tuple(models),
-        truth.labels,
+        truth.classes,
         rows.n_features,
         rows.names,
         settings,
@@ -213,5 +213,5 @@ def _tally(truth: Classes, bags: Bags) -> Tally:
     weights = bags.weights if truth.entries is None else truth.weights
     assert weights is not None
     return Tally(
-        truth.label, weights, 0 if truth.labels is None else len(truth.labels), truth.entries
+        truth.label, weights, 0 if truth.classes is None else len(truth.classes), truth.entries
     )

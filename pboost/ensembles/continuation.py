@@ -120,7 +120,7 @@ def continue_fit(
     smoothing: float | None = None,
     learning_rate: float | None = None,
     y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     validation: tuple[Any, ...] | None = None,
     state: FitState | None = None,
@@ -139,7 +139,7 @@ def continue_fit(
         Features: those of the fit, or other rows with the same columns; of a forest those of the
         fit.
     y : array_like of shape (n,), optional
-        Labels, all values of ``model.labels``; of a regression, numbers.
+        Labels, all values of ``model.classes``; of a regression, numbers.
     rounds : int, optional
         Add a chain of at most so many weak classifiers, to which all open exits of a graph lead.
     nodes : int, optional
@@ -157,8 +157,8 @@ def continue_fit(
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default ``model.labels``.
+    classes : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default ``model.classes``.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; a model does not keep those of its fit.
     validation : tuple, optional
@@ -257,9 +257,9 @@ def continue_fit(
             "state": state,
         },
     )
-    if y_proba is not None and labels is None:
-        labels = model.labels
-    of_rows = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+    if y_proba is not None and classes is None:
+        classes = model.classes
+    of_rows = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
     rows = rows_of_fit(X, y, of_rows)
     given = Given(*rows, rng, n_threads, partial(with_bar, callback, progress))
     if isinstance(model, DecisionGraph):
@@ -634,14 +634,14 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
     """Return data with the columns and labels of a model."""
     X, y, label = columns_to_fit(model, given.X), given.y, None
     if isinstance(y, SoftLabels):
-        y.check_labels(model.labels)
+        y.check_labels(model.classes)
     elif not isinstance(X, RowSource):
         label = classes_of_labels(model, y, X.n_rows)
     problem = weak.read(X, y, given.sample_weight, "" if model.n_votes == 1 else None)
-    found, table = problem.labels, problem.table
-    if found is not None and isinstance(X, RowSource) and not np.array_equal(found, model.labels):
+    found, table = problem.classes, problem.table
+    if found is not None and isinstance(X, RowSource) and not np.array_equal(found, model.classes):
         raise ValueError(
-            f"y: expected the labels of the model, {shown(model.labels.tolist())}, got "
+            f"y: expected the labels of the model, {shown(model.classes.tolist())}, got "
             f"{shown(found.tolist())}"
         )
     if model.n_votes > 1 and label is not None:
@@ -649,7 +649,7 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
     if model.table is not None:
         holes = model.table.has_missing
         table = model.table.with_holes(holes if table is None else holes | table.has_missing)
-    problem = replace(problem, labels=model.labels, names=model.feature_names, table=table)
+    problem = replace(problem, classes=model.classes, names=model.feature_names, table=table)
     return weak.arrange(problem, given.n_threads)
 
 
@@ -852,9 +852,9 @@ def _fingerprint(values: object) -> Any:
     if values is None or isinstance(values, SortedColumns | BinnedColumns):
         return values
     if isinstance(values, SoftLabels):
-        return _digest(values.labels, values.share)
+        return _digest(values.classes, values.share)
     if isinstance(values, RowLabels):
-        return _digest(values.labels, values.codes)
+        return _digest(values.classes, values.codes)
     if isinstance(values, Features):
         return _digest(np.array(values.values.shape), hashes(values.values))
     return _digest(label_array(values))

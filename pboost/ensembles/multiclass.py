@@ -64,7 +64,7 @@ def fit_one_vs_rest(
     y: ArrayLike | None = None,
     *,
     y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     **options: Any,
 ) -> OneVsRest:
     """Fit one two-class model per class, each telling its class from all others.
@@ -82,7 +82,7 @@ def fit_one_vs_rest(
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row; `fit` is given that of its class
         and that of the others.
-    labels : array_like of shape (J,), optional
+    classes : array_like of shape (J,), optional
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     **options : object
         Passed to `fit`. The labels of ``validation=(X, y)`` are those of y.
@@ -126,7 +126,7 @@ def fit_one_vs_rest(
     (6, 3)
     """
     own = options.get("sample_weight")
-    of_rows = {"y_proba": y_proba, "labels": labels, "sample_weight": own}
+    of_rows = {"y_proba": y_proba, "classes": classes, "sample_weight": own}
     X, y, weights = rows_here("fit_one_vs_rest", X, y, of_rows)
     options = options if weights is own else {**options, "sample_weight": weights}
     is_soft = isinstance(y, SoftLabels)
@@ -137,18 +137,18 @@ def fit_one_vs_rest(
     models = []
     X, options = read_once(fit, X, options)
     columns = _shared_columns(partial(fit, **options), X, n)
-    for code in range(len(found.labels)):
+    for code in range(len(found.classes)):
         one = found.label == code
         if isinstance(y, SoftLabels):
             one = labels_of_rows(None, y.share[:, code], REST_OR_CLASS)
-        model = fitted(fit, columns, one, _with_validation(options, found.labels, code))
-        if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
+        model = fitted(fit, columns, one, _with_validation(options, found.classes, code))
+        if not np.array_equal(getattr(model, "classes", ()), REST_OR_CLASS):
             raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
         _check_probabilities(model)
         models.append(model)
     settings = {"builder": "fit_one_vs_rest", "fit": _name_of(fit), **models[0].settings}
     settings["builder"] = "fit_one_vs_rest"
-    return OneVsRest(tuple(models), found.labels, settings)
+    return OneVsRest(tuple(models), found.classes, settings)
 
 
 class VoteOptions(LabelOptions, BarOptions, total=False):
@@ -240,7 +240,7 @@ def fit_samme(
     n = _count_rows(X)
     found = _classes(y, sample_weight, n)
     share = _class_weights(found)
-    names, weights, codes, entries = found.labels, found.weights, found.label, found.entries
+    names, weights, codes, entries = found.classes, found.weights, found.label, found.entries
     base = DEFAULT_BASE if base is None else base
     fit = _as_fit(base, is_soft=entries is not None)
     w = np.ones(len(codes)) if weights is None else weights / weights.max()
@@ -294,12 +294,12 @@ def _classes(y: object, sample_weight: ArrayLike | None, n: int) -> Classes:
 def _of_rows(y: Any, found: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
     """Return weights of entries as those of rows, and the labels, soft ones where rows have two."""
     if found.entries is None:
-        return w, found.labels[found.label]
+        return w, found.classes[found.label]
     rows, share = found.entries.rows, y.share.copy()
     of_rows = np.bincount(rows, w).astype(np.float64)
     known = of_rows[rows] > 0
     share[rows[known], found.label[known]] = w[known] / of_rows[rows[known]]
-    return of_rows, SoftLabels(found.labels, share)
+    return of_rows, SoftLabels(found.classes, share)
 
 
 def _check_probabilities(model: object) -> None:
@@ -345,13 +345,13 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
 
 def _class_weights(found: Classes) -> FloatArray:
     """Return the share of each class in the weights; ValueError if one has none."""
-    labels, weights = found.labels, found.weights
+    classes, weights = found.classes, found.weights
     scaled = None if weights is None else weights / weights.max()
-    mass = np.bincount(found.label, weights=scaled, minlength=len(labels)).astype(np.float64)
+    mass = np.bincount(found.label, weights=scaled, minlength=len(classes)).astype(np.float64)
     if not mass.all():
         raise AbsentClassError(
             "sample_weight: expected every class to have positive weight, got none for "
-            f"{labels[int(np.argmin(mass))].item()!r}"
+            f"{classes[int(np.argmin(mass))].item()!r}"
         )
     return mass / mass.sum()
 
@@ -381,15 +381,15 @@ def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False
     )
 
 
-def _with_validation(options: Mapping[str, object], labels: Array, code: int) -> dict[str, Any]:
+def _with_validation(options: Mapping[str, object], classes: Array, code: int) -> dict[str, Any]:
     """Return the options for one class: validation labels become the class or the rest."""
     validation = options.get("validation")
     if not isinstance(validation, tuple | list) or len(validation) < 2:
         return dict(options)
     X, y, *rest = validation
-    soft = soft_validation(y, labels)
+    soft = soft_validation(y, classes)
     if soft is None:
-        one = label_array(y) == labels[code]
+        one = label_array(y) == classes[code]
     else:
         one = np.column_stack([1.0 - soft.share[:, code], soft.share[:, code]])
     return {**options, "validation": (X, one, *rest)}

@@ -70,7 +70,7 @@ class Making:
         What names begin with.
     exact, part : Part
         The steps of the model, and those in the numbers of the file.
-    dtype, votes : str
+    dtype, vote_dtype : str
         The numbers of rows and of votes.
     grid, fixed : Grid and Fixed, or None
         Of int16.
@@ -85,7 +85,7 @@ class Making:
     exact: Part
     part: Part
     dtype: str
-    votes: str
+    vote_dtype: str
     grid: Grid | None = None
     fixed: Fixed | None = None
     uncertain: int | None = None
@@ -99,7 +99,7 @@ class Making:
     @property
     def total(self) -> str:
         """The C type of decision values."""
-        return TYPES["int32" if self.fixed is not None else self.votes]
+        return TYPES["int32" if self.fixed is not None else self.vote_dtype]
 
 
 def scores_of(model: Model, rows: FloatArray) -> FloatArray:
@@ -122,11 +122,11 @@ def text_of(made: Making, explain: bool) -> str:
     public = _public_functions(made, code, explain)
     heads = [f"{text.splitlines()[0]};" for text in public]
     defined = {"FEATURES": model.n_features}
-    if model.labels is not None:
-        labels = _labels_table(p, model.labels)
-        heads.append(f"extern {labels.partition(' =')[0]};")
-        public.append(labels)
-        defined["LABELS"] = len(model.labels)
+    if model.classes is not None:
+        classes = _classes_table(p, model.classes)
+        heads.append(f"extern {classes.partition(' =')[0]};")
+        public.append(classes)
+        defined["CLASSES"] = len(model.classes)
     if n > 1:
         defined["SCORES"] = n
     body = code.text
@@ -158,7 +158,7 @@ def _public_functions(made: Making, code: Code, explain: bool) -> list[str]:
         )
     ]
     leaves = isinstance(part, Walk) and part.exits is not None
-    if model.labels is not None:
+    if model.classes is not None:
         body = [f"return {score} > 0;"]
         if n > 1 or leaves:
             label = f"{code.library('best')}(h, {n})" if n > 1 else "h[0] > 0"
@@ -201,16 +201,16 @@ def _path_function(p: str, part: Walk, row: str) -> str:
     )
 
 
-def _labels_table(prefix: str, labels: Array) -> str:
+def _classes_table(prefix: str, classes: Array) -> str:
     """Return the table of the labels."""
-    n = f"{prefix}_labels"
-    if labels.dtype.kind == "U":
-        return filled_table(f"char *const {n}", [string(v) for v in labels.tolist()], static=False)
-    if labels.dtype.kind in "bi" or (labels.dtype.kind == "u" and labels.dtype.itemsize < 8):
-        whole = labels.astype(np.int64)
+    n = f"{prefix}_classes"
+    if classes.dtype.kind == "U":
+        return filled_table(f"char *const {n}", [string(v) for v in classes.tolist()], static=False)
+    if classes.dtype.kind in "bi" or (classes.dtype.kind == "u" and classes.dtype.itemsize < 8):
+        whole = classes.astype(np.int64)
         small = bool((np.abs(whole) < 2**31).all())
         return table(n, whole.astype(np.int32) if small else whole, static=False)
-    return table(n, labels.astype(np.float64), static=False)
+    return table(n, classes.astype(np.float64), static=False)
 
 
 # The head
@@ -242,7 +242,7 @@ def _head(made: Making) -> Iterator[str]:
 
 def _numbers(made: Making) -> Iterator[str]:
     """Yield what numbers mean, and how far they can be trusted."""
-    labels = made.model.labels
+    classes = made.model.classes
     if made.fixed is None:
         yield "Build without -ffast-math, with -ffp-contract=off, and on x86 of 32 bits with"
         yield "-msse2 -mfpmath=sse: scores are then the same to the last bit."
@@ -252,7 +252,7 @@ def _numbers(made: Making) -> Iterator[str]:
             yield "lead is more than 1e-12."
         if made.dtype == "float32":
             yield "Values are float32; thresholds are rounded down to float32 without a loss."
-        if made.votes == "float32":
+        if made.vote_dtype == "float32":
             yield "Votes and their sums are float32."
         return
     bound, terms = made.fixed.bound, made.fixed.terms
@@ -262,7 +262,7 @@ def _numbers(made: Making) -> Iterator[str]:
         yield "They are the values of the model that was calibrated, less the one at which the"
         yield "probability of the second label crosses 1/2."
     yield f"At most {terms} of these, each rounded, are added up for a row on the grid."
-    if labels is None:
+    if classes is None:
         yield f"A score differs from the prediction by at most {bound:.6g}."
         return
     yield f"The label is that of the model where {what} is larger than {bound:.6g}."
@@ -351,7 +351,7 @@ def _test_rows(made: Making) -> tuple[Array, Array]:
     else:
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, TEST_ROWS).astype(np.intp))]
     given = rows.astype(made.dtype) if made.grid is None else made.grid.numbers(rows)
-    if made.fixed is None and made.votes == "float64":
+    if made.fixed is None and made.vote_dtype == "float64":
         return given, scores_of(made.model, given.astype(np.float64))
     assert isinstance(made.part, Walk)
     return given, sums_of(made.part, given)
@@ -415,7 +415,7 @@ class CFile:
 
     Attributes
     ----------
-    dtype, votes : str
+    dtype, vote_dtype : str
         The numbers of rows, and of votes: "int32" where rows are int16.
     prefix : str
         What its names begin with.
@@ -441,7 +441,7 @@ class CFile:
     """
 
     dtype: str
-    votes: str
+    vote_dtype: str
     prefix: str
     offset: FloatArray | None
     step: FloatArray | None
@@ -474,16 +474,16 @@ def to_c(
     dtype: str = "float64",
     *,
     prefix: str = "model",
-    votes: str = "float64",
+    vote_dtype: str = "float64",
     X: TableLike | None = None,
     ranges: ArrayLike | None = None,
-    steps: ArrayLike | None = None,
+    grid_steps: ArrayLike | None = None,
     explain: bool = False,
 ) -> CFile:
     r"""Write a model as one file of C99, without malloc and without libraries.
 
     It has constant tables and functions: ``<prefix>_predict(x)`` returns the place of the label of
-    a row in ``<prefix>_labels``, or the number; ``<prefix>_score(x)``, of several decision values
+    a row in ``<prefix>_classes``, or the number; ``<prefix>_score(x)``, of several decision values
     ``<prefix>_scores(x, scores)``, what `decision_function` returns, or the shares of labels of
     trees and forests of more than two. A graph stays the graph that it is: where exits join there
     is one node. Rows leave an `EarlyExitModel`, such as one of `fit_within_budget`, where they do here.
@@ -501,7 +501,7 @@ def to_c(
         rows of float32. "int16": integers only, see Notes.
     prefix : str
         What all names in the file begin with, an identifier of C.
-    votes : {"float64", "float32"}
+    vote_dtype : {"float64", "float32"}
         With ``dtype="float32"``: the numbers of votes and of their sums. In float32 they take half
         of the room; scores are then rounded.
     X : array_like of shape (n, d), or data frame, optional
@@ -509,7 +509,7 @@ def to_c(
         say how far columns reach, unless `ranges` does.
     ranges : array_like of shape (d, 2), optional
         With ``dtype="int16"``: the least and the largest value of each column.
-    steps : float, or array_like of shape (d,), optional
+    grid_steps : float, or array_like of shape (d,), optional
         With ``dtype="int16"``: the distances of the values that columns can have, such as 1 for the
         counts of a converter. Default: 1 for columns of X of whole numbers, if they have at most
         65535 values; else the least power of two with which the range has room.
@@ -573,36 +573,36 @@ def to_c(
     where = check_path(path)
     check_choice("dtype", dtype, DTYPES)
     check_prefix(prefix)
-    check_choice("votes", votes, VOTES)
+    check_choice("vote_dtype", vote_dtype, VOTES)
     check_flag("explain", explain)
-    if votes != VOTES[0] and dtype != "float32":
-        raise ValueError(f'votes: expected "float64" unless dtype="float32", got {votes!r}')
-    if dtype != "int16" and not (ranges is None and steps is None):
-        raise ValueError(f'ranges, steps: expected None unless dtype="int16", got dtype={dtype!r}')
+    if vote_dtype != VOTES[0] and dtype != "float32":
+        raise ValueError(f'vote_dtype: expected "float64" unless dtype="float32", got {vote_dtype!r}')
+    if dtype != "int16" and not (ranges is None and grid_steps is None):
+        raise ValueError(f'ranges, grid_steps: expected None unless dtype="int16", got dtype={dtype!r}')
     rows = None if X is None else _rows_of(model, X)
     part = part_of(model)
     if explain and not (isinstance(part, Walk) and part.exits is None):
         raise NotImplementedError("explain: only graphs, trees and sums of trees have paths")
-    if votes != VOTES[0] and not (isinstance(part, Walk) and part.tests.inputs is None):
+    if vote_dtype != VOTES[0] and not (isinstance(part, Walk) and part.tests.inputs is None):
         raise NotImplementedError(
-            'votes: "float32" is for graphs, trees and sums of trees whose nodes compare columns; '
+            'vote_dtype: "float32" is for graphs, trees and sums of trees whose nodes compare columns; '
             '"float64" is for all'
         )
-    made = Making(model, prefix, part, part, dtype, votes, rows=rows)
+    made = Making(model, prefix, part, part, dtype, vote_dtype, rows=rows)
     if dtype == "int16":
         part = folded(model, part)
-        made = _in_fixed_point(replace(made, exact=part, part=part), ranges, steps)
+        made = _in_fixed_point(replace(made, exact=part, part=part), ranges, grid_steps)
     elif dtype == "float32":
-        made = replace(made, part=single_part(part, votes))
+        made = replace(made, part=single_part(part, vote_dtype))
     replace_file(where, text_of(made, explain).encode("ascii"))
     fixed, grid = made.fixed, made.grid
     if fixed is None or grid is None:
-        return CFile(dtype, votes, prefix, None, None, 1.0, 0.0, None)
+        return CFile(dtype, vote_dtype, prefix, None, None, 1.0, 0.0, None)
     own = grid.offset, grid.step, fixed.scale, fixed.bound, made.uncertain
     return CFile(dtype, "int32", prefix, *own, fixed_size(model, fixed.part))
 
 
-def _in_fixed_point(made: Making, ranges: ArrayLike | None, steps: ArrayLike | None) -> Making:
+def _in_fixed_point(made: Making, ranges: ArrayLike | None, grid_steps: ArrayLike | None) -> Making:
     """Return the same in the numbers of int16."""
     walk, model, rows = compared(made.part), made.model, made.rows
     if rows is None and ranges is None:
@@ -617,12 +617,12 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, steps: ArrayLike | N
         )
     is_level = np.zeros(model.n_features, dtype=np.bool_)
     tests = walk.tests
-    is_level[tests.feature[tests.level_set >= 0]] = True
+    is_level[tests.feature[tests.category_set >= 0]] = True
     if model.table is not None:
         is_level |= model.table.n_levels > 0
-    grid = grid_of(model.n_features, np.unique(tests.feature), is_level, rows, ranges, steps)
+    grid = grid_of(model.n_features, np.unique(tests.feature), is_level, rows, ranges, grid_steps)
     fixed, uncertain = fixed_part(walk, grid), None
-    if rows is not None and model.labels is not None:
+    if rows is not None and model.classes is not None:
         given = grid.values(grid.numbers(rows))
         if walk.exits is not None or isinstance(model, CalibratedModel):
             lead = leave_walk(walk, given).near
@@ -660,17 +660,17 @@ def fixed_size(model: Model, part: Walk) -> int:
     """Return about how many bytes a walk in fixed point takes with its labels."""
     code = Code("", TYPES["int16"], TYPES["int32"], model.takes_missing)
     write_part(code, "", part)
-    return code.n_bytes + _labels(model.labels) + _code(part) - NUMBER * (model.labels is None)
+    return code.n_bytes + _labels(model.classes) + _code(part) - NUMBER * (model.classes is None)
 
 
-def _labels(labels: Array | None) -> int:
+def _labels(classes: Array | None) -> int:
     """Return the bytes of the table of labels, and of their names."""
-    if labels is None:
+    if classes is None:
         return 0
-    if labels.dtype.kind != "U":
-        is_whole = labels.dtype.kind in "biu" and bool((np.abs(labels.astype(float)) < 2**31).all())
-        return len(labels) * (4 if is_whole else 8)
-    names = (label.encode("utf-8", "surrogatepass") for label in labels.tolist())
+    if classes.dtype.kind != "U":
+        is_whole = classes.dtype.kind in "biu" and bool((np.abs(classes.astype(float)) < 2**31).all())
+        return len(classes) * (4 if is_whole else 8)
+    names = (label.encode("utf-8", "surrogatepass") for label in classes.tolist())
     return sum(ADDRESS + len(name) + 1 for name in names)
 
 
@@ -690,6 +690,6 @@ def _code(walk: Walk) -> int:
         several = LEAVING_FEW if n <= FEW else LEAVING_SEVERAL + EACH * n
         if part.is_share:
             chosen += SHARE if n == 1 else FEW_SHARES if n <= FEW else SHARES
-    if (walk.tests.level_set >= 0).any():
+    if (walk.tests.category_set >= 0).any():
         chosen += large if walk.tests.sets.shape[1] > 1 else small
     return chosen + several * (n > 1)

@@ -49,7 +49,7 @@ class Tests:
         What it is compared with.
     missing : ndarray of bool, shape (n,)
         Whether a row whose value is missing takes exit 1.
-    level_set : ndarray of int32, shape (n,)
+    category_set : ndarray of int32, shape (n,)
         Which set a node tests, -1 where it compares.
     sets : ndarray of uint8, shape (n_sets, bytes)
         The sets: level b is in one where bit ``b % 8`` of byte ``b // 8`` is set.
@@ -62,7 +62,7 @@ class Tests:
     feature: IntArray
     threshold: Array
     missing: NDArray[np.bool_]
-    level_set: IntArray
+    category_set: IntArray
     sets: NDArray[np.uint8]
     inputs: Projections | Separators | None = None
     levels: Indicators | None = None
@@ -300,7 +300,7 @@ def is_exact(part: Part) -> bool:
 #: With more labels sums of shares are not in the order of the labels.
 MOST_SHARES = 7
 #: The arrays of a `TreeEnsemble` that are tests of nodes.
-TESTS = ("feature", "threshold", "missing", "level_set")
+TESTS = ("feature", "threshold", "missing", "category_set")
 
 
 def part_of(model: Model) -> Part:
@@ -383,7 +383,7 @@ def _(model: Trees) -> tuple[Part, str]:
     """Return the mean over trees of shares or numbers; of two labels the lead of the second."""
     trees = as_tree_ensemble(model)
     n = trees.n_trees if trees.aggregation == "mean" else 1
-    is_lead = trees.labels is not None and len(trees.labels) == 2
+    is_lead = trees.classes is not None and len(trees.classes) == 2
     return walks_of(trees, divisor=n, lead=is_lead), trees.link
 
 
@@ -398,7 +398,7 @@ def _(model: GradientBoostingModel) -> tuple[Part, str]:
 
 
 def _predicts_otherwise(model: object) -> bool:
-    if not isinstance(model, GradientBoostingModel) or model.labels is not None:
+    if not isinstance(model, GradientBoostingModel) or model.classes is not None:
         return False
     return not model.loss.predicts_scores
 
@@ -429,8 +429,8 @@ def _(model: EarlyExitModel) -> tuple[Part, str]:
     if isinstance(model.model, DecisionGraph):
         each, joints = 0, np.append(0, joints_of(model.model.next))
     else:
-        each = len(walk.root) // model.model.n_joints
-        joints = each * np.arange(model.model.n_joints)
+        each = len(walk.root) // model.model.n_stages
+        joints = each * np.arange(model.model.n_stages)
     at = joints[can].astype(np.int32)
     exits = Exits(each, at, model.threshold[can], model.slope[can], is_share)
     return replace(walk, exits=exits), "none"
@@ -511,15 +511,15 @@ def _members(models: Any) -> list[tuple[Part, str]]:
     return [_lower(member) for member in models]
 
 
-def _added(models: Any, how: str, labels: Array, weight: FloatArray, **end: Any) -> Members:
+def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any) -> Members:
     """Return the votes of members for their labels, or their probabilities."""
-    place = tuple(np.searchsorted(labels, m.labels).astype(np.int32) for m in models)
+    place = tuple(np.searchsorted(classes, m.classes).astype(np.int32) for m in models)
     of = _members(models)
     if how == "average":
         of = [_with_shares(*member) for member in zip(models, of, strict=True)]
     parts, links = zip(*of, strict=True)
     links = links if how == "average" else ("vote",) * len(parts)
-    end = {"start": np.zeros(len(labels)), **end}
+    end = {"start": np.zeros(len(classes)), **end}
     return Members(parts, links, weight, place, **end)
 
 
@@ -559,17 +559,17 @@ def _(model: OneVsRest) -> tuple[Part, str]:
 
 @_lower.register
 def _(model: WeightedVote) -> tuple[Part, str]:
-    return _added(model.models, "majority", model.labels, model.alpha, start=model.bias), "softmax"
+    return _added(model.models, "majority", model.classes, model.alpha, start=model.bias), "softmax"
 
 
 @_lower.register
 def _(model: Bagging) -> tuple[Part, str]:
-    n, models, labels = len(model.models), model.models, model.labels
-    if labels is not None:
-        end: dict[str, Any] = {"divisor": n, "lead": len(labels) == 2}
-        return _added(models, model.vote, labels, np.ones(n), **end), "shares"
+    n, models, classes = len(model.models), model.models, model.classes
+    if classes is not None:
+        end: dict[str, Any] = {"divisor": n, "lead": len(classes) == 2}
+        return _added(models, model.vote, classes, np.ones(n), **end), "shares"
     parts = tuple(part for part, _ in _members(models))
-    if any(member.labels is not None or _predicts_otherwise(member) for member in models):
+    if any(member.classes is not None or _predicts_otherwise(member) for member in models):
         raise NotImplementedError(
             "model: bagged regressions are exported to C where what their members predict is their "
             "decision value"
@@ -580,15 +580,15 @@ def _(model: Bagging) -> tuple[Part, str]:
 
 @_lower.register
 def _(model: SubaggedProbitTrees) -> tuple[Part, str]:
-    n, labels, members = len(model), model.labels, list(model)
-    end: dict[str, Any] = {"divisor": n, "lead": len(labels) == 2}
+    n, classes, members = len(model), model.classes, list(model)
+    end: dict[str, Any] = {"divisor": n, "lead": len(classes) == 2}
     if model.vote != "average":
-        return _added(members, "majority", labels, np.ones(n), **end), "shares"
+        return _added(members, "majority", classes, np.ones(n), **end), "shares"
     means = tuple(
-        _added(of.models, "average", labels, of.alpha, divisor=float(of.alpha.sum()))
+        _added(of.models, "average", classes, of.alpha, divisor=float(of.alpha.sum()))
         for of in members
     )
-    place = (np.arange(len(labels), dtype=np.int32),) * n
+    place = (np.arange(len(classes), dtype=np.int32),) * n
     return Members(
-        means, ("shares",) * n, np.ones(n), place, np.zeros(len(labels)), **end
+        means, ("shares",) * n, np.ones(n), place, np.zeros(len(classes)), **end
     ), "shares"

@@ -73,7 +73,7 @@ def grid_of(
     is_level: NDArray[np.bool_],
     X: FloatArray | None,
     ranges: ArrayLike | None,
-    steps: ArrayLike | None,
+    grid_steps: ArrayLike | None,
 ) -> Grid:
     """Return a grid for the columns that a model reads, of rows X or of ranges.
 
@@ -81,7 +81,7 @@ def grid_of(
     of categories do; else the smallest with which the range has room.
     """
     offset, step = np.zeros(d), np.ones(d)
-    given = None if steps is None else _check_steps(steps, d)
+    given = None if grid_steps is None else _check_steps(grid_steps, d)
     ends = _ends(d, X, ranges)
     for j in columns[~is_level[columns]].tolist():
         least, most = ends[:, j].tolist()
@@ -98,19 +98,19 @@ def grid_of(
         top = np.rint((np.array([least, most]) - offset[j]) / step[j])
         if not (top[0] >= LEAST and top[1] <= MOST):
             raise ValueError(
-                f"steps: expected one with which column {j}, from {least:g} to {most:g}, has at "
+                f"grid_steps: expected one with which column {j}, from {least:g} to {most:g}, has at "
                 f"most {MOST - LEAST + 1} points, got {step[j]:g}"
             )
     return Grid(offset, step)
 
 
-def _check_steps(steps: ArrayLike, d: int) -> FloatArray:
-    given = as_array("steps", steps)
+def _check_steps(grid_steps: ArrayLike, d: int) -> FloatArray:
+    given = as_array("grid_steps", grid_steps)
     if given.dtype.kind not in "iuf" or given.shape not in ((), (d,)):
-        raise ValueError(f"steps: expected a number, or one for each of {d} columns")
+        raise ValueError(f"grid_steps: expected a number, or one for each of {d} columns")
     found: FloatArray = np.broadcast_to(given.astype(np.float64), (d,))
     if not (np.isfinite(found) & (found > 0)).all():
-        raise ValueError("steps: expected finite numbers above 0")
+        raise ValueError("grid_steps: expected finite numbers above 0")
     return found
 
 
@@ -336,10 +336,10 @@ def _shift(moved: FloatArray | None, start: float, most: float, terms: float) ->
 def _on_grid(tests: Tests, grid: Grid) -> Tests:
     """Return the questions with points of the grid as thresholds."""
     threshold = grid.below(tests.feature, tests.threshold)
-    return replace(tests, threshold=np.where(tests.level_set >= 0, 0, threshold).astype(np.int16))
+    return replace(tests, threshold=np.where(tests.category_set >= 0, 0, threshold).astype(np.int16))
 
 
-def single_part(part: Part, votes: str) -> Part:
+def single_part(part: Part, vote_dtype: str) -> Part:
     """Return a part for rows of float32: thresholds of columns are rounded down, without a loss.
 
     A float32 is above a number where it is above the largest float32 that is not above the number.
@@ -347,7 +347,7 @@ def single_part(part: Part, votes: str) -> Part:
 
     def single(walk: Walk) -> Walk:
         found = replace(walk, tests=_single_tests(walk.tests))
-        return found if votes == "float64" else _votes_as(found, _rounded)
+        return found if vote_dtype == "float64" else _votes_as(found, _rounded)
 
     return on_walks(part, single)
 
@@ -363,7 +363,7 @@ def _rounded(values: Array) -> Array:
         found = values.astype(np.float32)
     if not np.isfinite(found).all():
         raise ValueError(
-            'votes: expected "float64", as there are votes beyond the numbers of float32'
+            'vote_dtype: expected "float64", as there are votes beyond the numbers of float32'
         )
     return found
 
@@ -389,10 +389,10 @@ def folded(model: Model, part: Part) -> Part:
     if not isinstance(model, CalibratedModel):
         return part
     assert isinstance(part, Maps)
-    if len(model.labels) > 2:
+    if len(model.classes) > 2:
         raise NotImplementedError(
             'dtype: "int16" is for calibrations of two labels, where the label is a question of '
-            f'one sum; this is one of {len(model.labels)}, which "float64" and "float32" can hold'
+            f'one sum; this is one of {len(model.classes)}, which "float64" and "float32" can hold'
         )
     walk = part.part
     if not isinstance(walk, Walk) or walk.exits is not None:
@@ -418,7 +418,7 @@ def _crossing(model: CalibratedModel) -> float:
     knot, share = model.knot, model.share
     above = int(np.searchsorted(share, 0.5, side="right"))
     if above in (0, len(share)):
-        label = shown(model.labels[int(above == 0)].item())
+        label = shown(model.classes[int(above == 0)].item())
         raise NotImplementedError(
             'dtype: "int16" is for calibrations whose probabilities cross 1/2; those of this one '
             f'do not, and all rows are {label}; "float64" and "float32" can hold it'
@@ -534,7 +534,7 @@ def above(tests: Tests, node: Array, rows: Array) -> NDArray[np.bool_]:
     value = rows[np.arange(len(rows)), tests.feature[node]]
     is_missing = value == NO_VALUE if rows.dtype == np.int16 else np.isnan(value)
     found = np.asarray(goes_right(value, tests.threshold[node]))
-    number = tests.level_set[node]
+    number = tests.category_set[node]
     is_set = number >= 0
     if is_set.any():
         level = np.where(is_missing, -1, value)

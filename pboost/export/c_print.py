@@ -215,13 +215,13 @@ def _laid(body: Sequence[Lines], indent: str) -> Iterator[str]:
 
 def _write_tests(code: Code, name: str, tests: Tests) -> None:
     """Add the function ``name_above(x, i)``: the exit of a row at node i."""
-    is_set = tests.level_set >= 0
+    is_set = tests.category_set >= 0
     has_sets = bool(is_set.any())
     has_sides = code.takes_missing and bool(tests.missing.any()) and tests.inputs is None
     factor = SET if has_sets else SIDE if has_sides else 1
     number = factor * tests.feature.astype(np.int64)
     number += (factor > 1) * tests.missing + (SET // 2) * is_set
-    threshold = np.where(is_set, tests.level_set, tests.threshold)
+    threshold = np.where(is_set, tests.category_set, tests.threshold)
     code.table(f"{name}_column", narrow(number))
     code.table(f"{name}_threshold", threshold.astype(tests.threshold.dtype))
     value, size = f"x[{name}_column[i]]", tests.sets.shape[1]

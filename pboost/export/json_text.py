@@ -20,7 +20,7 @@ from pboost.values.json_texts import parse
 FORMAT, VERSION = "pboost-trees", 1
 #: What stands in the text as it is, and fields of other names there.
 PLAIN = ("builder", "aggregation", "link", "comparison", "n_features")
-OURS = {"set": "level_set"}
+OURS = {"set": "category_set"}
 #: Bytes that a label or level may take.
 WIDEST = 1 << 16
 #: Bits of a word of a set.
@@ -85,9 +85,9 @@ def to_json(
         "version": VERSION,
         **{name: getattr(trees, name) for name in PLAIN},
         "feature_names": None if trees.feature_names is None else list(trees.feature_names),
-        "labels": None if trees.labels is None else _values(trees.labels),
+        "classes": None if trees.classes is None else _values(trees.classes),
         "bias": trees.bias.tolist(),
-        "sets": [trees.levels(number).tolist() for number in range(trees.n_sets)],
+        "sets": [trees.categories(number).tolist() for number in range(trees.n_sets)],
         "table": None if trees.table is None else _of_table(trees.table),
         "trees": [],
     }
@@ -154,14 +154,14 @@ def _read(said: dict[str, Any], most: int) -> TreeEnsemble:
     columns: dict[str, Any] = {
         name: _joined(name, parts[name], *kind) for name, kind in COLUMNS.items()
     }
-    names, labels, target = said["feature_names"], said["labels"], _one("target", parts["target"])
+    names, classes, target = said["feature_names"], said["classes"], _one("target", parts["target"])
     return TreeEnsemble(
         root=np.cumsum([0, *map(len, parts["feature"])]),
         **{OURS.get(name, name): column for name, column in columns.items()},
         target=None if target is None else _numbers("target", target, int),
         sets=_sets(said["sets"]),
         bias=_numbers("bias", said["bias"], float),
-        labels=None if labels is None else _array(labels, most // 4),
+        classes=None if classes is None else _array(classes, most // 4),
         feature_names=None if names is None else tuple(_items("feature_names", names, str)),
         **{name: said[name] for name in PLAIN},
         table=None if said["table"] is None else _to_table(said["table"], most),
@@ -249,14 +249,14 @@ def _array(said: dict[str, Any], most: int) -> Array:
 def _of_table(table: Table) -> dict[str, Any]:
     # Strings as wide as the longest: `from_json` makes an array for each column.
     members = table.members()
-    text = np.array(members.pop("level_text").tolist(), dtype=np.str_)
-    return {name: _values(array) for name, array in {**members, "level_text": text}.items()}
+    text = np.array(members.pop("category_text").tolist(), dtype=np.str_)
+    return {name: _values(array) for name, array in {**members, "category_text": text}.items()}
 
 
 def _to_table(said: dict[str, Any], most: int) -> Table | None:
     arrays: dict[str, Array] = {
         name: _array(said[name], most) for name, dtype in Table.stored.items() if dtype is not None
     }
-    words = _items("level_text", said["level_text"]["values"], str)
-    arrays["level_text"] = np.array(words, dtype=object)
+    words = _items("category_text", said["category_text"]["values"], str)
+    arrays["category_text"] = np.array(words, dtype=object)
     return Table.from_members(arrays, most)

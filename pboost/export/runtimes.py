@@ -45,7 +45,7 @@ SIGMOID = {"half log odds": 2.0, "log odds": 1.0}
 
 
 def to_onnx(
-    model: Model | TreeEnsemble, *, max_nodes: int = 100_000, max_members: int | None = None
+    model: Model | TreeEnsemble, *, max_nodes: int = 100_000, max_categories: int | None = None
 ) -> Any:
     """Return a model as an ``onnx.ModelProto``, all numbers float64.
 
@@ -60,7 +60,7 @@ def to_onnx(
         columns of numbers, see Notes.
     max_nodes : int
         The most nodes that the trees of a graph may have.
-    max_members : int, optional
+    max_categories : int, optional
         The most levels that all sets of the nodes may have together; default: any number. Versions
         of onnxruntime before 1.23 did not get ready with 13,000 in a minute.
 
@@ -75,7 +75,7 @@ def to_onnx(
     ImportError
         If onnx is not installed: the extra ``onnx``.
     TypeError, ValueError
-        As in `as_tree_ensemble`; and if there are more than `max_members`, with the number.
+        As in `as_tree_ensemble`; and if there are more than `max_categories`, with the number.
 
     Notes
     -----
@@ -93,12 +93,12 @@ def to_onnx(
     """
     sums = projections_of(model)
     trees = as_trees(model, None, max_nodes) if sums is None else trees_of_sums(model, max_nodes)
-    size = [len(trees.levels(number)) for number in range(trees.n_sets)]
-    members = trees.n_added * sum(size[k] for k in trees.level_set.tolist() if k != NO_SET)
-    if max_members is not None and members > max_members:
+    size = [len(trees.categories(number)) for number in range(trees.n_sets)]
+    members = trees.n_added * sum(size[k] for k in trees.category_set.tolist() if k != NO_SET)
+    if max_categories is not None and members > max_categories:
         raise ValueError(
-            f"max_members: expected at least {members}, the levels in the sets of all nodes, got "
-            f"{max_members}; to_treelite, to_json and to_sql hold sets"
+            f"max_categories: expected at least {members}, the levels in the sets of all nodes, got "
+            f"{max_categories}; to_treelite, to_json and to_sql hold sets"
         )
     onnx = needed("onnx", "to_onnx", "onnx")
     columns = _columns(trees)
@@ -110,16 +110,16 @@ def to_onnx(
     steps.append(("TreeEnsemble", [read], "sum", {"domain": "ai.onnx.ml", **columns, **arrays}))
     steps.append(("Add", ["sum", "bias"], "values", {}))
     kinds: dict[str, Any] = {"values": (onnx.TensorProto.DOUBLE, trees.n_values)}
-    if trees.labels is not None:
+    if trees.classes is not None:
         steps += _label(trees, constants)
         kind = onnx.TensorProto.STRING
-        if trees.labels.dtype.kind != "U":  # numbers, or true and false
-            kind = onnx.helper.np_dtype_to_tensor_dtype(trees.labels.dtype)
+        if trees.classes.dtype.kind != "U":  # numbers, or true and false
+            kind = onnx.helper.np_dtype_to_tensor_dtype(trees.classes.dtype)
         kinds["label"] = (kind, None)
         found = _probabilities(trees, constants)
         steps += found
         if found:
-            kinds["probabilities"] = (onnx.TensorProto.DOUBLE, len(trees.labels))
+            kinds["probabilities"] = (onnx.TensorProto.DOUBLE, len(trees.classes))
     info, make = onnx.helper.make_tensor_value_info, onnx.helper.make_node
     graph = onnx.helper.make_graph(
         [make(kind, inputs, [output], **more) for kind, inputs, output, more in steps],
@@ -164,7 +164,7 @@ def _columns(trees: TreeEnsemble) -> dict[str, Any]:
         return np.tile(np.append(of_nodes, np.zeros(len(alone), of_nodes.dtype)), K)
 
     # True leads to the first child where a threshold is compared, else to the second.
-    is_set = tiled(tests.level_set >= 0)
+    is_set = tiled(tests.category_set >= 0)
     found: dict[str, Any] = {
         "nodes_modes": np.where(is_set, MEMBER, LEQ).astype(np.uint8),
         "nodes_featureids": tiled(tests.feature),
@@ -184,7 +184,7 @@ def _columns(trees: TreeEnsemble) -> dict[str, Any]:
     is_leaf, target = trees.feature == LEAF, np.repeat(np.arange(K), n_leaves)
     if trees.target is not None:
         target = np.repeat(trees.target, np.diff(trees.root))[is_leaf]
-    sets = [trees.levels(k).tolist() for k in tests.level_set.tolist() if k != NO_SET]
+    sets = [trees.categories(k).tolist() for k in tests.category_set.tolist() if k != NO_SET]
     found |= {
         "leaf_weights": np.append(np.zeros(unused), value.T.ravel()),
         "leaf_targetids": np.append(np.zeros(unused, dtype=np.int32), target),
@@ -210,18 +210,18 @@ def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:
 
 def _label(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
     """Return the steps from values to labels."""
-    assert trees.labels is not None
-    labels = trees.labels
-    constants["labels"] = labels.astype(object) if labels.dtype.kind == "U" else labels
+    assert trees.classes is not None
+    classes = trees.classes
+    constants["classes"] = classes.astype(object) if classes.dtype.kind == "U" else classes
     if trees.n_values > 1:
         largest = ("ArgMax", ["values"], "place", {"axis": 1, "keepdims": 0})
-        return [largest, ("Gather", ["labels", "place"], "label", {})]
+        return [largest, ("Gather", ["classes", "place"], "label", {})]
     constants |= {"zero": np.float64(0.0), "minus one": np.array([-1])}
     return [
         ("Reshape", ["values", "minus one"], "value", {}),
         ("Greater", ["value", "zero"], "is second", {}),
         ("Cast", ["is second"], "place", {"to": INT64}),
-        ("Gather", ["labels", "place"], "label", {}),
+        ("Gather", ["classes", "place"], "label", {}),
     ]
 
 
@@ -322,7 +322,7 @@ def _builder(trees: TreeEnsemble, module: Any) -> Any:
     j, n = trees.n_values, trees.n_trees
     of_one, factor = OF_ONE.get(trees.link, ("identity", 1.0))
     name = of_one if j == 1 else "softmax" if trees.link == "softmax" else "identity_multiclass"
-    task = "kMultiClf" if j > 1 else "kRegressor" if trees.labels is None else "kBinaryClf"
+    task = "kMultiClf" if j > 1 else "kRegressor" if trees.classes is None else "kBinaryClf"
     of_all = trees.n_added > 1
     target = [0] * n if trees.target is None else trees.target.tolist()
     return module.ModelBuilder(
@@ -346,7 +346,7 @@ def _builder(trees: TreeEnsemble, module: Any) -> Any:
 
 def _test(builder: Any, trees: TreeEnsemble, node: int, children: list[int]) -> None:
     """Add the test of a node."""
-    number = int(trees.level_set[node])
+    number = int(trees.category_set[node])
     common = {
         "feature_id": int(trees.feature[node]),
         "left_child_key": children[0],
@@ -357,5 +357,5 @@ def _test(builder: Any, trees: TreeEnsemble, node: int, children: list[int]) -> 
         threshold = float(trees.threshold[node])
         builder.numerical_test(threshold=threshold, opname="<=", **common)
     else:
-        levels = trees.levels(number).tolist()
+        levels = trees.categories(number).tolist()
         builder.categorical_test(category_list=levels, category_list_right_child=True, **common)

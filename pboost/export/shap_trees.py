@@ -32,7 +32,7 @@ class Runs(NamedTuple):
 def _runs_of_set(trees: TreeEnsemble, number: int) -> Runs:
     """Return the runs of the levels of a set; at least two, the last of which may have no level."""
     is_in = np.zeros(MOST_LEVELS + 1, dtype=np.int8)
-    is_in[trees.levels(number)] = 1
+    is_in[trees.categories(number)] = 1
     is_in[MOST_LEVELS] = (
         1 - is_in[MOST_LEVELS - 1] if (is_in[:MOST_LEVELS] == is_in[0]).all() else is_in[-2]
     )
@@ -45,7 +45,7 @@ def _runs(trees: TreeEnsemble) -> dict[int, Runs]:
     sets = [_runs_of_set(trees, number) for number in range(trees.n_sets)]
     found = {}
     for node in np.flatnonzero(trees.feature != LEAF)[::-1].tolist():
-        number = int(trees.level_set[node])
+        number = int(trees.category_set[node])
         is_set = number != NO_SET
         found[node] = sets[number] if is_set else Runs([float(trees.threshold[node])], [0, 1])
     return found
@@ -120,7 +120,7 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
         threshold=np.array(threshold),
         children=np.array(children),
         missing=np.array(missing, np.uint8),
-        level_set=np.full(len(node), NO_SET),
+        category_set=np.full(len(node), NO_SET),
         value=trees.value[node],
         sets=np.empty((0, WORDS), np.uint64),
         weight=None if trees.weight is None else np.array(weight),

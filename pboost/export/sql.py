@@ -62,7 +62,7 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
     value = values_of_sum(trees)
     called = ["value"]
     if trees.n_values > 1:
-        known = range(trees.n_values) if trees.labels is None else trees.labels.tolist()
+        known = range(trees.n_values) if trees.classes is None else trees.classes.tolist()
         called = [f"value_{label}" for label in known]
     found = [
         f"{_sum(trees, columns, value, column)} AS {_quoted(name, 'a label')}"
@@ -110,7 +110,7 @@ def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[
 
     What is NULL makes it unknown, which is as false as a level that is not known.
     """
-    column, number = int(trees.feature[node]), int(trees.level_set[node])
+    column, number = int(trees.feature[node]), int(trees.category_set[node])
     asked = 0 if trees.missing is None or trees.missing[node] else 1
     name, threshold = columns[column], float(trees.threshold[node])
     order = None if trees.table is None or not trees.table.order else trees.table.order[column]
@@ -121,7 +121,7 @@ def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[
     known = _levels(trees, column) if order is None else [[v] for v in order.tolist()]
     above = np.arange(len(known)) > threshold
     if number != NO_SET:
-        above = np.isin(np.arange(len(known)), trees.levels(number))
+        above = np.isin(np.arange(len(known)), trees.categories(number))
     values = [_literal(v) for k in np.flatnonzero(above == bool(asked)) for v in known[k]]
     return f"{name} IN ({', '.join(values)})", asked
 
@@ -129,7 +129,7 @@ def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[
 def _levels(trees: TreeEnsemble, column: int) -> list[list[str | bool | float]]:
     """Return the values of each level number of a column, the numbers where none are known."""
     table = trees.table
-    levels = None if table is None else table.levels[column]
+    levels = None if table is None else table.categories[column]
     if table is None or levels is None:
         return [[float(k)] for k in range(256)]
     found: list[list[str | bool | float]] = [[value] for value in levels.tolist()]

@@ -124,7 +124,7 @@ class GenericGreedy:
     y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for both with
         its weight times their probabilities; one dimension: that of the second.
-    labels : array_like of shape (2,), optional
+    classes : array_like of shape (2,), optional
         With `y_proba`: the labels of its columns; default 0 and 1, or the names of its columns.
     smoothing : float
         Share, 0 to 1, added to the weights of right and wrong answers before the log odds are
@@ -168,11 +168,11 @@ class GenericGreedy:
         sample_weight: ArrayLike | None = None,
         *,
         y_proba: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
         smoothing: float = 0.0,
         learning_rate: float = 1.0,
     ) -> None:
-        given = labels_of_rows(y, y_proba, labels)
+        given = labels_of_rows(y, y_proba, classes)
         self._rule = vote_rule("domain", smoothing, learning_rate)
         if isinstance(given, SoftLabels):
             given.check_rows(len(given.share))

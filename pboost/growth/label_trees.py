@@ -81,7 +81,7 @@ class LabelSplit:
 class Pair:
     """The two exits of a node, and the sums of the node until the sums of one of them are made."""
 
-    labels: IntArray
+    classes: IntArray
     sums: Sums
     exits: list[LabelExit]
 
@@ -132,7 +132,7 @@ class LabelExit:
     bound: float = 0.0
     pair: Pair | None = None
     sums: Sums | None = None
-    labels: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    classes: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     split: LabelSplit | None = None
 
     @property
@@ -173,8 +173,8 @@ class LabelTrees(Growth, BestFirst):
     ) -> None:
         Growth.__init__(self, data, ExactLabels(search), rule)  # type: ignore[arg-type]
         self._labels, self._rounds, self._size, self.limits = search, rounds, limits.nodes, limits
-        assert data.problem.labels is not None
-        self.n_labels = len(data.problem.labels)
+        assert data.problem.classes is not None
+        self.n_labels = len(data.problem.classes)
         self._scale, self._kept, self._serial, self._delta = 1.0, 0, 0, 0.0
         self._total = int(data.fixed.sum())
         self._begin()
@@ -347,7 +347,7 @@ class LabelTrees(Growth, BestFirst):
             return None
         self._fill(exit_)
         assert exit_.sums is not None
-        used = exit_.labels
+        used = exit_.classes
         whole = np.concatenate([exit_.whole[used], exit_.own[used], [len(exit_.rows)]])
         node = Node(
             exit_.sums,
@@ -424,20 +424,20 @@ class LabelTrees(Growth, BestFirst):
             for one in pair.exits:
                 one.pair = pair = None
         if pair is None:
-            exit_.labels = np.arange(self.n_labels, dtype=np.int32) if every else exit_.mixed
-            exit_.sums = self._sums(exit_, exit_.labels)
+            exit_.classes = np.arange(self.n_labels, dtype=np.int32) if every else exit_.mixed
+            exit_.sums = self._sums(exit_, exit_.classes)
             self._kept += exit_.sums.nbytes
             return
         small, large = sorted(pair.exits, key=lambda one: len(one.rows))
-        small.sums = self._sums(small, pair.labels)
+        small.sums = self._sums(small, pair.classes)
         large.sums = np.subtract(pair.sums, small.sums, out=pair.sums)
         self._kept += small.sums.nbytes
         for one in (small, large):
-            one.labels, one.pair = pair.labels, None
+            one.classes, one.pair = pair.classes, None
 
-    def _sums(self, exit_: LabelExit, labels: IntArray) -> Sums:
+    def _sums(self, exit_: LabelExit, classes: IntArray) -> Sums:
         """Return sums of the rows of an exit for some labels."""
-        return self._labels.sums(exit_.rows, *self._weights_at(exit_), labels)
+        return self._labels.sums(exit_.rows, *self._weights_at(exit_), classes)
 
     def _weights_at(self, exit_: LabelExit) -> tuple[FloatArray, float]:
         """Return the weights of rows, but for the factors of an exit, and their scale."""
@@ -445,7 +445,7 @@ class LabelTrees(Growth, BestFirst):
 
     def _have_fewer(self, pair: Pair) -> bool:
         """Whether both exits of a node have so few labels left that their sums are better made."""
-        blocks = kernels.lanes_of(len(pair.labels))[0]
+        blocks = kernels.lanes_of(len(pair.classes))[0]
         return all(2 * kernels.lanes_of(len(one.mixed))[0] <= blocks for one in pair.exits)
 
     def split(self, exit_: LabelExit) -> None:
@@ -469,7 +469,7 @@ class LabelTrees(Growth, BestFirst):
             part.edges = ((node, side),)
             self.open[part.serial] = part
         if exit_.sums is not None and self._kept < MOST_KEPT:
-            parts[0].pair = parts[1].pair = Pair(exit_.labels, exit_.sums, parts)
+            parts[0].pair = parts[1].pair = Pair(exit_.classes, exit_.sums, parts)
         else:
             self._forget(exit_)
         exit_.sums = exit_.split = None

@@ -114,7 +114,7 @@ class TreeArrays:
         key: int = 0,
     ) -> None:
         n, exact = len(rows), data.exact
-        n_classes = 0 if data.problem.labels is None else len(data.problem.labels)
+        n_classes = 0 if data.problem.classes is None else len(data.problem.classes)
         self.data, self.limits, self.rule, self.key = data, limits, rule, key
         self.exact, self.n_classes = exact, n_classes
         self.criterion = CODES[limits.criterion]
@@ -302,7 +302,7 @@ def tree_columns(
     exponent = np.repeat([tree.exponent for tree in grown], sizes)
     mass = np.concatenate([tree.mass for tree in grown])
     unit = np.ldexp(1.0 / scale, -nodes["shift"])
-    if problem.labels is None:
+    if problem.classes is None:
         weight = mass[:, 0] * unit
         value = np.ldexp(nodes["mean"], problem.exponent)
         # The sum of squares is of the weights as they are scaled.

@@ -131,8 +131,8 @@ def validation_rows(
         problem = problem.hold_out(hold)
     held = problem.held
     assert held is not None
-    labels = problem.labels
-    y = held.y if labels is None else _of_two(labels, held.y)
+    classes = problem.classes
+    y = held.y if classes is None else _of_two(classes, held.y)
     settings = {"validation": hold.share, "patience": patience}
     own = held.rows, held.values, y, held.weight
     return ValidationRows(problem, *own, patience, settings, held.elsewhere)
@@ -152,32 +152,32 @@ def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array
     X, y, sample_weight = (*validation, None)[:3]
     try:
         features = match_names(problem.names, problem.n_features, X, problem.table)
-        n, labels = features.n_rows, problem.labels
+        n, classes = features.n_rows, problem.classes
         check_has_rows(n)
         check_finite(features, holes)
-        soft = None if labels is None else soft_validation(y, labels)
+        soft = None if classes is None else soft_validation(y, classes)
         if soft is not None:
             soft.check_rows(n)
             shares = soft.expanded(as_weights(sample_weight, n))
             rows = np.arange(n) if shares.entries is None else shares.entries.rows
             weight = shares.weights
-            found = _of_two(soft.labels, shares.label)
+            found = _of_two(soft.classes, shares.label)
             return features.values[rows], found, _ones(weight, len(rows))
         weight = as_weights(sample_weight, n)
-        if labels is None:
+        if classes is None:
             found = as_targets(y, n)
-        elif len(labels) > 2:
-            found = class_codes(labels, y, n)
+        elif len(classes) > 2:
+            found = class_codes(classes, y, n)
         else:
-            found = is_second(labels, y, n)
+            found = is_second(classes, y, n)
     except (TypeError, ValueError) as error:
         raise type(error)(f"validation: {error}") from None
     return features.values, found, _ones(weight, n)
 
 
-def _of_two(labels: Array, label: Array) -> Array:
+def _of_two(classes: Array, label: Array) -> Array:
     """Return numbers of labels, of two whether it is the second."""
-    return label if len(labels) > 2 else label == 1
+    return label if len(classes) > 2 else label == 1
 
 
 def _ones(weight: FloatArray | None, n: int) -> FloatArray:
@@ -326,7 +326,7 @@ def values_read(data: TrainingData, X: Array) -> Value:
 def watched_rows(data: TrainingData, rows: ValidationRows) -> WatchedRows:
     """Return validation rows that are here, as growth on `data` watches them."""
     X = rows.problem.values(rows.drawn) if rows.X is None else rows.X
-    weight, labels = to_fixed_point(rows.weight)[1], rows.problem.labels
-    n_labels = 0 if labels is None else len(labels)
+    weight, classes = to_fixed_point(rows.weight)[1], rows.problem.classes
+    n_labels = 0 if classes is None else len(classes)
     has_sides = data.inputs is None
     return WatchedRows(X, values_read(data, X), rows.y, weight, n_labels, has_sides=has_sides)

@@ -158,7 +158,7 @@ def calibrate(
     of: Any = model.model if isinstance(model, CalibratedModel) else model
     rows = calibration_rows(of, X_cal, y_cal, "the probability", "found")
     weight = as_weights(sample_weight, rows.n_rows)
-    values = as_values(of.values_at_end(rows.X), _n_maps(len(of.labels)))
+    values = as_values(of.values_at_end(rows.X), _n_maps(len(of.classes)))
     found = _mapped(of, method, values, rows.code, weight)
     if rows.hashed is None:
         return found
@@ -192,28 +192,28 @@ def _out_of_fold(
     rows = rows_to_predict(X)
     check_has_rows(rows.n_rows)
     weight = as_weights(sample_weight, rows.n_rows)
-    labels, code = as_classes(y, rows.n_rows)
-    truth, values = labels[code], np.empty((rows.n_rows, _n_maps(len(labels))))
+    classes, code = as_classes(y, rows.n_rows)
+    truth, values = classes[code], np.empty((rows.n_rows, _n_maps(len(classes))))
     test_fold = deal_rows(truth, CLASSIFICATION, weight, folds, generator)
     for model, test, test_rows, _ in fold_fits(
         fit, X, rows, truth, weight, test_fold, folds, generator
     ):
-        _check_labels(model, labels)
+        _check_labels(model, classes)
         values[test] = as_values(model.values_at_end(table_for(model, test_rows)), values.shape[1])
     options: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
     if takes_rng(fit):
         options["rng"] = generator
     whole = fitted(fit, X, truth, options)
-    _check_labels(whole, labels)
+    _check_labels(whole, classes)
     return _mapped(whole, method, values, np.asarray(code), weight, {"folds": folds})
 
 
-def _check_labels(model: Model, labels: Array) -> None:
+def _check_labels(model: Model, classes: Array) -> None:
     """Raise unless a function has returned a classifier of all labels."""
     check_model(model)
-    if model.labels is None:
+    if model.classes is None:
         raise NotImplementedError("model: expected a function that fits classifiers")
-    absent = np.setdiff1d(labels, model.labels)
+    absent = np.setdiff1d(classes, model.classes)
     if len(absent):
         raise ValueError(
             f"y_cal: expected rows of every label in all parts but one, got none of "
@@ -231,10 +231,10 @@ def _mapped(
 ) -> CalibratedModel:
     """Return a model with the maps of decision values (n, K) and the numbers of labels."""
     weight = np.ones(len(code)) if weight is None else weight
-    labels = np.asarray(model.labels)
-    mass = np.bincount(code, weights=weight, minlength=len(labels))
+    classes = np.asarray(model.classes)
+    mass = np.bincount(code, weights=weight, minlength=len(classes))
     if not mass.all():
-        absent = shown(labels[mass == 0][0].item())
+        absent = shown(classes[mass == 0][0].item())
         raise ValueError(
             f"y_cal: expected rows of every label of the model with weights > 0, got none of "
             f"{absent}, whose probability cannot be found"
@@ -242,7 +242,7 @@ def _mapped(
     counts = weight > 0
     values, code, weight = values[counts], code[counts], weight[counts]
     settings = {"builder": "calibrate", "method": method, "rows": len(code), **(more or {})}
-    of = [1] if len(labels) == 2 else range(len(labels))
+    of = [1] if len(classes) == 2 else range(len(classes))
     if method == "platt":
         weight = weight / weight_of_copy(weight)  # Platt's targets count rows
     maps = [(values[:, k], code == label, weight) for k, label in enumerate(of)]

@@ -130,13 +130,13 @@ def r2(found: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -
 
 def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
     """Return the targets of n rows, or their labels, which the model must know."""
-    labels = model.labels
-    return as_targets(y, n) if labels is None else labels[class_codes(labels, y, n)]
+    classes = model.classes
+    return as_targets(y, n) if classes is None else classes[class_codes(classes, y, n)]
 
 
 def row_errors(model: Model, found: Array, truth: Array) -> Array:
     """Return the squared errors of predictions, or whether labels are missed."""
-    return (found - truth) ** 2 if model.labels is None else found != truth
+    return (found - truth) ** 2 if model.classes is None else found != truth
 
 
 # The cross-validation
@@ -289,7 +289,7 @@ def cross_validate(
     fit : callable
         ``fit(X, y)`` returning a model, for example
         ``functools.partial(pb.fit_adaboost, rounds=100)``. Called with ``sample_weight=`` of the
-        training rows in addition if sample weights are given, with ``y_proba=`` and ``labels=`` in
+        training rows in addition if sample weights are given, with ``y_proba=`` and ``classes=`` in
         place of y if these are. Of ``observation=pb.observation.gaussian(sigma)``, given by
         ``functools.partial``, with an error for each cell it gets those of the training rows.
     X : array_like of shape (n, d), data frame or SortedColumns
@@ -387,13 +387,13 @@ def _truth(given: Any, n: int, task: str) -> tuple[Any, Array | None]:
         return as_targets(numbers_given(given), n), None
     if isinstance(given, SoftLabels):
         given.check_rows(n)
-        return given, given.labels
+        return given, given.classes
     values, code = as_classes(given, n)
     return values[code], values
 
 
 def _tested(
-    model: Model, rows: TableLike, truth: Any, labels: Array | None, weight: FloatArray | None
+    model: Model, rows: TableLike, truth: Any, classes: Array | None, weight: FloatArray | None
 ) -> dict[str, float]:
     """Return what is measured of a model on rows; of all labels, None of a regression."""
     start = time.perf_counter()
@@ -401,15 +401,15 @@ def _tested(
     found = predict(model, rows)
     seconds = time.perf_counter() - start
     of_rows = weight
-    if labels is None:
+    if classes is None:
         loss = (found - truth) ** 2
         more = {
             "mae": absolute_error(found, truth, weight),
             "r2": r2(found, truth, weight),
         }
     else:
-        at, code, weight = _classes(truth, labels, weight)
-        loss, more = found[at] != labels[code], _of_shares(model, rows, at, code, labels, weight)
+        at, code, weight = _classes(truth, classes, weight)
+        loss, more = found[at] != classes[code], _of_shares(model, rows, at, code, classes, weight)
     return {
         "error": weighted_mean(loss, weight),
         **_costs(model, rows, of_rows),
@@ -427,17 +427,17 @@ def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str
     if isinstance(model, EarlyExitModel):
         whole = weighted_mean(prediction_cost(model, rows, exit="none"), weight)
     walked = model.whole
-    if model.labels is not None and isinstance(walked, Walks) and walked.proven_nodes() is not None:
+    if model.classes is not None and isinstance(walked, Walks) and walked.proven_nodes() is not None:
         proven = weighted_mean(prediction_cost(model, rows, exit="proven"), weight)
     return {"cost": cost, "proven_cost": proven, "whole_cost": whole}
 
 
 def _classes(
-    truth: Any, labels: Array, weight: FloatArray | None
+    truth: Any, classes: Array, weight: FloatArray | None
 ) -> tuple[slice | NDArray[np.integer], NDArray[np.integer], FloatArray | None]:
     """Return rows, for each a class that it is of, and the weight with which it is of that."""
     if not isinstance(truth, SoftLabels):
-        return slice(None), np.searchsorted(labels, truth), weight
+        return slice(None), np.searchsorted(classes, truth), weight
     found = truth.expanded(weight)
     return slice(None) if found.entries is None else found.entries.rows, found.label, found.weights
 
@@ -447,7 +447,7 @@ def _of_shares(
     rows: TableLike,
     at: slice | NDArray[np.integer],
     code: NDArray[np.integer],
-    labels: Array,
+    classes: Array,
     weight: FloatArray | None,
 ) -> dict[str, float]:
     """Return what is measured of the probabilities of labels, of which the model may lack some."""
@@ -457,10 +457,10 @@ def _of_shares(
         score = decision_function(model, rows)[at]
         area = auc(np.column_stack([-score, score]), code, weight)
         return {"auc": area, "log_loss": np.nan, "brier": np.nan}
-    share = np.zeros((len(found), len(labels)))
-    assert model.labels is not None
-    known = np.isin(model.labels, labels)
-    share[:, np.searchsorted(labels, model.labels[known])] = found[:, known]
+    share = np.zeros((len(found), len(classes)))
+    assert model.classes is not None
+    known = np.isin(model.classes, classes)
+    share[:, np.searchsorted(classes, model.classes[known])] = found[:, known]
     return {
         "auc": auc(share, code, weight),
         "log_loss": log_loss(share, code, weight),
@@ -522,7 +522,7 @@ def _cut(fit: Callable[..., Model], rows: NDArray[np.intp], n: int) -> Callable[
 def _check_task(model: Model, task: str) -> None:
     """Raise unless `fit` has returned a model of the task."""
     check_model(model)
-    found = "regression" if model.labels is None else "classification"
+    found = "regression" if model.classes is None else "classification"
     if found != task:
         raise ValueError(
             f"task: expected a fit of the same task, got {task!r} and models of a {found}; "

@@ -326,7 +326,7 @@ def _path(
 ) -> Explanation:
     """Return the explanation of a graph, with the tests on the path of the row."""
     names, tests = input_names(model), []
-    classes = tuple(model.labels.tolist()) if model.n_votes > 1 else ()
+    classes = tuple(model.classes.tolist()) if model.n_votes > 1 else ()
     total = np.asarray(model.bias, dtype=np.float64)
     for node, value, answer in model.path(value_of):
         name, threshold = names[model.feature[node]], float(model.threshold[node])
@@ -358,7 +358,7 @@ def _explanation(
         None if row is None else freeze(row),
         ColumnNames(model.feature_names, model.n_features, model.table),
         model.explained,
-        tuple(model.labels.tolist()) if np.ndim(score) and model.labels is not None else (),
+        tuple(model.classes.tolist()) if np.ndim(score) and model.classes is not None else (),
     )
 
 

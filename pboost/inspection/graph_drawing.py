@@ -297,11 +297,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def draw(drawn: Drawn, most_labels: int, ax: Axes | None) -> Axes:
+def draw(drawn: Drawn, max_labeled_nodes: int, ax: Axes | None) -> Axes:
     """Draw it on the axes, or on new ones, which are returned."""
-    check_integer("most_labels", most_labels, least=0)
+    check_integer("max_labeled_nodes", max_labeled_nodes, least=0)
     n = len(drawn.next)
-    has_texts = n <= most_labels
+    has_texts = n <= max_labeled_nodes
     if not n:
         ax = axes_or_new(ax, 3, 1)
         ax.set_axis_off()

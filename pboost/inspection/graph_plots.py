@@ -47,7 +47,7 @@ def plot_graph(
     X: TableLike | None = None,
     y: ArrayLike | None = None,
     *,
-    most_labels: int = 60,
+    max_labeled_nodes: int = 60,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a decision graph, with matplotlib: nodes, exits with their votes, and where they join.
@@ -61,7 +61,7 @@ def plot_graph(
         `reach`. Default: those of the weighted training rows, where they follow from the record.
     y : array_like of shape (n,), optional
         Labels of X; needed where the answers assumed in training depend on the class.
-    most_labels : int
+    max_labeled_nodes : int
         The most nodes of a graph whose nodes and exits have texts; larger ones are drawn without.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None: in a new figure, which pyplot does not know of.
@@ -103,16 +103,16 @@ def plot_graph(
         asked.append(question(graph, names, node) + of_missing(graph, node)[0])
     vote = graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     best = np.argmax(vote, axis=2) if graph.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
-    labels = graph.labels.tolist()
+    classes = graph.classes.tolist()
 
     def said(node: int, exit_: int) -> str:
         votes = vote[node, exit_]
         if len(votes) == 1:
             return signed(votes)
-        return f"{labels[best[node, exit_]]}: {votes.max():+.4f}"
+        return f"{classes[best[node, exit_]]}: {votes.max():+.4f}"
 
     colour = [(f"C{a % COLOURS}", f"C{b % COLOURS}") for a, b in best.tolist()]
-    legend = [(str(label), f"C{k}") for k, label in enumerate(labels)]
+    legend = [(str(label), f"C{k}") for k, label in enumerate(classes)]
     drawn = Drawn(
         graph.next,
         asked,
@@ -121,9 +121,9 @@ def plot_graph(
         _at_nodes(graph) if X is None else passed.sum(axis=1),
         passed,
         legend if len(legend) <= COLOURS else [],
-        f"no nodes: every row gets {signed(graph.bias)}, labels {named_labels(graph.labels)}",
+        f"no nodes: every row gets {signed(graph.bias)}, labels {named_labels(graph.classes)}",
     )
-    ax = draw(drawn, most_labels, ax)
+    ax = draw(drawn, max_labeled_nodes, ax)
     if graph.n_nodes and np.any(graph.bias):
         ax.set_title(f"every row starts with vote {signed(graph.bias)}")
     return ax
@@ -232,7 +232,7 @@ class OneTree(NamedTuple):
     node: slice
     said: dict[int, str]
     colour: dict[int, str]
-    labels: list[object]
+    classes: list[object]
     title: str
 
 
@@ -241,8 +241,8 @@ def plot_tree(
     X: TableLike | None = None,
     *,
     tree: int = 0,
-    most_labels: int = 60,
-    most_terms: int = 3,
+    max_labeled_nodes: int = 60,
+    max_terms: int = 3,
     ax: Axes | None = None,
 ) -> Axes:
     r"""Draw one tree of a model, with matplotlib, and what its leaves say.
@@ -257,10 +257,10 @@ def plot_tree(
         rows, where the model knows them.
     tree : int
         Number of the tree, counted from 0.
-    most_labels : int
+    max_labeled_nodes : int
         The most comparisons of a tree whose nodes and leaves have texts; larger ones are drawn
         without.
-    most_terms : int
+    max_terms : int
         Number of columns that an equation in a leaf shows, those of the largest slope times spread.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None: in a new figure, which pyplot does not know of.
@@ -290,10 +290,10 @@ def plot_tree(
     ['yes\na: 1\n25 %']
     """
     check_model(model)
-    check_integer("most_terms", most_terms, least=1)
+    check_integer("max_terms", max_terms, least=1)
     check_integer("tree", tree, least=0)
-    one = _one_tree(model, X, tree, most_terms)
-    ax = draw(_drawn(model, one), most_labels, ax)
+    one = _one_tree(model, X, tree, max_terms)
+    ax = draw(_drawn(model, one), max_labeled_nodes, ax)
     if one.title:
         ax.set_title(one.title)
     return ax
@@ -309,7 +309,7 @@ def _drawn(model: Model, one: OneTree) -> Drawn:
     names = ColumnNames(model.feature_names, model.n_features, model.table)
     weight = _shares(trees.weight, one.node)
     pairs = children[inner].tolist()
-    legend = [(str(label), f"C{k}") for k, label in enumerate(one.labels)]
+    legend = [(str(label), f"C{k}") for k, label in enumerate(one.classes)]
     return Drawn(
         number[children[inner]],
         [_question(trees, names, start + int(node)) for node in inner],
@@ -334,8 +334,8 @@ def _question(trees: TreeEnsemble, names: ColumnNames, node: int) -> str:
     """Return what a node asks, exit 0 meaning yes, and where missing values go."""
     column, threshold = int(trees.feature[node]), float(trees.threshold[node])
     missing = 0 if trees.missing is None else int(trees.missing[node])
-    if trees.level_set[node] != NO_SET:
-        sets = trees.sets[trees.level_set[node : node + 1]]
+    if trees.category_set[node] != NO_SET:
+        sets = trees.sets[trees.category_set[node : node + 1]]
         test = Subsets(trees.n_features, trees.feature[node : node + 1], sets)
         said = test.question(names, trees.n_features, HALF)
     elif missing and threshold == MOST:
@@ -347,7 +347,7 @@ def _question(trees: TreeEnsemble, names: ColumnNames, node: int) -> str:
 
 
 @singledispatch
-def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
+def _one_tree(model: Model, X: TableLike | None, tree: int, max_terms: int) -> OneTree:
     """Return a tree of a model; X are rows by which nodes are weighted."""
     try:
         trees = as_tree_ensemble(model, X)
@@ -358,46 +358,46 @@ def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> 
     _check_number(tree, trees.n_trees)
     node = slice(*trees.root[tree : tree + 2].tolist())
     value, said, colour = trees.value[node], {}, {}
-    labels = [] if trees.labels is None else trees.labels.tolist()
+    classes = [] if trees.classes is None else trees.classes.tolist()
     for leaf in np.flatnonzero(trees.feature[node] == LEAF).tolist():
-        said[leaf], colour[leaf] = _of_values(trees, labels, value[leaf], tree)
+        said[leaf], colour[leaf] = _of_values(trees, classes, value[leaf], tree)
     title = "" if trees.n_trees == 1 else f"tree {tree} of {trees.n_trees}"
     if trees.target is not None:
-        title += f", for label {labels[trees.target[tree]]!r}"
-        labels = []
-    return OneTree(trees, node, said, colour, labels, title)
+        title += f", for label {classes[trees.target[tree]]!r}"
+        classes = []
+    return OneTree(trees, node, said, colour, classes, title)
 
 
 def _of_values(
-    trees: TreeEnsemble, labels: list[object], value: FloatArray, tree: int
+    trees: TreeEnsemble, classes: list[object], value: FloatArray, tree: int
 ) -> tuple[str, str]:
     """Return what a leaf says, and its colour."""
-    if not labels:
+    if not classes:
         is_part = trees.builder == "fit_gradient_boosting"
         return (signed(value) if is_part else f"{value[0]:.5g}"), PLAIN
     if trees.link == "shares" or len(value) > 1:
         best = int(np.argmax(value))
         number = f"{value[best]:.3g}" if trees.link == "shares" else f"{value[best]:+.4f}"
-        return f"{labels[best]}: {number}", f"C{best % COLOURS}"
+        return f"{classes[best]}: {number}", f"C{best % COLOURS}"
     if trees.target is not None:  # for a label, or against it
         return signed(value), f"C{trees.target[tree] % COLOURS}" if value[0] > 0 else PLAIN
     return signed(value), f"C{int(value[0] > 0)}"
 
 
 @_one_tree.register
-def _(model: ProbitTree, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
+def _(model: ProbitTree, X: TableLike | None, tree: int, max_terms: int) -> OneTree:
     _check_number(tree, 1)
-    return _with_equations(model, X, most_terms, "")
+    return _with_equations(model, X, max_terms, "")
 
 
 @_one_tree.register
-def _(model: SubaggedProbitTrees, X: TableLike | None, tree: int, most_terms: int) -> OneTree:
+def _(model: SubaggedProbitTrees, X: TableLike | None, tree: int, max_terms: int) -> OneTree:
     n = len(model.trees)
     _check_number(tree, n)
     title = f"tree {tree} of {n}"
     if model.is_tree_per_class:
-        title += f", for label {model.labels[tree % model.trees_per_round].item()!r}"
-    return _with_equations(model.tree(tree), X, most_terms, title)
+        title += f", for label {model.classes[tree % model.trees_per_round].item()!r}"
+    return _with_equations(model.tree(tree), X, max_terms, title)
 
 
 def _check_number(tree: int, n_trees: int) -> None:
@@ -405,30 +405,30 @@ def _check_number(tree: int, n_trees: int) -> None:
         raise ValueError(f"tree: expected a number below {n_trees}, got {tree}")
 
 
-def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, title: str) -> OneTree:
+def _with_equations(model: ProbitTree, X: TableLike | None, max_terms: int, title: str) -> OneTree:
     """Return a tree with its linear functions, of several labels one in a line for each."""
     trees = as_tree_ensemble(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
-    labels, said = model.labels.tolist(), {}
+    classes, said = model.classes.tolist(), {}
     for leaf, functions in zip(
         np.flatnonzero(trees.feature == LEAF).tolist(), model.coefficient, strict=True
     ):
-        lines = [_shortened(function, model.spread, names, most_terms) for function in functions]
+        lines = [_shortened(function, model.spread, names, max_terms) for function in functions]
         if len(lines) == 1:
             said[leaf] = f"f = {lines[0]}"
         else:
             said[leaf] = "\n".join(
-                f"{label}: {line}" for label, line in zip(labels, lines, strict=True)
+                f"{label}: {line}" for label, line in zip(classes, lines, strict=True)
             )
     return OneTree(trees, slice(0, trees.n_nodes), said, {}, [], title)
 
 
 def _shortened(
-    function: FloatArray, spread: FloatArray, names: tuple[str, ...], most_terms: int
+    function: FloatArray, spread: FloatArray, names: tuple[str, ...], max_terms: int
 ) -> str:
     """Return a linear function in words, with its largest terms only."""
     slopes = function[1:].copy()
-    left_out = slope_order(slopes, spread)[most_terms:]
+    left_out = slope_order(slopes, spread)[max_terms:]
     n_more = int(np.count_nonzero(slopes[left_out]))
     slopes[left_out] = 0.0
     # Few digits: the picture shows what matters, `describe` has the numbers.

@@ -56,8 +56,8 @@ def calibration_rows(
 ) -> Calibration:
     """Return calibration rows, checked; `what` is of rows of a label, and by others not `done`."""
     check_model(model)
-    labels = model.labels
-    if labels is None:
+    classes = model.classes
+    if classes is None:
         raise NotImplementedError(
             "model: expected a classifier, whose errors can be counted, got a regression"
         )
@@ -66,14 +66,14 @@ def calibration_rows(
     if not n:
         raise ValueError(f"X_cal: expected calibration rows, got none: nothing can be {done}")
     try:
-        code = class_codes(labels, y_cal, n)
+        code = class_codes(classes, y_cal, n)
     except ValueError as error:
         raise ValueError(
             str(error).replace("y:", "y_cal:", 1).replace("of X,", "of X_cal,")
         ) from None
-    counts = np.bincount(code, minlength=len(labels))
+    counts = np.bincount(code, minlength=len(classes))
     if np.count_nonzero(counts) == 1:
-        only = shown(labels[code[0]].item())
+        only = shown(classes[code[0]].item())
         raise ValueError(
             f"y_cal: expected rows of two labels or more, got {only} only: {what} of rows of other "
             f"labels cannot be {done}"
@@ -127,13 +127,13 @@ class ErrorBound:
 
     Attributes
     ----------
-    rows, errors : int
+    n_rows, errors : int
         Number of calibration rows, and of those that were misclassified.
     delta : float
         Each bound by itself fails with at most this probability.
     upper, lower : float
         The error on new rows is at most `upper`; it is at least `lower`.
-    label_error, label_upper : ndarray of float64, shape (J,)
+    class_error, class_upper : ndarray of float64, shape (J,)
         Share of the calibration rows of each label that were misclassified, and the bound on it;
         NaN and 1 of labels without rows.
     pac_bayes : float
@@ -146,31 +146,31 @@ class ErrorBound:
         Mean number of comparisons per calibration row, up to where rows leave if they leave early.
     whole_cost : float
         The same of the whole model.
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         The labels of the model.
     out_of_bag : float
         The error out of the bags, an estimate; NaN where the model has none.
     """
 
-    rows: int
+    n_rows: int
     errors: int
     delta: float
     upper: float
     lower: float
-    label_error: FloatArray
-    label_upper: FloatArray
+    class_error: FloatArray
+    class_upper: FloatArray
     pac_bayes: float
     certificate: float
     certificate_note: str
     cost: float
     whole_cost: float
-    labels: Array
+    classes: Array
     out_of_bag: float
 
     @property
     def error(self) -> float:
         """Share of the calibration rows that were misclassified."""
-        return self.errors / self.rows
+        return self.errors / self.n_rows
 
     def describe(self) -> str:
         """Return the certificate, the error bound and the cost as readable text."""
@@ -182,12 +182,12 @@ class ErrorBound:
             note = f"; it {self.certificate_note}" if self.certificate_note else ""
             lines.append(f"  certificate   training error <= {self.certificate:.4g}{note}")
         lines += [
-            f"new rows, from {self.rows} that were not trained on:",
+            f"new rows, from {self.n_rows} that were not trained on:",
             f"  error         {self.error:.2%} measured, <= {self.upper:.2%} {sure} "
             f"(>= {self.lower:.2%} {sure})",
         ]
         for label, error, upper in zip(
-            self.labels.tolist(), self.label_error, self.label_upper, strict=True
+            self.classes.tolist(), self.class_error, self.class_upper, strict=True
         ):
             said = "no rows, so that nothing is bounded"
             if not math.isnan(error):
@@ -265,10 +265,10 @@ def error_bound(
     """
     failing = check_number("delta", delta, least=0, most=1, open_least=True, open_most=True)
     rows = calibration_rows(model, X_cal, y_cal, "the error")
-    labels = np.asarray(model.labels)
-    is_wrong = model.predict(rows.X) != labels[rows.code]
+    classes = np.asarray(model.classes)
+    is_wrong = model.predict(rows.X) != classes[rows.code]
     n, errors = rows.n_rows, int(np.count_nonzero(is_wrong))
-    wrong = np.bincount(rows.code, weights=is_wrong, minlength=len(labels))
+    wrong = np.bincount(rows.code, weights=is_wrong, minlength=len(classes))
     counts = np.maximum(rows.counts, 1)
     has_rows = rows.counts > 0
     upper = np.asarray(clopper_pearson_upper(wrong, counts, delta=failing))
@@ -292,7 +292,7 @@ def error_bound(
         note,
         cost,
         whole,
-        labels,
+        classes,
         math.nan if out_of_bag is None else out_of_bag.error,
     )
 
@@ -316,13 +316,13 @@ class RiskThreshold:
     limit, delta : float
         On new rows the share of these errors among the rows of their label is above `limit` with
         probability at most `delta`.
-    rows, errors : int
+    n_rows, errors : int
         Number of calibration rows of that label, and of errors of this kind among them.
     upper : float
         The bound of Clopper and Pearson for so many errors; at most `limit`.
     other_rows, other_errors : int
         The same of the other label: what the threshold costs, an estimate.
-    labels : ndarray, shape (2,)
+    classes : ndarray, shape (2,)
         The labels of the model; the second is positive.
     """
 
@@ -330,25 +330,25 @@ class RiskThreshold:
     risk: str
     limit: float
     delta: float
-    rows: int
+    n_rows: int
     errors: int
     upper: float
     other_rows: int
     other_errors: int
-    labels: Array
+    classes: Array
 
     def describe(self) -> str:
         """Return the threshold, what it guarantees and what it costs as readable text."""
         own = RISKS[self.risk]
         (other,) = set(RISKS) - {self.risk}
-        label, second = self.labels[own].item(), self.labels[1].item()
+        label, second = self.classes[own].item(), self.classes[1].item()
         share = self.other_errors / self.other_rows
         return (
             f"threshold {self.threshold:.6g}: {second!r} where its probability is larger\n"
-            f"  {self.risk}: {self.errors} of {self.rows} rows of {label!r}; on new rows <= "
+            f"  {self.risk}: {self.errors} of {self.n_rows} rows of {label!r}; on new rows <= "
             f"{self.limit:.2%} with {100 * (1 - self.delta):.4g} %\n"
             f"  {other}: {self.other_errors} of {self.other_rows} rows of "
-            f"{self.labels[1 - own].item()!r}, {share:.2%}, an estimate"
+            f"{self.classes[1 - own].item()!r}, {share:.2%}, an estimate"
         )
 
     __str__ = describe
@@ -426,10 +426,10 @@ def risk_threshold(
     most = check_number("limit", limit, least=0, most=1, open_least=True, open_most=True)
     failing = check_number("delta", delta, least=0, most=1, open_least=True, open_most=True)
     rows = calibration_rows(model, X_cal, y_cal, risk)
-    labels = np.asarray(model.labels)
-    if len(labels) != 2:
+    classes = np.asarray(model.classes)
+    if len(classes) != 2:
         raise ValueError(
-            f"model: expected one of two labels, got {len(labels)}: a threshold is that of the "
+            f"model: expected one of two labels, got {len(classes)}: a threshold is that of the "
             "probability of the second; sets of labels, see prediction_sets, are for any number"
         )
     probability = model.predict_proba(rows.X)[:, 1]
@@ -438,7 +438,7 @@ def risk_threshold(
     if allowed < 0:
         least = math.ceil(math.log(failing) / math.log1p(-most))
         raise ValueError(
-            f"X_cal: expected at least {least} rows of label {shown(labels[own].item())} to prove "
+            f"X_cal: expected at least {least} rows of label {shown(classes[own].item())} to prove "
             f"{risk} <= {most:g} with probability {1 - failing:g}, got {len(mine)}"
         )
     if own:
@@ -449,7 +449,7 @@ def risk_threshold(
     if not threshold >= 0:
         raise ValueError(
             f"model: gives the probability 0 to {np.count_nonzero(mine == 0)} of {len(mine)} rows "
-            f"of label {shown(labels[1].item())}, of which no threshold makes others"
+            f"of label {shown(classes[1].item())}, of which no threshold makes others"
         )
     errors = int(np.count_nonzero((mine > threshold) != bool(own)))
     return RiskThreshold(
@@ -462,7 +462,7 @@ def risk_threshold(
         float(clopper_pearson_upper(errors, len(mine), delta=failing)),
         len(others),
         int(np.count_nonzero((others > threshold) == bool(own))),
-        labels,
+        classes,
     )
 
 
@@ -488,7 +488,7 @@ class PredictionSets:
     scores : tuple of ndarray of float64
         Probabilities of the true labels of the calibration rows, sorted; by class, if it is by
         class, else all as the only one.
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         The labels of the model.
     """
 
@@ -497,7 +497,7 @@ class PredictionSets:
     ties: str
     by_class: bool
     scores: tuple[FloatArray, ...]
-    labels: Array
+    classes: Array
 
     def contains(self, X: TableLike, *, rng: Seed = None) -> NDArray[np.bool_]:
         """Return whether each label is in the set of each row.
@@ -512,7 +512,7 @@ class PredictionSets:
         Returns
         -------
         ndarray of bool, shape (n, J)
-            Columns in the order of `labels`. Sets can be empty: then no label is likely enough.
+            Columns in the order of `classes`. Sets can be empty: then no label is likely enough.
         """
         probability = self.model.predict_proba(X)
         generator = as_generator(rng)
@@ -539,19 +539,19 @@ class PredictionSets:
         -------
         list of tuple
         """
-        return [tuple(self.labels[row].tolist()) for row in self.contains(X, rng=rng)]
+        return [tuple(self.classes[row].tolist()) for row in self.contains(X, rng=rng)]
 
     def describe(self) -> str:
         """Return what was calibrated on how many rows as readable text."""
         n = sum(map(len, self.scores))
         where = "of each class" if self.by_class else "on average over all rows"
         lines = [
-            f"sets of {len(self.labels)} labels from {n} rows: the true one is in the set with "
+            f"sets of {len(self.classes)} labels from {n} rows: the true one is in the set with "
             f"probability >= {1 - self.alpha:g} {where}, ties {self.ties}"
         ]
         if self.by_class:
             least = 1 / self.alpha - 1
-            for label, score in zip(self.labels.tolist(), self.scores, strict=True):
+            for label, score in zip(self.classes.tolist(), self.scores, strict=True):
                 few = f", fewer than {least:.4g}: always in the set" if self._is_few(score) else ""
                 lines.append(f"  {label!r}: {len(score)} rows{few}")
         elif self._is_few(self.scores[0]):
@@ -638,8 +638,8 @@ def prediction_sets(
     check_flag("by_class", by_class)
     rows = calibration_rows(model, X_cal, y_cal, "how often the set has the label")
     score = model.predict_proba(rows.X)[np.arange(rows.n_rows), rows.code]
-    labels = np.asarray(model.labels)
-    parts = [score[rows.code == k] for k in range(len(labels))] if by_class else [score]
+    classes = np.asarray(model.classes)
+    parts = [score[rows.code == k] for k in range(len(classes))] if by_class else [score]
     return PredictionSets(
-        model, failing, ties, by_class, tuple(freeze(np.sort(part)) for part in parts), labels
+        model, failing, ties, by_class, tuple(freeze(np.sort(part)) for part in parts), classes
     )

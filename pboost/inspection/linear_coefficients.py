@@ -125,9 +125,9 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
             slopes = slopes * spread
         if not np.isfinite(slopes).all():
             raise ValueError("X: expected columns whose spreads times the slopes are finite")
-    assert model.labels is not None
-    labels = model.labels.tolist()
-    classes = tuple(labels[1:] if len(labels) == 2 else labels)
+    assert model.classes is not None
+    classes = tuple(model.classes.tolist())
+    classes = classes[1:] if len(classes) == 2 else classes
     each = [_of_class(slopes, share, leaf_class, k) for k in range(len(classes))]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.array([by @ of_class for of_class, by in each])
@@ -149,7 +149,7 @@ def _of_class(
 
 
 def plot_coefficients(
-    model: Model, X: TableLike | None = None, *, most: int = 20, ax: Axes | None = None
+    model: Model, X: TableLike | None = None, *, max_features: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Draw the slopes of a model, with matplotlib: a bar for the mean, a disc for each leaf.
 
@@ -159,7 +159,7 @@ def plot_coefficients(
         A fitted model.
     X : array_like of shape (n, d), or data frame, optional
         As in `coefficients`: slopes per standard deviation.
-    most : int
+    max_features : int
         Number of features shown, those of largest mean size.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None: in a new figure, which pyplot does not know of.
@@ -183,7 +183,7 @@ def plot_coefficients(
     'slope'
     """
     found = coefficients(model, X)
-    shown = found.order()[: check_integer("most", most, least=1)][::-1]
+    shown = found.order()[: check_integer("max_features", max_features, least=1)][::-1]
     ax = axes_or_new(ax, 6.0, 1.2 + 0.3 * len(shown))
     at = np.arange(len(shown), dtype=np.float64)
     height = 0.8 / len(found.classes)

@@ -57,7 +57,7 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: str = "half") ->
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,)
-        Labels, of the values in ``model.labels``.
+        Labels, of the values in ``model.classes``.
     scale : {"half", "probability"}
         "half": ``tanh(y H / 2)``. "probability": ``tanh(y H)``, which is
         ``y (2 p - 1)`` with p the probability of the second label.
@@ -110,7 +110,7 @@ def margin_error(
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,), or None
-        Labels, of the values in ``model.labels``; None with `y_proba`.
+        Labels, of the values in ``model.classes``; None with `y_proba`.
     theta : float or array_like
         One number or several.
     scale : {"half", "probability"}
@@ -181,7 +181,7 @@ def margin_bound(
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,), or None
-        Labels, of the values in ``model.labels``; None with `y_proba`.
+        Labels, of the values in ``model.classes``; None with `y_proba`.
     theta : float or array_like
         In (-1, 1), one number or several.
     scale : {"half", "probability"}
@@ -235,7 +235,7 @@ def margin_bound(
     factor = 0.5 / scale_factor(scale)
     on_rows = certificate(model, X, y, y_proba=y_proba, sample_weight=sample_weight)
     # Of J labels a wrong one leads only where exp(-F) of the right or exp(F) of the other is large.
-    n_labels = 2 if model.labels is None else len(model.labels)
+    n_labels = 2 if model.classes is None else len(model.classes)
     found = 0.5 * n_labels * on_rows * ((1 + at) / (1 - at)) ** factor
     return found if np.ndim(found) else float(found)
 
@@ -250,7 +250,7 @@ def normalized_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,)
-        Labels, of the values in ``model.labels``.
+        Labels, of the values in ``model.classes``.
 
     Returns
     -------
@@ -348,7 +348,7 @@ def margin_curve(
     folds: int | None = None,
     scale: str = "half",
     y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
 ) -> FloatArray:
@@ -358,7 +358,7 @@ def margin_curve(
     ----------
     model : model or callable
         A fitted model, evaluated on X. Or, with `folds`, a function called as ``fit(X, y)`` that
-        returns one; with ``sample_weight=`` if given, with ``y_proba=`` and ``labels=`` in place of
+        returns one; with ``sample_weight=`` if given, with ``y_proba=`` and ``classes=`` in place of
         y if these are.
     X : array_like of shape (n, d), data frame, or SortedColumns with `folds`
         Features.
@@ -374,7 +374,7 @@ def margin_curve(
     y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
         In place of `y`: probabilities of the labels. A row then has two margins, each with its
         weight times the probability of the label.
-    labels : array_like of shape (2,), optional
+    classes : array_like of shape (2,), optional
         With `y_proba` and `folds`: the labels of its columns; default 0 and 1, or the names of its
         columns. Those of a model are known.
     sample_weight : array_like of shape (n,), optional
@@ -409,8 +409,8 @@ def margin_curve(
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
     if folds is None:
-        if labels is not None:
-            raise ValueError("labels: expected None without folds, as the model knows its labels")
+        if classes is not None:
+            raise ValueError("classes: expected None without folds, as the model knows its labels")
         given = as_two_class(model)
         share = margin_error(
             given, X, y, at, scale=scale, y_proba=y_proba, sample_weight=sample_weight
@@ -419,7 +419,7 @@ def margin_curve(
     if not callable(model):
         said = shown(model)
         raise TypeError(f"model: expected, with folds, a function that fits one, got {said}")
-    truth: Any = labels_of_rows(y, y_proba, labels)
+    truth: Any = labels_of_rows(y, y_proba, classes)
     wanted = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(margin_curve, "model", model, {}, [k for k, v in wanted.items() if v is not None])
     model = with_task(model, CLASSIFICATION)
@@ -430,7 +430,7 @@ def margin_curve(
     if isinstance(truth, SoftLabels):
         truth.check_rows(n)
         truth.check_two()
-        values = truth.labels
+        values = truth.classes
     else:
         values, second = as_labels(truth, n)
         truth = values[second.astype(np.intp)]
@@ -438,7 +438,7 @@ def margin_curve(
     score = np.empty(n)
     fits = fold_fits(model, X, rows, truth, weight, test_fold, folds, generator)
     for fitted, test, test_rows, _ in fits:
-        known = as_two_class(fitted).labels
+        known = as_two_class(fitted).classes
         if not np.array_equal(known, values):
             raise ValueError(
                 f"model: expected a function that fits models of the labels {values.tolist()}, got "

@@ -17,14 +17,14 @@ from pboost.values import FloatArray, shown
 MOST = float(np.finfo(np.float64).max)
 
 
-def is_monotone(model: Model, column: str | int, direction: int | None = None) -> bool:
+def is_monotone(model: Model, feature: str | int, direction: int | None = None) -> bool:
     """Return whether each tree of a model is proven to be monotone in a column.
 
     Parameters
     ----------
     model : GradientBoostingModel, or Tree or RandomForest of a regression
         A fitted model.
-    column : str or int
+    feature : str or int
         Name or position of a column of numbers.
     direction : {None, 1, -1}
         1: whether values never fall as the value in the column rises; -1: never rise; None: either.
@@ -59,15 +59,15 @@ def is_monotone(model: Model, column: str | int, direction: int | None = None) -
     """
     check_model(model)
     trees = model.trees if isinstance(model, GradientBoostingModel) else model
-    if not isinstance(trees, Tree | RandomForest) or trees.labels is not None or trees.value.ndim > 1:
+    if not isinstance(trees, Tree | RandomForest) or trees.classes is not None or trees.value.ndim > 1:
         raise NotImplementedError(
             "model: expected a sum of trees of one decision value each, or a tree or forest of a "
             f"regression, got {shown(model)}; others have no proof"
         )
-    (j,) = positions("column", [column], trees.feature_names, trees.n_features)
+    (j,) = positions("feature", [feature], trees.feature_names, trees.n_features)
     if trees.table is not None and trees.table.values_of(j) is not None:
         raise ValueError(
-            f"column: expected one of numbers, got {column_label(trees.feature_names, j)}, a "
+            f"feature: expected one of numbers, got {column_label(trees.feature_names, j)}, a "
             "category, whose levels have no order"
         )
     if direction not in (None, 1, -1):

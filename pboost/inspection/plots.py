@@ -106,7 +106,7 @@ def _error_bars(
 
 
 def _error_name(model: Model) -> str:
-    return "mean squared error" if model.labels is None else "error"
+    return "mean squared error" if model.classes is None else "error"
 
 
 # Training: certificate and errors by step, pruning tables
@@ -354,10 +354,10 @@ def plot_regions(
     found = predict(model, asked).reshape(len(up.at), len(across.at))
     truth = None if y is None else truth_for(model, y, len(rows.values))
     ax = axes_or_new(ax, 5, 4)
-    if model.labels is None:
+    if model.classes is None:
         _draw_numbers(ax, across, up, found, rows, truth)
     else:
-        _draw_labels(ax, across, up, found, rows, truth, model.labels)
+        _draw_labels(ax, across, up, found, rows, truth, model.classes)
     for axis, of in ((ax.xaxis, across), (ax.yaxis, up)):
         axis.set_label_text(names[of.column])
         if of.levels is not None:
@@ -380,7 +380,7 @@ def _axis(rows: Features, names: ColumnNames, column: int, resolution: int) -> A
     values = _known(rows, column, names[column])
     levels = None if rows.table is None else rows.table.values_of(column)
     if levels is not None and rows.table is not None:
-        is_ordered = rows.table.levels[column] is None
+        is_ordered = rows.table.categories[column] is None
         n = len(levels) if is_ordered else int(rows.table.n_levels[column])
         called = [str(levels[k]) if is_ordered else names.level(column, k) for k in range(n)]
         return Axis(column, np.arange(n, dtype=np.float64), called)
@@ -436,32 +436,32 @@ def _draw_labels(
     found: Array,
     rows: Features,
     truth: Array | None,
-    labels: Array,
+    classes: Array,
 ) -> None:
     """Draw predicted labels, and rows in the colours of theirs."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    colours = [f"C{k % COLOURS}" for k in range(len(labels))]
+    colours = [f"C{k % COLOURS}" for k in range(len(classes))]
     ax.pcolormesh(
         across.at,
         up.at,
-        np.searchsorted(labels, found),
+        np.searchsorted(classes, found),
         shading="nearest",
         alpha=0.35,
         cmap=ListedColormap(colours),
         vmin=-0.5,
-        vmax=len(labels) - 0.5,
+        vmax=len(classes) - 0.5,
         gid="regions",
         linewidth=0,
         rasterized=True,
     )
     if truth is not None:
-        for k in np.flatnonzero(np.isin(labels, truth)).tolist():
-            x, y = (rows.values[truth == labels[k], axis.column] for axis in (across, up))
+        for k in np.flatnonzero(np.isin(classes, truth)).tolist():
+            x, y = (rows.values[truth == classes[k], axis.column] for axis in (across, up))
             ax.scatter(x, y, 8, color=colours[k], gid=f"rows-{k}")
-    if len(labels) <= COLOURS:
-        called = zip(labels.tolist(), colours, strict=True)
+    if len(classes) <= COLOURS:
+        called = zip(classes.tolist(), colours, strict=True)
         ax.legend(handles=[Patch(color=colour, label=str(label)) for label, colour in called])
 
 
@@ -485,7 +485,7 @@ class SetTests(NamedTuple):
 
 
 def plot_category_splits(
-    model: Model, column: str | int | None = None, *, most: int = 20, ax: Axes | None = None
+    model: Model, feature: str | int | None = None, *, max_nodes: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Draw which levels of a category the nodes of a model send to which side, with matplotlib.
 
@@ -493,9 +493,9 @@ def plot_category_splits(
     ----------
     model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, ProbitTree or SubaggedProbitTrees
         A fitted model whose nodes ask whether levels are in sets.
-    column : str or int, optional
+    feature : str or int, optional
         Name or position of a column of categories. Default: the one whose nodes matter most.
-    most : int
+    max_nodes : int
         Number of nodes shown, those that matter most: in a graph by what each has lowered the
         certificate, in trees by the weight of the training rows that come there.
     ax : matplotlib.axes.Axes, optional
@@ -527,21 +527,21 @@ def plot_category_splits(
     ['0.0', '1.0', '2.0', '3.0']
     """
     check_model(model)
-    most = check_integer("most", most, least=1)
-    if column is not None:
-        (column,) = positions("column", [column], model.feature_names, model.n_features)
+    max_nodes = check_integer("max_nodes", max_nodes, least=1)
+    if feature is not None:
+        (feature,) = positions("feature", [feature], model.feature_names, model.n_features)
     tests = _set_tests(model)
     if not len(tests.column):
         raise ValueError("model: expected one whose nodes ask for sets of levels; no node does")
-    if column is None:
-        column = int(np.argmax(np.bincount(tests.column, tests.gain + np.finfo(float).tiny)))
-    own = np.flatnonzero(tests.column == column)
+    if feature is None:
+        feature = int(np.argmax(np.bincount(tests.column, tests.gain + np.finfo(float).tiny)))
+    own = np.flatnonzero(tests.column == feature)
     if not len(own):
-        name = column_label(model.feature_names, column)
-        raise ValueError(f"column: expected one that nodes ask for sets of levels, got {name}")
-    own = own[np.argsort(-tests.gain[own], kind="stable")][:most]
+        name = column_label(model.feature_names, feature)
+        raise ValueError(f"feature: expected one that nodes ask for sets of levels, got {name}")
+    own = own[np.argsort(-tests.gain[own], kind="stable")][:max_nodes]
     names = ColumnNames(model.feature_names, model.n_features, model.table)
-    n_levels = 0 if model.table is None else int(model.table.n_levels[column])
+    n_levels = 0 if model.table is None else int(model.table.n_levels[feature])
     # Of models without a table of levels those that are in sets.
     n_levels = n_levels or int(np.flatnonzero(tests.member[own].any(axis=0)).max()) + 1
     ax = axes_or_new(ax, max(3.0, 1.5 + 0.25 * min(n_levels, MOST_LEVELS)), 1.5 + 0.25 * len(own))
@@ -560,9 +560,9 @@ def plot_category_splits(
     ax.invert_yaxis()
     ax.set_yticks(np.arange(len(own)), [tests.called[k] for k in own])
     if n_levels <= MOST_LEVELS:
-        said = [names.level(column, k) for k in range(n_levels)]
+        said = [names.level(feature, k) for k in range(n_levels)]
         ax.set_xticks(np.arange(n_levels), said, rotation=90)
-    ax.set_xlabel(names[column])
+    ax.set_xlabel(names[feature])
     return ax
 
 
@@ -570,7 +570,7 @@ def _set_tests(model: Model) -> SetTests:
     """Return the nodes of a model that ask for sets of levels."""
     if isinstance(model, DecisionGraph):
         found = tests_of(model, np.arange(model.n_nodes, dtype=np.int32))
-        feature, level_set, sets = found["feature"], found["level_set"], found["sets"]
+        feature, category_set, sets = found["feature"], found["category_set"], found["sets"]
         gain, root = falls(model.record.certificate), np.array([0, model.n_nodes])
     else:
         if isinstance(model, ProbitTree):
@@ -578,13 +578,13 @@ def _set_tests(model: Model) -> SetTests:
         elif isinstance(model, SubaggedProbitTrees):
             model = model.trees
         trees = as_tree_ensemble(model)
-        feature, level_set, sets, root = trees.feature, trees.level_set, trees.sets, trees.root
+        feature, category_set, sets, root = trees.feature, trees.category_set, trees.sets, trees.root
         gain = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
-    nodes = np.flatnonzero(level_set != NO_SET)
+    nodes = np.flatnonzero(category_set != NO_SET)
     tree = np.searchsorted(root, nodes, side="right") - 1
     called = [
         f"node {node}" if len(root) == 2 else f"tree {t}, node {node}"
         for t, node in zip(tree.tolist(), (nodes - root[tree]).tolist(), strict=True)
     ]
-    tests = Subsets(model.n_features, feature[nodes], sets[level_set[nodes]])
+    tests = Subsets(model.n_features, feature[nodes], sets[category_set[nodes]])
     return SetTests(feature[nodes], tests.bits(), called, gain[nodes])

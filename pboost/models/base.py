@@ -60,13 +60,13 @@ PUBLIC = (
     "prediction_cost",
     "truncate",
     "describe",
-    "labels",
+    "classes",
     "n_features",
     "feature_names",
     "table",
     "n_nodes",
-    "mean_cost",
-    "n_joints",
+    "mean_prediction_cost",
+    "n_stages",
     "n_leaves",
     "leaf",
     "depth",
@@ -131,7 +131,7 @@ class Model(Fitted):
     table: Table | None = None
     #: A certificate, if there is one, is that of the predictions.
     certificate_note = ""
-    labels: Array | None
+    classes: Array | None
     n_features: int
     feature_names: tuple[str, ...] | None
     settings: Settings
@@ -191,11 +191,11 @@ class Model(Fitted):
 
     def labels_of(self, score: FloatArray) -> Array:
         """Return the predictions that go with decision values: by their signs, or the largest."""
-        if self.labels is None:
+        if self.classes is None:
             return score
         if score.ndim == 1:
-            return one_of_two(self.labels, score)
-        return self.labels[np.argmax(score, axis=1)]
+            return one_of_two(self.classes, score)
+        return self.classes[np.argmax(score, axis=1)]
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return the decision value of each row."""
@@ -221,10 +221,10 @@ class Model(Fitted):
     @property
     def n_votes(self) -> int:
         """Number of decision values of a row, or of its shares where it has no others."""
-        return 1 if self.labels is None or len(self.labels) == 2 else len(self.labels)
+        return 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the rows it was fitted to, as far as it keeps them."""
         raise NotImplementedError(
             f"model: what training rows cost a {type(self).__name__} is not kept; see "
@@ -232,13 +232,13 @@ class Model(Fitted):
         )
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of places where all paths meet, with the end; see `trajectory`."""
         return 1
 
     def leave_proven(self, X: TableLike) -> Left:
         """Return what rows have when their labels cannot change any more."""
-        if self.labels is None:
+        if self.classes is None:
             raise NotImplementedError(
                 'exit: expected "none" for a regression: no number is settled before the end'
             )
@@ -299,7 +299,7 @@ class Model(Fitted):
     @property
     def explained(self) -> str:
         """What the contributions of columns add up to."""
-        return "prediction" if self.labels is None else "decision value"
+        return "prediction" if self.classes is None else "decision value"
 
     def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts (1 + d,) or (1 + d, J) of what is explained of one row.
@@ -373,7 +373,7 @@ class HasEquations(Protocol):
 class HasJoints(Protocol):
     """A model that can end at joints, places where all paths of a row meet; see `trajectory`."""
 
-    def first(self, n_joints: int) -> Model:
+    def first(self, n_stages: int) -> Model:
         """Return the model that ends after so many joints."""
 
     def proven(self) -> Exits | None:
@@ -414,18 +414,18 @@ def with_joints(model: Model) -> HasJoints:
 class TwoClassModel(Model):
     """Base of those of two classes that bound the error of the sign of their values.
 
-    `labels`, `bias`, `settings` and `record` are those of a `DecisionGraph`.
+    `classes`, `bias`, `settings` and `record` are those of a `DecisionGraph`.
     """
 
     __slots__ = ()
 
-    labels: Array
+    classes: Array
     bias: float
     record: TrainingRecord
     is_exact, is_estimated = True, False
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the training rows, by weight."""
         return float(self.record.cost[-1])
 
@@ -460,13 +460,13 @@ class Averaged(Model):
     @property
     def explained(self) -> str:
         """What the contributions of columns add up to."""
-        many = self.labels is not None and len(self.labels) > 2
+        many = self.classes is not None and len(self.classes) > 2
         return "probability" if many else super().explained
 
     def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts of the number, of the lead of the second label, or of the shares."""
         parts = self.mean_parts(X)
-        return parts if self.labels is None or len(self.labels) > 2 else lead_of_second(parts)
+        return parts if self.classes is None or len(self.classes) > 2 else lead_of_second(parts)
 
     def predict(self, X: TableLike) -> Array:
         """Return the label of largest share, the first among equals, or the number."""
@@ -474,13 +474,13 @@ class Averaged(Model):
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the share of each label."""
-        if self.labels is None:
+        if self.classes is None:
             raise TypeError(f"model: {self.of_numbers} no probabilities")
         return self.mean(X)
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return the number, or by how much the second label has the larger share."""
-        if self.labels is None:
+        if self.classes is None:
             return self.predict(X)
         self._check_two()
         return lead_of_second(self.mean(X))
@@ -495,7 +495,7 @@ class Averaged(Model):
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the shares that go with leads of the second of two labels; others are shares."""
-        if self.labels is None:
+        if self.classes is None:
             raise TypeError(f"model: {self.of_numbers} no probabilities")
         return shares_of_leads(score)
 
@@ -505,12 +505,12 @@ class Averaged(Model):
 
     def values_of_mean(self, mean: FloatArray) -> FloatArray:
         """Return the numbers or shares (..., J) of a mean, of two labels leads (...) of one."""
-        return lead_of_second(mean) if self.labels is not None and len(self.labels) == 2 else mean
+        return lead_of_second(mean) if self.classes is not None and len(self.classes) == 2 else mean
 
     def _check_two(self) -> None:
-        if self.labels is not None and len(self.labels) > 2:
+        if self.classes is not None and len(self.classes) > 2:
             raise TypeError(
-                f"model: {self.of_classes} of {len(self.labels)} classes has no decision value; "
+                f"model: {self.of_classes} of {len(self.classes)} classes has no decision value; "
                 "see predict_proba"
             )
 
@@ -560,7 +560,7 @@ def decision_function(
     Returns
     -------
     ndarray of float64, shape (n,)
-        Half log odds of ``model.labels[1]`` under the exponential loss; the second label is
+        Half log odds of ``model.classes[1]`` under the exponential loss; the second label is
         predicted where positive. (n, J) for graphs of J > 2 labels, of which that of the largest
         value is predicted, and models of `fit_one_vs_rest` and `fit_samme`. Other
         models say in their method of this name what it is.
@@ -614,7 +614,7 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     Returns
     -------
     ndarray, shape (n,)
-        ``model.labels[1]`` where the decision value is positive, else ``model.labels[0]``; of
+        ``model.classes[1]`` where the decision value is positive, else ``model.classes[0]``; of
         more classes the first label of largest probability, or decision value; of a regression the
         number.
 
@@ -638,11 +638,11 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     if threshold is None:
         return model.predict(X)
     least = check_number("threshold", threshold, least=0.0, most=1.0)
-    labels = model.labels
-    if labels is None or len(labels) != 2:
-        found = "a regression" if labels is None else f"{len(labels)} labels"
+    classes = model.classes
+    if classes is None or len(classes) != 2:
+        found = "a regression" if classes is None else f"{len(classes)} labels"
         raise ValueError(f"threshold: expected None unless there are two labels, got {found}")
-    return one_of_two(labels, model.predict_proba(X)[:, 1] - least)
+    return one_of_two(classes, model.predict_proba(X)[:, 1] - least)
 
 
 def predict_proba(model: Model, X: TableLike, *, route: str = "hard") -> FloatArray:
@@ -660,7 +660,7 @@ def predict_proba(model: Model, X: TableLike, *, route: str = "hard") -> FloatAr
     Returns
     -------
     ndarray of float64, shape (n, 2), or (n, J) of J classes
-        Columns in the order of ``model.labels``; with the decision value H of a graph the second
+        Columns in the order of ``model.classes``; with the decision value H of a graph the second
         is ``1 / (1 + exp(-2 H))``, the population minimiser of the exponential loss; with J > 2
         decision values these numbers, divided by their sum. The other
         builders say what it is of their models. That of the label predicted is largest: where

@@ -70,7 +70,7 @@ class CalibratedModel(Around):
 
     def check_whole(self) -> None:
         """Check that there is a map for each decision value, and that it is one."""
-        if self.labels is None:
+        if self.classes is None:
             raise ValueError("model: expected one of labels")
         is_line = [part is not None for part in (self.slope, self.intercept)]
         is_steps = [part is not None for part in (self.knot, self.share, self.start)]
@@ -168,7 +168,7 @@ class CalibratedModel(Around):
     def in_words(self, score: FloatArray) -> str:
         """Return what the calibrated probabilities of one row are, given its decision values."""
         share = self.probabilities(score)[0].tolist()
-        named = zip(self.labels.tolist(), share, strict=True)
+        named = zip(self.classes.tolist(), share, strict=True)
         return "calibrated: " + ", ".join(f"{label!r} {p:.4f}" for label, p in named)
 
     def describe(self) -> str:
@@ -182,7 +182,7 @@ class CalibratedModel(Around):
 
     def _map_lines(self) -> list[str]:
         """Return what is said of the map of each label."""
-        of = self.labels.tolist()[1:] if self.n_votes == 1 else self.labels.tolist()
+        of = self.classes.tolist()[1:] if self.n_votes == 1 else self.classes.tolist()
         if self.slope is not None:
             return [
                 f"log odds of {label!r}: {a:.4g} * value {b:+.4g}"

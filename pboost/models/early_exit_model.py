@@ -154,7 +154,7 @@ class Around(Model):
 
     model: Model = stored.kept_as(Inner())
     _: KW_ONLY
-    labels: Array = stored.of_part("model", "labels")
+    classes: Array = stored.of_part("model", "classes")
     n_features: int = stored.of_part("model", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("model", "feature_names")
     table: Table | None = stored.of_part("model", "table")
@@ -182,9 +182,9 @@ class Around(Model):
         return self.model.n_nodes
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the model's training rows."""
-        return self.model.mean_cost
+        return self.model.mean_prediction_cost
 
     def importances(self, X: TableLike | None) -> FloatArray:
         """Return those of the model."""
@@ -237,15 +237,15 @@ class EarlyExitModel(Around):
     """
 
     threshold: FloatArray = stored.column(
-        np.float64, lambda own: (own.model.n_joints,), finite=False, positive=True
+        np.float64, lambda own: (own.model.n_stages,), finite=False, positive=True
     )
-    slope: FloatArray = stored.column(np.float64, lambda own: (own.model.n_joints,))
+    slope: FloatArray = stored.column(np.float64, lambda own: (own.model.n_stages,))
     comparisons: float = stored.number()
     cost: float = stored.number()
     settings: Settings = stored.settings("builder")
     curve: FloatArray | None = stored.column(np.float64, ndim=2, finite=False, optional=True)
     leaving: FloatArray | None = stored.column(
-        np.float64, lambda own: (own.model.n_joints + 1,), positive=True, optional=True
+        np.float64, lambda own: (own.model.n_stages + 1,), positive=True, optional=True
     )
     item: IntArray | None = stored.column(np.int32, "n_features", 2, optional=True)
     #: The slopes, with that of the end.
@@ -266,7 +266,7 @@ class EarlyExitModel(Around):
 
     def check_whole(self) -> None:
         """Check that rows can leave the model, and the numbers."""
-        if self.labels is None or self.model.n_joints < 2:
+        if self.classes is None or self.model.n_stages < 2:
             raise ValueError("model: expected one of labels with joints at which rows can leave")
         if not (self.slope > 0).all():
             raise ValueError("slope: expected numbers > 0")
@@ -287,7 +287,7 @@ class EarlyExitModel(Around):
         return f"a price of {self.cost:.4g} per {row}"
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the rows on which exits were set."""
         return self.cost
 
@@ -406,7 +406,7 @@ class EarlyExitModel(Around):
         """Return the model of the joints that one row passes, and in words why it leaves there."""
         X = table_for(self, X)
         score, (joint,), (cost,) = self.left(X)
-        end = self.model.n_joints
+        end = self.model.n_stages
         if joint == end:
             return self.model, f"went to the end, after {cost:.4g} comparisons"
         size = float(sizes(score)[0])
@@ -430,7 +430,7 @@ class EarlyExitModel(Around):
         """Return what is set at the joints, the curve if there is one, and the whole model."""
         lines = [
             f"early_exit: {self._per('calibration row')}, budget "
-            f"{self.comparisons:.4g}, {self.model.n_joints} joints"
+            f"{self.comparisons:.4g}, {self.model.n_stages} joints"
         ]
         worst = self.settings.get("worst")
         if worst is not None:
@@ -446,7 +446,7 @@ class EarlyExitModel(Around):
         """Return where rows leave: some of the joints, if there are many."""
         open_ = np.flatnonzero(np.isfinite(self.threshold))
         every = open_[self.threshold[open_] == 0]
-        open_ = open_[open_ <= every.min(initial=self.model.n_joints)]
+        open_ = open_[open_ <= every.min(initial=self.model.n_stages)]
         if not len(open_):
             return ["no row leaves before the end"]
         shown = np.unique(np.linspace(0, len(open_) - 1, MOST_LINES).round().astype(int))

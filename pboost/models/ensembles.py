@@ -80,47 +80,47 @@ def check_known(member: object, what: str = "what evaluating a {} costs") -> Mod
     return member
 
 
-def answers(member: Any, X: TableLike, n: int, labels: Array) -> NDArray[np.intp]:
-    """Return the positions among `labels` of what a classifier answers to the n rows X."""
+def answers(member: Any, X: TableLike, n: int, classes: Array) -> NDArray[np.intp]:
+    """Return the positions among `classes` of what a classifier answers to the n rows X."""
     found = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
     if found.shape != (n,):
         raise ValueError(f"base: expected {n} predictions, got shape {found.shape}")
     if found.dtype.kind == "O":
         found = plain_values(found, "base: expected predictions")
-    codes = np.searchsorted(labels, found).clip(0, len(labels) - 1)
-    wrong = np.flatnonzero(labels[codes] != found)
+    codes = np.searchsorted(classes, found).clip(0, len(classes) - 1)
+    wrong = np.flatnonzero(classes[codes] != found)
     if len(wrong):
         raise ValueError(
-            f"base: expected predictions among the labels {labels.tolist()}, got "
+            f"base: expected predictions among the labels {classes.tolist()}, got "
             f"{found[wrong[0]].item()!r}"
         )
     return codes
 
 
-def said_by(model: Any, X: TableLike, labels: Array | None, vote: str) -> FloatArray:
+def said_by(model: Any, X: TableLike, classes: Array | None, vote: str) -> FloatArray:
     """Return what a member says (n, J) of each row, or its number.
 
     Its probabilities, where these are asked for and it has any; else 1 for its answer.
     """
-    if labels is not None and vote == "average" and not is_foreign(model):
+    if classes is not None and vote == "average" and not is_foreign(model):
         try:
             share = predict_proba(model, X)
-            _codes(labels, model.labels)
-            return among(share, labels, model.labels)
+            _codes(classes, model.classes)
+            return among(share, classes, model.classes)
         except NotImplementedError:  # of a loss without probabilities
             pass
     said = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
-    if labels is None:
+    if classes is None:
         return said.astype(np.float64)
-    code = _codes(labels, said)
-    return (code[:, None] == np.arange(len(labels))).astype(np.float64)
+    code = _codes(classes, said)
+    return (code[:, None] == np.arange(len(classes))).astype(np.float64)
 
 
-def _codes(labels: Array, said: Array) -> NDArray[np.intp]:
+def _codes(classes: Array, said: Array) -> NDArray[np.intp]:
     """Return the positions of labels among all."""
-    code = np.minimum(np.searchsorted(labels, said), len(labels) - 1)
-    if not (labels[code] == said).all():
-        raise ValueError(f"fit: its models must predict the labels {labels.tolist()!r}")
+    code = np.minimum(np.searchsorted(classes, said), len(classes) - 1)
+    if not (classes[code] == said).all():
+        raise ValueError(f"fit: its models must predict the labels {classes.tolist()!r}")
     return code
 
 
@@ -165,9 +165,9 @@ class Composite(Model):
         return united([member.row_table for member in known], self.n_features)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the rows that each member was fitted to, added up."""
-        return float(sum(check_known(member).mean_cost for member in self.models))
+        return float(sum(check_known(member).mean_prediction_cost for member in self.models))
 
     def digests(self) -> list[Digest]:
         """Return the digest of the rows of all members, which are of one table."""
@@ -218,16 +218,16 @@ class Ensemble(Composite):
     __slots__ = ()
 
     #: Label values, sorted, (J,).
-    labels: Array
+    classes: Array
 
     @property
     def n_votes(self) -> int:
         """Number of decision values of a row, one for each label also where there are two."""
-        return len(self.labels)
+        return len(self.classes)
 
     def __repr__(self) -> str:
         builder = self.settings.get("builder", type(self).__name__)
-        return f"<{builder}: {len(self.models)} models, {len(self.labels)} classes>"
+        return f"<{builder}: {len(self.models)} models, {len(self.classes)} classes>"
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
@@ -257,7 +257,7 @@ class Ensemble(Composite):
 
     def most_probable(self, probabilities: FloatArray) -> Array:
         """Return the label of largest probability, the first of several."""
-        return self.labels[np.argmax(probabilities, axis=1)]
+        return self.classes[np.argmax(probabilities, axis=1)]
 
     def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, in "nodes"."""
@@ -280,11 +280,11 @@ class Ensemble(Composite):
 
 
 def check_members(
-    models: tuple[Any, ...], labels: Array | None, columns: Columns | None = None
+    models: tuple[Any, ...], classes: Array | None, columns: Columns | None = None
 ) -> None:
     """Raise ValueError unless the members of a model agree on columns and labels.
 
-    `labels` of the whole, or None of a regression; `columns`: its number of columns and their
+    `classes` of the whole, or None of a regression; `columns`: its number of columns and their
     names, where it says them. Of objects that are no models of this package nothing is known.
     """
     for k, member in enumerate(models):
@@ -297,17 +297,17 @@ def check_members(
                 f"models: expected models of the same columns, got {_columns(columns)}, and "
                 f"{_columns(own)} of models[{k}]"
             )
-        if labels is None:
-            agree = member.labels is None or member.labels.dtype.kind in "biuf"
+        if classes is None:
+            agree = member.classes is None or member.classes.dtype.kind in "biuf"
         else:
             # A member need not know every class.
-            agree = member.labels is not None and bool(
-                (member.labels.dtype.kind == "U") == (labels.dtype.kind == "U")
-                and np.isin(member.labels, labels).all()
+            agree = member.classes is not None and bool(
+                (member.classes.dtype.kind == "U") == (classes.dtype.kind == "U")
+                and np.isin(member.classes, classes).all()
             )
         if not agree:
-            found = None if member.labels is None else member.labels.tolist()
-            expected = "numbers" if labels is None else f"labels among {labels.tolist()}"
+            found = None if member.classes is None else member.classes.tolist()
+            expected = "numbers" if classes is None else f"labels among {classes.tolist()}"
             raise ValueError(
                 f"models: expected models that predict {expected}, got labels {found} of "
                 f"models[{k}]"
@@ -326,8 +326,8 @@ class OneVsRest(Ensemble):
     Attributes
     ----------
     models : tuple
-        Two-class models in the order of `labels`, of the labels False and True.
-    labels : ndarray, shape (J,)
+        Two-class models in the order of `classes`, of the labels False and True.
+    classes : ndarray, shape (J,)
         The label values, sorted.
     settings : mapping
         The options it was fitted with; those of the models are with them.
@@ -337,20 +337,20 @@ class OneVsRest(Ensemble):
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
-    labels: Array = stored.labels()
+    classes: Array = stored.classes()
     settings: Settings = stored.settings("builder")
 
     file_kind, file_stop = "one-vs-rest", "all models are there"
 
     def check_whole(self) -> None:
         """Check that there is a member for each label."""
-        if not len(self.models) == len(self.labels) >= 2:
+        if not len(self.models) == len(self.classes) >= 2:
             raise ValueError(
                 f"models: expected one per label, at least two, got {len(self.models)} models and "
-                f"{len(self.labels)} labels"
+                f"{len(self.classes)} labels"
             )
-        for label, model in zip(self.labels.tolist(), self.models, strict=True):
-            if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
+        for label, model in zip(self.classes.tolist(), self.models, strict=True):
+            if not np.array_equal(getattr(model, "classes", ()), REST_OR_CLASS):
                 raise ValueError(
                     f"models: expected a two-class model of labels False and True for {label!r}, "
                     f"got {model!r}"
@@ -404,7 +404,7 @@ class OneVsRest(Ensemble):
 
     def inquiry(self, settles: bool) -> RestInquiry:
         """Return what the models ask of a row, one after the other."""
-        return RestInquiry(self, self.inquiries(settles), self.labels)
+        return RestInquiry(self, self.inquiries(settles), self.classes)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values (n, J) at the stages of the models; those done keep theirs."""
@@ -421,7 +421,7 @@ class OneVsRest(Ensemble):
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
         whole = f"fit_one_vs_rest: {len(self.models)} models, one per label"
-        return [whole, *(f"{label!r} against the rest:" for label in self.labels.tolist())]
+        return [whole, *(f"{label!r} against the rest:" for label in self.classes.tolist())]
 
 
 def leads(values: Iterable[FloatArray]) -> FloatArray:
@@ -439,7 +439,7 @@ class WeightedVote(Ensemble):
         The members: models of this package, or objects with ``predict``.
     alpha : ndarray of float64, shape (len(models),)
         Weight of each vote.
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         The label values, sorted.
     bias : ndarray of float64, shape (J,)
         Votes at the start: 0, or, where there are no members, the logarithms of the shares of the
@@ -458,20 +458,20 @@ class WeightedVote(Ensemble):
 
     models: tuple[Any, ...] = stored.kept_as(Models())
     alpha: FloatArray = stored.column(np.float64, lambda model: (len(model.models),))
-    labels: Array = stored.labels()
-    bias: FloatArray = stored.column(np.float64, lambda model: (len(model.labels),))
+    classes: Array = stored.classes()
+    bias: FloatArray = stored.column(np.float64, lambda model: (len(model.classes),))
     settings: Settings = stored.settings("builder")
     error: FloatArray = stored.column(np.float64, ndim=1, positive=True)
     stop_reason: str = stored.text()
 
     file_kind = "weighted-vote"
-    file_order = ("labels", "alpha", "bias", "error")
+    file_order = ("classes", "alpha", "bias", "error")
 
     def check_whole(self) -> None:
         """Check that votes have finite sums, and that the members go together."""
         check_sum("alpha, bias", self.alpha, float(np.abs(self.bias).max()))
         check_shares("error", self.error)
-        check_members(self.models, self.labels)
+        check_members(self.models, self.classes)
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return the sum of the votes for each class, (n, J)."""
@@ -482,10 +482,10 @@ class WeightedVote(Ensemble):
 
     def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts (1 + d, J) of the sums of the votes, see `parts_of_vote`."""
-        total = np.zeros((1 + as_rows(X).n_features, len(self.labels)))
+        total = np.zeros((1 + as_rows(X).n_features, len(self.classes)))
         total[0] = self.bias
         for member, alpha in zip(self.models, self.alpha.tolist(), strict=True):
-            total += alpha * parts_of_vote(member, X, self.labels)
+            total += alpha * parts_of_vote(member, X, self.classes)
         return total
 
     def importances(self, X: TableLike | None) -> FloatArray:
@@ -503,7 +503,7 @@ class WeightedVote(Ensemble):
         return (score.copy() for score in self._votes(X))
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of members, and 1 where there is none."""
         return max(1, len(self.models))
 
@@ -511,14 +511,14 @@ class WeightedVote(Ensemble):
         """Return when labels cannot change any more at the members; None if there are none."""
         if not self.models:
             return None
-        alpha = np.repeat(self.alpha[:, None], len(self.labels), axis=1)
+        alpha = np.repeat(self.alpha[:, None], len(self.classes), axis=1)
         rest = rest_of(np.minimum(alpha, 0.0), np.maximum(alpha, 0.0), self.bias)
         # The label is that of the largest softmax, which has rounding errors of its own.
         return proven_exits(rest._replace(size=rest.size + 1))
 
-    def first(self, n_joints: int) -> WeightedVote:
+    def first(self, n_stages: int) -> WeightedVote:
         """Return the vote of the first members."""
-        return replace(self, models=self.models[:n_joints], alpha=self.alpha[:n_joints])
+        return replace(self, models=self.models[:n_stages], alpha=self.alpha[:n_stages])
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the sums of the votes of the first 0, 1, ... members, and what they cost."""
@@ -535,7 +535,7 @@ class WeightedVote(Ensemble):
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
         builder = self.settings.get("builder", "weighted vote")
-        named = named_labels(self.labels)
+        named = named_labels(self.classes)
         whole = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
         return [
             whole + self.stop_reason,
@@ -548,22 +548,22 @@ class WeightedVote(Ensemble):
         n = as_rows(rows.given).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
         for member, alpha in zip(self.models, self.alpha, strict=True):
-            found = answers(member, rows(member), n, self.labels)
+            found = answers(member, rows(member), n, self.classes)
             score[every, found] += alpha
             yield score
 
 
-def parts_of_vote(member: object, X: TableLike, labels: Array, vote: str = VOTES[0]) -> FloatArray:
+def parts_of_vote(member: object, X: TableLike, classes: Array, vote: str = VOTES[0]) -> FloatArray:
     """Return the parts (1 + d, J) of what a member says of one row, see `said_by`.
 
     Those of means of shares; else as `shared_out` says, by the parts of its values.
     """
     known = check_known(member, READING)
-    assert known.labels is not None
+    assert known.classes is not None
     if vote == "average" and isinstance(known, Averaged):
-        return among(known.mean_parts(X), labels, known.labels)
-    said = said_by(known, X, labels, vote)[0, np.searchsorted(labels, known.labels)]
-    return among(shared_out(said, known.vote_parts(X)), labels, known.labels)
+        return among(known.mean_parts(X), classes, known.classes)
+    said = said_by(known, X, classes, vote)[0, np.searchsorted(classes, known.classes)]
+    return among(shared_out(said, known.vote_parts(X)), classes, known.classes)
 
 
 def chance(n_classes: int) -> float:
@@ -579,7 +579,7 @@ class Bagging(Composite, Averaged):
     ----------
     models : tuple
         The members.
-    labels : ndarray, shape (J,), or None
+    classes : ndarray, shape (J,), or None
         The label values, sorted; None of a regression.
     n_features : int
         Number of columns the members were trained on.
@@ -601,7 +601,7 @@ class Bagging(Composite, Averaged):
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
-    labels: Array | None = stored.labels(optional=True)
+    classes: Array | None = stored.classes(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     settings: Settings = stored.settings("builder")
@@ -617,8 +617,8 @@ class Bagging(Composite, Averaged):
         """Check that the members go together, and the record."""
         if not self.models:
             raise ValueError("models: expected one or more, got none")
-        check_members(self.models, self.labels, (self.n_features, self.feature_names))
-        self.oob.check(self.labels)
+        check_members(self.models, self.classes, (self.n_features, self.feature_names))
+        self.oob.check(self.classes)
 
     def __repr__(self) -> str:
         return f"<fit_bagging: {len(self.models)} members, {self.n_features} features>"
@@ -629,7 +629,7 @@ class Bagging(Composite, Averaged):
     def describe(self) -> str:
         """Return a summary of the ensemble."""
         fit, members = self.settings.get("fit", "models"), counted(len(self), "member")
-        is_average = self.labels is not None and self.vote == "average"
+        is_average = self.classes is not None and self.vote == "average"
         lines = [
             headline(self, f"fit_bagging of {fit}: {members}"),
             *(["probabilities are the average of those of the members"] if is_average else []),
@@ -643,20 +643,20 @@ class Bagging(Composite, Averaged):
 
     def _said_parts(self, model: object, X: TableLike) -> FloatArray:
         """Return the parts of what a member says of one row."""
-        if self.labels is not None:
-            return parts_of_vote(model, X, self.labels, self.vote)
+        if self.classes is not None:
+            return parts_of_vote(model, X, self.classes, self.vote)
         known = check_known(model, READING)
-        if known.labels is None:
+        if known.classes is None:
             return known.contributions(X)
         # Its labels are numbers.
-        return parts_of_vote(known, X, known.labels) @ known.labels.astype(np.float64)
+        return parts_of_vote(known, X, known.classes) @ known.classes.astype(np.float64)
 
     def mean(self, X: TableLike) -> FloatArray:
         """Return the means (n, J) of what the members say of the labels, or of their numbers."""
         rows, n = MemberRows(self, X), len(self.models)
 
         def said(model: Any) -> FloatArray:
-            return said_by(model, rows(model), self.labels, self.vote)
+            return said_by(model, rows(model), self.classes, self.vote)
 
         total = said(self.models[0])
         for model in self.models[1:]:
@@ -668,7 +668,7 @@ class Bagging(Composite, Averaged):
         return reduce(np.add, (said(model) / n for model in self.models))
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of members."""
         return len(self)
 
@@ -676,13 +676,13 @@ class Bagging(Composite, Averaged):
         """Return when labels cannot change any more at the members."""
         return voting_exits(len(self), self.n_votes)
 
-    def first(self, n_joints: int) -> Bagging:
+    def first(self, n_stages: int) -> Bagging:
         """Return the mean of the first members."""
-        return replace(self, models=self.models[:n_joints])
+        return replace(self, models=self.models[:n_stages])
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the means of what the first 0, 1, ... members say, and what they cost."""
-        said = np.array([said_by(model, X, self.labels, self.vote) for model in self.models])
+        said = np.array([said_by(model, X, self.classes, self.vote) for model in self.models])
         return self.values_of_mean(means_by_then(said)), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberInquiry:
@@ -692,6 +692,6 @@ class Bagging(Composite, Averaged):
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays; numbers are averaged in any case."""
         header, arrays = Composite.parts(self)
-        if self.labels is None:
+        if self.classes is None:
             arrays.pop("vote", None)
         return header, arrays

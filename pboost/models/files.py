@@ -187,11 +187,11 @@ def _pack_models(model: Any, depth: int) -> list[bytes]:
 
 
 def _little_endian(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    labels = arrays.get("labels")
-    if labels is not None and not _storable_labels(labels.dtype):
+    classes = arrays.get("classes")
+    if classes is not None and not _storable_labels(classes.dtype):
         raise TypeError(
-            f"model.labels: only integer, float, boolean and string labels can be stored, "
-            f"got dtype {labels.dtype}"
+            f"model.classes: only integer, float, boolean and string labels can be stored, "
+            f"got dtype {classes.dtype}"
         )
     return {name: a.astype(a.dtype.newbyteorder("<"), copy=False) for name, a in arrays.items()}
 

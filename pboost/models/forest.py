@@ -64,7 +64,7 @@ class RandomForest(Trees):
         Where the nodes of each tree begin in the arrays, closed by their number.
     feature, threshold, children, value, impurity, weight, n_rows : ndarray
         Those of the trees, see `Tree`; `children` are counted from the tree's root.
-    labels : ndarray, shape (J,), or None
+    classes : ndarray, shape (J,), or None
         The label values, sorted; None of a regression.
     n_features : int
         Number of columns the model was trained on.
@@ -104,10 +104,10 @@ class RandomForest(Trees):
         """Check where trees begin, the trees, their sums and the record."""
         check_offsets("root", self.root, self.n_nodes)
         Trees.check_whole(self)
-        if self.labels is None:
+        if self.classes is None:
             check_sum("value", self.largest_values())
         if self.oob is not None:
-            self.oob.check(self.labels)
+            self.oob.check(self.classes)
 
     @property
     def depth(self) -> IntArray:
@@ -149,7 +149,7 @@ class RandomForest(Trees):
         columns = self.with_sets(self.columns_at(slice(start, stop)))
         return Tree(
             **columns,
-            labels=self.labels,
+            classes=self.classes,
             n_features=self.n_features,
             feature_names=self.feature_names,
             settings=self.settings,
@@ -174,7 +174,7 @@ class RandomForest(Trees):
         return mean[:, 0] if self.value.ndim == 1 else mean
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of trees."""
         return len(self)
 
@@ -182,9 +182,9 @@ class RandomForest(Trees):
         """Return the comparisons (T + 1,) that a row makes at most in the first trees."""
         return np.cumsum([0, *self.depths], dtype=np.float64)
 
-    def first(self, n_joints: int) -> RandomForest:
+    def first(self, n_stages: int) -> RandomForest:
         """Return the forest of the first trees."""
-        return self[:n_joints]
+        return self[:n_stages]
 
     def node_exits(self, exits: Exits) -> NodeExits:
         """Return when rows leave at the trees."""
@@ -214,7 +214,7 @@ class RandomForest(Trees):
         Deep trees are walked until labels cannot change any more.
         """
         n = len(X) if type(X) is np.ndarray else 0
-        if n * self.n_steps < MANY_CELLS or self.labels is None or self.n_features >= WIDE:
+        if n * self.n_steps < MANY_CELLS or self.classes is None or self.n_features >= WIDE:
             return Trees.predict(self, X)
         if self.ranked is not None or len(self) < FEW_TREES:
             return Trees.predict(self, X)
@@ -332,7 +332,7 @@ def join_trees(
     forest = RandomForest.grown(
         root=root,
         **_joined_columns(trees),
-        labels=first.labels,
+        classes=first.classes,
         n_features=first.n_features,
         feature_names=first.feature_names,
         settings=settings,
@@ -340,7 +340,7 @@ def join_trees(
         table=first.table,
         seen=seen,
     )
-    if first.labels is None:
+    if first.classes is None:
         check_sum("value", forest.largest_values())
     return forest
 

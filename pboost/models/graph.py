@@ -60,7 +60,7 @@ class DecisionGraph(Graph):
     Nodes stand in the order in which they were opened, parents before children; node 0 is the
     root. Exit 0 of node ``i`` is taken by rows with ``x[feature[i]] <= threshold[i]``, exit 1 by
     the others. The decision value of a row is `bias` plus the votes of the exits it takes;
-    ``labels[1]`` is predicted where it is positive.
+    ``classes[1]`` is predicted where it is positive.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class DecisionGraph(Graph):
     vote : ndarray of float64, shape (n_nodes, 2), or (n_nodes, 2, J) with J > 1
         Signed vote of each exit, in units of half log odds; of several votes per exit, one for
         each of J decision values of a row.
-    labels : ndarray, shape (2,), or (J,) with several votes per exit
+    classes : ndarray, shape (2,), or (J,) with several votes per exit
         The label values, sorted; of two the first is class -1, the second class +1.
     n_features : int
         Number of columns the model was trained on.
@@ -112,7 +112,7 @@ class DecisionGraph(Graph):
     file_kind = "decision-graph"
     file_order = (
         *(*COLUMNS, "answer", "missing", "sigma", "stages"),
-        *(*Projections.stored, *Separators.stored, *Subsets.stored, "labels"),
+        *(*Projections.stored, *Separators.stored, *Subsets.stored, "classes"),
     )
     no_functions = Graph.no_functions + "; describe lists its nodes"
 
@@ -173,7 +173,7 @@ class DecisionGraph(Graph):
         return (score.copy() for n_nodes, (score, _) in by_then if n_nodes in ends)
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of places where all paths meet, with the end."""
         return 1 + len(joints_of(self.next))
 
@@ -185,10 +185,10 @@ class DecisionGraph(Graph):
                 longest[to] = max(longest[to], longest[node] + 1)
         return np.concatenate([[0.0], longest[joints_of(self.next)], longest[-1:]])
 
-    def first(self, n_joints: int) -> DecisionGraph:
+    def first(self, n_stages: int) -> DecisionGraph:
         """Return the graph that ends at a joint."""
         ends = [*joints_of(self.next).tolist(), self.n_nodes]
-        return self._cut(ends[n_joints - 1], None)
+        return self._cut(ends[n_stages - 1], None)
 
     def node_exits(self, exits: Exits) -> NodeExits | None:
         """Return when rows leave at the nodes; None where these are functions of a row."""

@@ -49,7 +49,7 @@ FAR = 1e150
 class AdditiveModel(TwoClassModel):
     """Base of the models that are a bias and a sum of leveraged weak hypotheses.
 
-    `labels`, `n_features`, `feature_names`, `bias`, `settings` and `record` are those of a
+    `classes`, `n_features`, `feature_names`, `bias`, `settings` and `record` are those of a
     `DecisionGraph`; so are the functions of a model, except those that speak of nodes and exits
     (`reach`, `truncate`, `continue_fit`).
     """
@@ -167,7 +167,7 @@ class LinearModel(AdditiveModel):
     center, scale : ndarray of float64, shape (n_added,)
         What is subtracted from each column and what the difference is divided by. Columns are those
         of X, but for categories, which have one of zeros and ones for each level.
-    labels : ndarray, shape (2,)
+    classes : ndarray, shape (2,)
         The two label values, sorted.
     n_features : int
         Number of columns.
@@ -194,7 +194,7 @@ class LinearModel(AdditiveModel):
     mu: FloatArray = stored.column(np.float64, "n_nodes")
     center: FloatArray = stored.column(np.float64, "n_added")
     scale: FloatArray = stored.column(np.float64, "n_added")
-    labels: Array = stored.labels(2)
+    classes: Array = stored.classes(2)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
@@ -309,7 +309,7 @@ class FunctionEnsemble(AdditiveModel):
         Leverage of each.
     mu : ndarray of float64, shape (rounds,)
         Normalised margin of each on the weights of its round.
-    labels : ndarray, shape (2,)
+    classes : ndarray, shape (2,)
         The two label values, sorted.
     n_features : int
         Number of columns.
@@ -332,7 +332,7 @@ class FunctionEnsemble(AdditiveModel):
     hypotheses: tuple[Callable[[Any], Any], ...]
     alpha: FloatArray = stored.column(np.float64, "n_nodes")
     mu: FloatArray = stored.column(np.float64, "n_nodes")
-    labels: Array = stored.labels(2)
+    classes: Array = stored.classes(2)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
@@ -390,7 +390,7 @@ class ProbitModel(Model):
         Share of the full step that was taken: 1, or less where the safeguard has halved it.
     risk : ndarray of float64, shape (steps + 1,)
         Weighted mean of -ln Phi(Y f) on the training rows before the first step and after each.
-    labels : ndarray, shape (2,)
+    classes : ndarray, shape (2,)
         The two label values, sorted.
     settings : mapping
         The options the model was fitted with.
@@ -417,7 +417,7 @@ class ProbitModel(Model):
     step: FloatArray = stored.column(np.float64, "n_nodes", 2)
     length: FloatArray = stored.column(np.float64, "n_nodes")
     risk: FloatArray = stored.column(np.float64, lambda model: (len(model) + 1,), positive=True)
-    labels: Array = stored.labels(2)
+    classes: Array = stored.classes(2)
     settings: Settings = stored.settings()
     stop_reason: str = stored.text()
     n_features: int = stored.n_features()
@@ -524,13 +524,13 @@ class ProbitModel(Model):
         return SumInquiry(self, columns_of(self, self.slopes != 0), 1)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Number of columns with a slope, the same for all rows."""
         return float(max(1, int(np.count_nonzero(self.slopes))))
 
     def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""
-        return np.full(len(input_values(self, X)), self.mean_cost)
+        return np.full(len(input_values(self, X)), self.mean_prediction_cost)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield that the columns with a slope are read of each row."""
@@ -545,7 +545,7 @@ class ProbitModel(Model):
                 headline(self, f"fit_probitboost: {counted(len(self), 'step')}"),
                 f"risk {self.risk[-1]:.6g}",
                 f"stopped: {self.stop_reason}",
-                f"P({self.labels.tolist()[1]!r}) = Phi(f), f = "
+                f"P({self.classes.tolist()[1]!r}) = Phi(f), f = "
                 + equation(self.intercept, self.slopes, names),
             ]
         )

@@ -149,7 +149,7 @@ class Graph(TwoClassModel):
     vote: FloatArray = stored.column(
         np.float64, "n_nodes", 2, lambda graph: (graph.n_votes,) if graph.n_votes > 1 else ()
     )
-    labels: Array = stored.labels(lambda graph: max(2, graph.n_votes))
+    classes: Array = stored.classes(lambda graph: max(2, graph.n_votes))
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     bias: Any = stored.kept_as(
@@ -245,7 +245,7 @@ class Graph(TwoClassModel):
         """
         answer = self.answer if self.n_votes == 2 else None
         return [
-            replace(self, vote=vote, bias=float(bias), labels=self.labels[:2], answer=answer)
+            replace(self, vote=vote, bias=float(bias), classes=self.classes[:2], answer=answer)
             for vote, bias in zip(np.moveaxis(self.vote, 2, 0), self.bias, strict=True)
         ]
 

@@ -41,9 +41,9 @@ ONE_CLASS, NO_ROW = -1, -2
 
 
 def _classes(tree: ProbitTree) -> Array:
-    if tree.partition.labels is None:
-        raise ValueError("labels: expected those of a classification, got None")
-    return tree.partition.labels
+    if tree.partition.classes is None:
+        raise ValueError("classes: expected those of a classification, got None")
+    return tree.partition.classes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -74,7 +74,7 @@ class ProbitTree(Model):
     mean : ndarray of float64, shape (n_features,), or None
         What it counts as in all leaves, where there is no `leaf_mean`: the weighted mean of its
         column on the training rows. With neither, rows with missing values are refused.
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         The label values, sorted.
     settings : mapping
         The options the model was fitted with.
@@ -85,7 +85,7 @@ class ProbitTree(Model):
         is not known.
     """
 
-    partition: Tree = stored.part(Tree, more=("labels",), some=SIDES)
+    partition: Tree = stored.part(Tree, more=("classes",), some=SIDES)
     coefficient: FloatArray = stored.column(
         np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_added,)
     )
@@ -94,7 +94,7 @@ class ProbitTree(Model):
     spread: FloatArray = stored.column(np.float64, "n_added", positive=True)
     leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
     mean: FloatArray | None = stored.in_header("n_added")
-    labels: Array = stored.made(_classes, late=False)
+    classes: Array = stored.made(_classes, late=False)
     settings: Settings = stored.of_part("partition", "settings")
     n_features: int = stored.of_part("partition", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("partition", "feature_names")
@@ -131,7 +131,7 @@ class ProbitTree(Model):
     @property
     def n_functions(self) -> int:
         """Number of functions in each leaf."""
-        return 1 if len(self.labels) == 2 else len(self.labels)
+        return 1 if len(self.classes) == 2 else len(self.classes)
 
     def values(self, X: TableLike) -> FloatArray:
         """Return the functions (n, K) at the rows, each in its leaf."""
@@ -215,7 +215,7 @@ class ProbitTree(Model):
         return as_shares(gain)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons and of slopes of the training rows."""
         tree, leaf = self.partition, self.partition.feature == LEAF
         slopes = (self.coefficient[:, :, 1:] != 0).sum(axis=(1, 2))
@@ -272,7 +272,7 @@ class ProbitTree(Model):
         """
         tree = self.partition
         depth, tests = tree.node_tests()
-        classes = self.labels.tolist()
+        classes = self.classes.tolist()
         leaves = counted(self.n_leaves, "leaf", "leaves")
         lines = [
             headline(self, f"fit_probit_tree: {leaves}", f"depth {tree.depth}"),
@@ -302,7 +302,7 @@ class ProbitTree(Model):
             if taken < 0:
                 said += f", {'all' if taken == ONE_CLASS else 'no'} rows are of the class"
             many = self.coefficient.shape[1] > 1
-            lines.append((f"f({self.labels.tolist()[k]!r}) = " if many else "f = ") + said)
+            lines.append((f"f({self.classes.tolist()[k]!r}) = " if many else "f = ") + said)
         return lines
 
 

@@ -83,16 +83,16 @@ def shared_out(share: FloatArray, parts: FloatArray) -> FloatArray:
     return found * share
 
 
-def among(parts: FloatArray, labels: NDArray[np.generic], own: NDArray[np.generic]) -> FloatArray:
+def among(parts: FloatArray, classes: NDArray[np.generic], own: NDArray[np.generic]) -> FloatArray:
     """Return parts (1 + d, K) of some labels, as (1 + d, J) of all."""
-    found = np.zeros((len(parts), len(labels)))
-    found[:, np.searchsorted(labels, own)] = parts
+    found = np.zeros((len(parts), len(classes)))
+    found[:, np.searchsorted(classes, own)] = parts
     return found
 
 
-def one_of_two(labels: Array, score: FloatArray) -> Array:
+def one_of_two(classes: Array, score: FloatArray) -> Array:
     """Return the second of two labels where a decision value is positive, else the first."""
-    return labels[(score > 0).astype(np.intp)]
+    return classes[(score > 0).astype(np.intp)]
 
 
 def lead_of_second(share: FloatArray) -> FloatArray:

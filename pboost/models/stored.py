@@ -197,20 +197,20 @@ class Labels(Column):
 
     def check(self, record: Any, name: str) -> None:
         """Check number and order."""
-        labels = getattr(record, name)
+        classes = getattr(record, name)
         count = self.count(record) if callable(self.count) else self.count
-        if count is not None and labels.shape != (count,):
-            raise ValueError(f"labels: expected shape ({count},), got {labels.shape}")
-        if labels.dtype.kind == "b" and labels.view(np.uint8).max(initial=0) > 1:
-            raise ValueError("labels: expected booleans, got other bytes")
-        if labels.dtype.kind == "U":
-            points = labels.astype(labels.dtype.newbyteorder("=")).view(np.uint32)
+        if count is not None and classes.shape != (count,):
+            raise ValueError(f"classes: expected shape ({count},), got {classes.shape}")
+        if classes.dtype.kind == "b" and classes.view(np.uint8).max(initial=0) > 1:
+            raise ValueError("classes: expected booleans, got other bytes")
+        if classes.dtype.kind == "U":
+            points = classes.astype(classes.dtype.newbyteorder("=")).view(np.uint32)
             if points.max(initial=0) > sys.maxunicode:
-                raise ValueError("labels: expected strings, got numbers that are no characters")
-        if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
+                raise ValueError("classes: expected strings, got numbers that are no characters")
+        if classes.ndim != 1 or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
             expected = "sorted values, two or more" if count is None else "two sorted values"
-            found = labels.tolist() if labels.size <= 10 else labels
-            raise ValueError(f"labels: expected {expected}, got {shown(found)}")
+            found = classes.tolist() if classes.size <= 10 else classes
+            raise ValueError(f"classes: expected {expected}, got {shown(found)}")
 
     check_array = Kind.check_array
 
@@ -476,7 +476,7 @@ def in_header(*shape: Any) -> Any:
     return kept_as(InHeader(shape=shape), default=None)
 
 
-def labels(count: Any = None, optional: bool = False) -> Any:
+def classes(count: Any = None, optional: bool = False) -> Any:
     """Return a field that holds label values, see `Labels`."""
     return kept_as(Labels(optional=optional, count=count))
 
@@ -720,14 +720,14 @@ class OutOfBag(Stored):
         if np.isinf(self.prediction).any():
             raise ValueError("oob.prediction: expected finite numbers, or NaN")
 
-    def check(self, labels: Array | None) -> None:
+    def check(self, classes: Array | None) -> None:
         """Check that it is the record of a model with these labels, or of a regression."""
-        shape = () if labels is None else (len(labels),)
+        shape = () if classes is None else (len(classes),)
         if self.prediction.shape[1:] != shape:
             raise ValueError(
                 f"oob: expected predictions of shape (n, *{shape}), got {self.prediction.shape}"
             )
-        if labels is not None:
+        if classes is not None:
             check_shares("oob.error", self.error)
             check_shares("oob.prediction", self.prediction, are_whole=True)
 

@@ -73,15 +73,15 @@ class Classes(Labels):
 
     def dtypes(self, name: str) -> Dtypes:
         """Return the column that only some have."""
-        return {"classes": (None, True)}
+        return {"model_classes": (None, True)}
 
     def store(self, name: str, value: Any) -> Parts:
         """Return the column, which is left out where the trees have it."""
-        return {}, {"classes": value}
+        return {}, {"model_classes": value}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
         """Return the labels of the model."""
-        return arrays.get("classes", arrays["labels"])
+        return arrays.get("model_classes", arrays["classes"])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -117,7 +117,7 @@ class SubaggedProbitTrees(Model):
         Number of rows of each class in the subsample of each member.
     vote : {"majority", "average"}
         What `predict_proba` averages over the members: their answers or their probabilities.
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         Label values, sorted.
     settings : mapping
         The options the model was fitted with.
@@ -130,7 +130,7 @@ class SubaggedProbitTrees(Model):
         is not known.
     """
 
-    trees: RandomForest = stored.part(RandomForest, more=("labels",), some=SIDES)
+    trees: RandomForest = stored.part(RandomForest, more=("classes",), some=SIDES)
     coefficient: FloatArray = stored.column(
         np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_added,), ndim=3
     )
@@ -141,10 +141,10 @@ class SubaggedProbitTrees(Model):
     start: IntArray = stored.column(np.int32, ndim=1)
     error: FloatArray = stored.column(np.float64, ndim=2, finite=False)
     class_rows: IntArray = stored.column(
-        np.int32, lambda model: (len(model), len(model.labels)), positive=True
+        np.int32, lambda model: (len(model), len(model.classes)), positive=True
     )
     vote: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
-    labels: Array = stored.kept_as(Classes())
+    classes: Array = stored.kept_as(Classes())
     settings: Settings = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
     leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
@@ -167,19 +167,19 @@ class SubaggedProbitTrees(Model):
     }
     no_trees = "whose leaves are linear functions: see coefficients and to_c"
     file_kind, file_stop = "subagged-probit-trees", "all members are there"
-    file_order = (*("root", *TREE_COLUMNS, "labels", "oob_members", "oob_prediction", "classes"),)
+    file_order = (*("root", *TREE_COLUMNS, "classes", "oob_members", "oob_prediction", "model_classes"),)
 
     def check_whole(self) -> None:
         """Check that the parts go together. Trees check themselves."""
         trees, n_rounds = self.trees, self.n_rounds
-        if trees.labels is None:
-            raise ValueError("labels: expected those of classes")
-        expected = REST_OR_CLASS if self.is_tree_per_class else self.labels
-        if not np.array_equal(trees.labels, expected):
-            raise ValueError(f"labels: expected those of the trees, got {self.labels.tolist()}")
+        if trees.classes is None:
+            raise ValueError("classes: expected those of a classification")
+        expected = REST_OR_CLASS if self.is_tree_per_class else self.classes
+        if not np.array_equal(trees.classes, expected):
+            raise ValueError(f"classes: expected those of the trees, got {self.classes.tolist()}")
         if len(trees) != n_rounds * self.trees_per_round:
             raise ValueError(
-                f"root: expected a tree for each of {len(self.labels)} classes in every round"
+                f"root: expected a tree for each of {len(self.classes)} classes in every round"
             )
         check_taken(self.taken)
         check_offsets("start", self.start, n_rounds)
@@ -193,7 +193,7 @@ class SubaggedProbitTrees(Model):
             raise ValueError("error: expected one for each round")
         check_shares("error", self.error)
         if self.oob is not None:
-            self.oob.check(self.labels)
+            self.oob.check(self.classes)
 
     def __repr__(self) -> str:
         return f"<fit_sbpmt: {len(self)} members, {len(self.trees)} trees>"
@@ -214,8 +214,8 @@ class SubaggedProbitTrees(Model):
         return WeightedVote(
             tuple(self._round(r, member) for r in range(first, last)),
             self.alpha[first:last],
-            self.labels,
-            np.zeros(len(self.labels)),
+            self.classes,
+            np.zeros(len(self.classes)),
             self.settings,
             error[np.isfinite(error)],
             self.stop_reasons[member],
@@ -250,7 +250,7 @@ class SubaggedProbitTrees(Model):
         """Return what a round has added to a member."""
         if not self.is_tree_per_class:
             return self.tree(number)
-        j, trees = len(self.labels), []
+        j, trees = len(self.classes), []
         for k, rows in enumerate(self.class_rows[member].tolist()):
             tree = self.tree(number * j + k)
             if rows == 0:  # the class is never the answer
@@ -258,7 +258,7 @@ class SubaggedProbitTrees(Model):
                 lost[..., 0] = LEAST
                 tree = replace(tree, coefficient=lost)
             trees.append(tree)
-        return OneVsRest(tuple(trees), self.labels, self.settings)
+        return OneVsRest(tuple(trees), self.classes, self.settings)
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
@@ -268,12 +268,12 @@ class SubaggedProbitTrees(Model):
     @property
     def is_tree_per_class(self) -> bool:
         """Whether each of more than two classes has a tree of its own in every round."""
-        return len(self.labels) > 2 and self.coefficient.shape[1] == 1
+        return len(self.classes) > 2 and self.coefficient.shape[1] == 1
 
     @property
     def trees_per_round(self) -> int:
         """Number of trees of a round."""
-        return len(self.labels) if self.is_tree_per_class else 1
+        return len(self.classes) if self.is_tree_per_class else 1
 
     @property
     def n_rounds(self) -> int:
@@ -283,7 +283,7 @@ class SubaggedProbitTrees(Model):
     @property
     def n_functions(self) -> int:
         """Number of functions in each leaf."""
-        return 1 if len(self.labels) == 2 or self.is_tree_per_class else len(self.labels)
+        return 1 if len(self.classes) == 2 or self.is_tree_per_class else len(self.classes)
 
     def tree(self, number: int) -> ProbitTree:
         """Return a tree by its number among those of all members."""
@@ -321,7 +321,7 @@ class SubaggedProbitTrees(Model):
             errors = error[np.isfinite(error)]
             if errors[-1] == 0:
                 found.append(PERFECT)
-            elif len(errors) > size or errors[-1] >= chance(len(self.labels)):
+            elif len(errors) > size or errors[-1] >= chance(len(self.classes)):
                 found.append(NO_BETTER)
             else:
                 found.append(ALL_ROUNDS)
@@ -330,7 +330,7 @@ class SubaggedProbitTrees(Model):
     @property
     def lost(self) -> tuple[tuple[int, Any], ...]:
         """The classes that have no row in the subsample of a member: its number, and the label."""
-        names = self.labels.tolist()
+        names = self.classes.tolist()
         return tuple((int(i), names[j]) for i, j in np.argwhere(self.class_rows == 0))
 
     def predict_proba(self, X: TableLike) -> FloatArray:
@@ -344,17 +344,17 @@ class SubaggedProbitTrees(Model):
     @property
     def explained(self) -> str:
         """What the contributions of columns add up to."""
-        return "decision value" if len(self.labels) == 2 else "probability"
+        return "decision value" if len(self.classes) == 2 else "probability"
 
     def contributions(self, X: TableLike) -> FloatArray:
         """Return the parts of the lead of the second label, or of the probabilities of J > 2.
 
         What each member says is divided as `shared_out` says, by what its trees say.
         """
-        total = np.zeros((1 + self.n_features, len(self.labels)))
+        total = np.zeros((1 + self.n_features, len(self.classes)))
         for member in self:
             if self.vote == "majority":
-                said = member.labels == member.predict(X)[0]
+                said = member.classes == member.predict(X)[0]
                 total += shared_out(said, member.contributions(X))
                 continue
             share = member.alpha / member.alpha.sum()
@@ -362,7 +362,7 @@ class SubaggedProbitTrees(Model):
                 said = tree.predict_proba(X)[0]
                 total += weight * shared_out(said, tree.vote_parts(X))
         total /= len(self)
-        return lead_of_second(total) if len(self.labels) == 2 else total
+        return lead_of_second(total) if len(self.classes) == 2 else total
 
     def importances(self, X: TableLike | None) -> FloatArray:
         """Return the mean of those of the members."""
@@ -378,7 +378,7 @@ class SubaggedProbitTrees(Model):
             yield self._score(total / (member + 1))
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of members."""
         return len(self)
 
@@ -386,9 +386,9 @@ class SubaggedProbitTrees(Model):
         """Return when labels cannot change any more at the members."""
         return voting_exits(len(self), self.n_votes)
 
-    def first(self, n_joints: int) -> SubaggedProbitTrees:
+    def first(self, n_stages: int) -> SubaggedProbitTrees:
         """Return the model of the first members."""
-        return self[:n_joints]
+        return self[:n_stages]
 
     def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
         """Return leads times factors, and shares that differ so many times from equal ones."""
@@ -401,7 +401,7 @@ class SubaggedProbitTrees(Model):
         cost = np.add.reduceat(of_trees, self.start[:-1] * self.trees_per_round)
         said = self._said(X, lambda said: said, (len(self),))
         means = means_by_then(np.moveaxis(said, 1, 0))
-        return lead_of_second(means) if len(self.labels) == 2 else means, costs_by_then(cost)
+        return lead_of_second(means) if len(self.classes) == 2 else means, costs_by_then(cost)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with decision values."""
@@ -415,9 +415,9 @@ class SubaggedProbitTrees(Model):
         return mean_of(self, members, self.vote, settles)
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons and of slopes of each tree's rows, added up."""
-        return float(sum(self.tree(t).mean_cost for t in range(len(self.trees))))
+        return float(sum(self.tree(t).mean_prediction_cost for t in range(len(self.trees))))
 
     def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""
@@ -469,7 +469,7 @@ class SubaggedProbitTrees(Model):
         """Return a function of what each member says (n, n_members, J), of this shape and J."""
         every = slice(0, len(self))
         at = Equations(self.trees, self.leaf, self.coefficient, self.taken, means_of(self))
-        shape = *shape, len(self.labels)
+        shape = *shape, len(self.classes)
         return values_of(self, at, X, shape, lambda found: reduced(self._said_of(found, every)))
 
     def _said_of(self, of_trees: FloatArray, members: slice) -> FloatArray:
@@ -479,7 +479,7 @@ class SubaggedProbitTrees(Model):
         """
         start = self.start[members.start : members.stop + 1]
         alpha = self.alpha[start[0] : start[-1]]
-        first, n, j, n_rounds = start[:-1] - start[0], len(of_trees), len(self.labels), len(alpha)
+        first, n, j, n_rounds = start[:-1] - start[0], len(of_trees), len(self.classes), len(alpha)
         flat = of_trees.reshape(n * n_rounds, -1)
         if self.is_tree_per_class:
             lost = np.repeat(self.class_rows[members] == 0, np.diff(start), axis=0)
@@ -504,5 +504,5 @@ class SubaggedProbitTrees(Model):
         """Return the fields of a file's header and its arrays."""
         header, arrays = Model.parts(self)
         if not self.is_tree_per_class:
-            del arrays["classes"]
+            del arrays["model_classes"]
         return header, arrays

@@ -22,13 +22,13 @@ MOST = float(np.finfo(np.float64).max)
 
 def headline(model: Model, *said: str) -> str:
     """Return the first line of a text: what is said, the columns, and what is predicted."""
-    of = "numbers" if model.labels is None else f"labels [{named_labels(model.labels)}]"
+    of = "numbers" if model.classes is None else f"labels [{named_labels(model.classes)}]"
     return ", ".join([*said, counted(model.n_features, "feature"), of])
 
 
-def named_labels(labels: Array) -> str:
+def named_labels(classes: Array) -> str:
     """Return labels as a line lists them, of many the first ones."""
-    return listed([repr(label) for label in labels.tolist()], "labels")
+    return listed([repr(label) for label in classes.tolist()], "classes")
 
 
 def of_bags(oob: OutOfBag | None) -> list[str]:
@@ -42,9 +42,9 @@ def summary(model: TwoClassModel) -> list[str]:
     """Return what is said of the whole model, its labels, certificate and cost."""
     record = model.record
     node, unit = model.counted_in
-    names = [repr(label) for label in model.labels.tolist()]
+    names = [repr(label) for label in model.classes.tolist()]
     is_many = bool(np.ndim(model.bias))
-    named = named_labels(model.labels) if is_many else f"{names[0]} (-) and {names[1]} (+)"
+    named = named_labels(model.classes) if is_many else f"{names[0]} (-) and {names[1]} (+)"
     lines = [
         f"{model.settings.get('builder', 'model')}: {counted(model.n_nodes, node)}, "
         f"{counted(model.n_features, 'feature')}, labels {named}",

@@ -16,7 +16,7 @@ from pboost.models.stored import Stored, check_offsets, table_field
 from pboost.models.text import counted
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: ``feature`` and ``children`` of a leaf, and `level_set` of what is no test of a set.
+#: ``feature`` and ``children`` of a leaf, and `category_set` of what is no test of a set.
 LEAF = NO_SET = -1
 AGGREGATIONS = ("sum", "mean")
 #: How probabilities, or numbers, follow from the values.
@@ -119,7 +119,7 @@ class TreeEnsemble(TreeNodes, Stored):
     missing : ndarray of uint8, shape (n_nodes,), or None
         The child, 0 or 1, to which a row goes whose value is missing (NaN); 0 in leaves. None
         where the model refuses rows with missing values.
-    level_set : ndarray of int32, shape (n_nodes,)
+    category_set : ndarray of int32, shape (n_nodes,)
         Number of the set among `sets` that is tested, -1 where there is none.
     sets : ndarray of uint64, shape (n_sets, 4)
         The sets: bit ``b % 64`` of word ``b // 64`` says that level number b is in it.
@@ -128,7 +128,7 @@ class TreeEnsemble(TreeNodes, Stored):
         the votes on the path from the root; at inner nodes of the trees of a sum, 0.
     bias : ndarray of float64, shape (J,)
         What is added to the values of all rows.
-    labels : ndarray, shape (n_labels,), or None
+    classes : ndarray, shape (n_labels,), or None
         The label values, sorted; None of a regression. Of one value the second label is predicted
         where it is positive, of several the first label of the largest.
     n_features : int
@@ -164,11 +164,11 @@ class TreeEnsemble(TreeNodes, Stored):
     missing: NDArray[np.uint8] | None = stored.kept_as(
         stored.Column(np.uint8, ("n_nodes",), optional=True)
     )
-    level_set: IntArray = stored.column(np.int32, "n_nodes", within=(NO_SET, "n_sets"))
+    category_set: IntArray = stored.column(np.int32, "n_nodes", within=(NO_SET, "n_sets"))
     sets: NDArray[np.uint64] = stored.column(np.uint64, "n_sets", WORDS)
     value: FloatArray = stored.column(np.float64, "n_nodes", "n_added")
     bias: FloatArray = stored.column(np.float64, ndim=1)
-    labels: Array | None = stored.labels(optional=True)
+    classes: Array | None = stored.classes(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     aggregation: str = stored.text()
@@ -206,7 +206,7 @@ class TreeEnsemble(TreeNodes, Stored):
         """The greatest number of comparisons for a row, by tree."""
         return np.maximum.reduceat(self.node_depth(), self.root[:-1])
 
-    def levels(self, number: int) -> IntArray:
+    def categories(self, number: int) -> IntArray:
         """Return the level numbers that are in a set, by its number."""
         bits = np.unpackbits(self.sets[number].astype("<u8").view(np.uint8), bitorder="little")
         return np.flatnonzero(bits).astype(np.int32)
@@ -245,8 +245,8 @@ class TreeEnsemble(TreeNodes, Stored):
                 raise ValueError(f"{name}: expected one of {known}, got {getattr(self, name)!r}")
         if not self.n_values or (self.target is not None and self.n_values == 1):
             raise ValueError("bias, target: expected one or more numbers, and no target of one")
-        expected = (1, self.n_values) if self.labels is None else (1, len(self.labels))
-        is_of_many = self.labels is not None and len(self.labels) > 2
+        expected = (1, self.n_values) if self.classes is None else (1, len(self.classes))
+        is_of_many = self.classes is not None and len(self.classes) > 2
         if self.n_values not in expected or (self.n_values == 1 and is_of_many):
             raise ValueError(f"bias: expected a number for each label, got {self.n_values}")
         self.check_links()
@@ -255,9 +255,9 @@ class TreeEnsemble(TreeNodes, Stored):
     def _check_nodes(self) -> None:
         """Check what inner nodes and leaves have."""
         is_leaf = self.feature == LEAF
-        has_set = self.level_set != NO_SET
+        has_set = self.category_set != NO_SET
         if (has_set & is_leaf).any() or (has_set.any() and self.missing is None):
-            raise ValueError("level_set: expected -1 in leaves, and missing where there are sets")
+            raise ValueError("category_set: expected -1 in leaves, and missing where there are sets")
         if (self.threshold[is_leaf | has_set] != 0).any():
             raise ValueError("threshold: expected 0 in leaves and where there is a set")
         if self.n_sets and (self.sets[:, -1] >> np.uint64(MOST_LEVELS % 64)).any():

@@ -75,7 +75,7 @@ class GradientBoostingModel(Model):
         Decision value before the first tree, of softmax that of each label.
     loss : Loss
         What the sum minimises.
-    labels : ndarray, shape (2,) or (J,), or None
+    classes : ndarray, shape (2,) or (J,), or None
         The label values, sorted; of two -1 and +1 to other losses than softmax. None of a
         regression.
     settings : mapping
@@ -105,7 +105,7 @@ class GradientBoostingModel(Model):
         )
     )
     loss: Loss = stored.kept_as(NamedLoss())
-    labels: Array | None = stored.labels(
+    classes: Array | None = stored.classes(
         lambda model: None if model.loss.is_multiclass else 2, optional=True
     )
     settings: Settings = stored.settings()
@@ -131,11 +131,11 @@ class GradientBoostingModel(Model):
 
     def check_whole(self) -> None:
         """Check that the parts go together."""
-        if self.trees.labels is not None:
+        if self.trees.classes is not None:
             raise ValueError("trees: expected regression trees")
-        if self.labels is None and not self.loss.is_regression:
+        if self.classes is None and not self.loss.is_regression:
             wanted = "those" if self.loss.is_multiclass else "two"
-            raise ValueError(f"labels: expected {wanted} for the {self.loss} loss, got None")
+            raise ValueError(f"classes: expected {wanted} for the {self.loss} loss, got None")
         if self.trees.value.ndim > 1 and (
             not self.loss.is_multiclass or self.trees.value.shape[1] != self.n_votes
         ):
@@ -167,7 +167,7 @@ class GradientBoostingModel(Model):
     @property
     def n_votes(self) -> int:
         """Number of decision values of a row."""
-        return len(self.labels) if self.loss.is_multiclass and self.labels is not None else 1
+        return len(self.classes) if self.loss.is_multiclass and self.classes is not None else 1
 
     @property
     def n_trees(self) -> int:
@@ -196,7 +196,7 @@ class GradientBoostingModel(Model):
 
     def labels_of(self, score: FloatArray) -> Array:
         """Return the predictions that go with decision values: labels, or numbers."""
-        return self.loss.prediction(score) if self.labels is None else Model.labels_of(self, score)
+        return self.loss.prediction(score) if self.classes is None else Model.labels_of(self, score)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values after each round."""
@@ -207,7 +207,7 @@ class GradientBoostingModel(Model):
         return (self.bias + total for total in accumulate(terms))
 
     @property
-    def n_joints(self) -> int:
+    def n_stages(self) -> int:
         """Number of rounds."""
         return len(self)
 
@@ -216,9 +216,9 @@ class GradientBoostingModel(Model):
         depths = self.trees.depths.reshape(len(self), -1).sum(axis=1)
         return np.cumsum([0, *depths], dtype=np.float64)
 
-    def first(self, n_joints: int) -> GradientBoostingModel:
+    def first(self, n_stages: int) -> GradientBoostingModel:
         """Return the model of the first rounds."""
-        return self.truncate(n_joints)
+        return self.truncate(n_stages)
 
     def node_exits(self, exits: Exits) -> NodeExits:
         """Return when rows leave at the rounds."""
@@ -269,7 +269,7 @@ class GradientBoostingModel(Model):
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probability of each label that goes with decision values."""
-        if self.labels is None:
+        if self.classes is None:
             raise TypeError("model: a regression has no probabilities")
         second = self.loss.probability(score)
         if self.loss.is_multiclass:
@@ -316,9 +316,9 @@ class GradientBoostingModel(Model):
         return mean_of_shares(self.n_features, zip(fall, each, strict=True))
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the rows that each tree was grown on, added up."""
-        return self.trees.mean_cost
+        return self.trees.mean_prediction_cost
 
     def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
@@ -336,12 +336,12 @@ class GradientBoostingModel(Model):
             f"stopped: {self.stop_reason}",
             f"constant {' '.join(f'{bias:+.6g}' for bias in np.atleast_1d(self.bias))}",
         ]
-        labels = self.labels if self.n_trees > 1 else None
+        classes = self.classes if self.n_trees > 1 else None
         for t, tree in enumerate(self.trees):
             called = f"tree {t + 1}"
-            if labels is not None:
+            if classes is not None:
                 number, k = divmod(t, self.n_trees)
-                called = f"round {number + 1}, label {labels[k].item()!r}"
+                called = f"round {number + 1}, label {classes[k].item()!r}"
             # A tree's own first lines say how it was made.
             lines += [called, *(f"  {line}" for line in tree.describe().splitlines()[2:])]
         return "\n".join(lines)

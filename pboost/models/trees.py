@@ -188,7 +188,7 @@ class Trees(SetNodes, Averaged):
     impurity: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
     weight: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
     n_rows: IntArray = stored.column(np.int32, "n_nodes", positive=True)
-    labels: Array | None = stored.labels(optional=True)
+    classes: Array | None = stored.classes(optional=True)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     settings: Settings = stored.settings()
@@ -210,7 +210,7 @@ class Trees(SetNodes, Averaged):
     found: dict[str, Any] = stored.found()
 
     @property
-    def mean_cost(self) -> float:
+    def mean_prediction_cost(self) -> float:
         """Mean number of comparisons of the rows that each tree was grown on, added up."""
         rows, (inner, _) = self.n_rows.astype(np.float64), self.inner()
         return float((rows[inner] / rows[self.start][inner]).sum())
@@ -218,8 +218,8 @@ class Trees(SetNodes, Averaged):
     @property
     def of_value(self) -> tuple[int, ...]:
         """Shape of the value of a node: a number, shares of labels, or a number for each label."""
-        if self.labels is not None:
-            return (len(self.labels),)
+        if self.classes is not None:
+            return (len(self.classes),)
         return self.value.shape[1:2] if self.value.ndim == 2 else ()
 
     @property
@@ -252,7 +252,7 @@ class Trees(SetNodes, Averaged):
         sizes = np.diff(self.root)
         if (even := sizes[sizes % 2 == 0]).size:
             raise ValueError(f"feature: expected an odd number of nodes, got {even[0]}")
-        if self.labels is not None and not (
+        if self.classes is not None and not (
             ((self.value >= 0) & (self.value <= 1)).all()
             and (np.abs(self.value.sum(axis=1) - 1) < 1e-9).all()
         ):
@@ -503,7 +503,7 @@ class Tree(Trees):
         (`cost_complexity_pruning_path`) are in it, too; nothing else depends on the unit.
     n_rows : ndarray of int32, shape (n_nodes,)
         Number of training rows of positive weight.
-    labels : ndarray, shape (J,), or None
+    classes : ndarray, shape (J,), or None
         The label values, sorted; None of a regression tree.
     n_features : int
         Number of columns the model was trained on.
@@ -552,7 +552,7 @@ class Tree(Trees):
     def check_whole(self) -> None:
         """Check the nodes, and the errors of the table of pruning."""
         Trees.check_whole(self)
-        if self.pruning is not None and self.labels is not None:
+        if self.pruning is not None and self.classes is not None:
             check_shares("pruning.error", self.pruning.error)
 
     def __repr__(self) -> str:
@@ -567,7 +567,7 @@ class Tree(Trees):
     @property
     def task(self) -> str:
         """What the tree predicts, "classification" or "regression"."""
-        return "regression" if self.labels is None else "classification"
+        return "regression" if self.classes is None else "classification"
 
     @property
     def depth(self) -> int:
@@ -577,9 +577,9 @@ class Tree(Trees):
     def predict(self, X: TableLike) -> Array:
         """Return the most probable label of each row, or the predicted number."""
         at = self.nodes_of(X)
-        if self.labels is None:
+        if self.classes is None:
             return self.value[at]
-        return self.labels[np.argmax(self.value, axis=1)[at]]
+        return self.classes[np.argmax(self.value, axis=1)[at]]
 
     def mean(self, X: TableLike) -> FloatArray:
         """Return the shares of the classes at the leaf of each row, or the number."""
@@ -647,10 +647,10 @@ class Tree(Trees):
     def _said(self, node: int) -> str:
         """What is known of the rows at a node."""
         rows = f"({self.weight[node]:.6g})"
-        if self.labels is None:
+        if self.classes is None:
             return f"{' '.join(f'{of:.6g}' for of in np.atleast_1d(self.value[node]))} {rows}"
         best = int(np.argmax(self.value[node]))
-        return f"{self.labels[best].item()!r} {self.value[node, best]:.4f} {rows}"
+        return f"{self.classes[best].item()!r} {self.value[node, best]:.4f} {rows}"
 
 
 def tree_only(model: object) -> Tree:

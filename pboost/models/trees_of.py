@@ -107,7 +107,7 @@ def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
 
 
 def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
-    """Return feature, threshold, missing, level_set and sets of nodes (m,), OUT for leaves."""
+    """Return feature, threshold, missing, category_set and sets of nodes (m,), OUT for leaves."""
     is_leaf = node == OUT
 
     def at_nodes(values: Array, of_leaf: Any) -> Array:
@@ -116,18 +116,18 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
         return found
 
     column: Array = graph.feature
-    level_set = np.full(graph.n_nodes, OUT, dtype=np.int32)
+    category_set = np.full(graph.n_nodes, OUT, dtype=np.int32)
     sets = np.empty((0, WORDS), dtype=np.uint64)
     if isinstance(graph.inputs, Subsets):
         is_set = column >= graph.n_features
-        level_set[is_set] = column[is_set] - graph.n_features
+        category_set[is_set] = column[is_set] - graph.n_features
         column = np.append(np.arange(graph.n_features), graph.inputs.column)[column]
         sets = graph.inputs.member
     return {
         "feature": at_nodes(column, OUT),
-        "threshold": at_nodes(np.where(level_set == OUT, graph.threshold, 0.0), 0.0),
+        "threshold": at_nodes(np.where(category_set == OUT, graph.threshold, 0.0), 0.0),
         "missing": None if graph.missing is None else at_nodes(graph.missing > 0, False),
-        "level_set": at_nodes(level_set, OUT),
+        "category_set": at_nodes(category_set, OUT),
         "sets": sets,
     }
 
@@ -232,26 +232,26 @@ def parts_of_votes(model: WeightedVote, members: Sequence[TreeEnsemble]) -> Part
     value = []
     for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
         _check_one(model, k, trees, "a sum of {} trees, whose answer is not one")
-        answer = _at_leaves(trees, _answers(member, trees, model.labels))
+        answer = _at_leaves(trees, _answers(member, trees, model.classes))
         value.append(float(model.alpha[k]) * answer)
     return Parts(value, model.bias, "sum", "softmax")
 
 
 def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> Parts:
     """Return what members say at their leaves, where the mean of that is a mean of trees."""
-    labels, n = model.labels, len(members)
-    value, bias = [], np.zeros(1 if labels is None else len(labels))
+    classes, n = model.classes, len(members)
+    value, bias = [], np.zeros(1 if classes is None else len(classes))
     for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
-        if labels is None and trees.labels is None and trees.link == "identity":
+        if classes is None and trees.classes is None and trees.link == "identity":
             value.append(trees.value)
             bias = bias + trees.bias / n
-        elif labels is not None and model.vote == "average" and trees.link == "shares":
-            value.append(among(trees.value, labels, member.labels))
+        elif classes is not None and model.vote == "average" and trees.link == "shares":
+            value.append(among(trees.value, classes, member.classes))
         else:
-            said = "numbers" if labels is None else model.vote
+            said = "numbers" if classes is None else model.vote
             _check_one(model, k, trees, SAID[said])
-            value.append(_at_leaves(trees, _said(member, trees, labels, model.vote)))
-    link = "identity" if labels is None else "shares"
+            value.append(_at_leaves(trees, _said(member, trees, classes, model.vote)))
+    link = "identity" if classes is None else "shares"
     # Where the mean of all trees is the mean of the members no number is divided before the end.
     sizes = {trees.n_trees for trees in members}
     if len(sizes) == 1 and all(t.n_trees == 1 or t.aggregation == "mean" for t in members):
@@ -279,9 +279,9 @@ def _check_one(model: Model, k: int, trees: TreeEnsemble, said: str) -> None:
         )
 
 
-def _said(member: Any, trees: TreeEnsemble, labels: Array | None, vote: str) -> FloatArray:
+def _said(member: Any, trees: TreeEnsemble, classes: Array | None, vote: str) -> FloatArray:
     """Return what a member that is one tree says at each node, see `members.said_by`."""
-    if labels is None:
+    if classes is None:
         return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
     if vote == "average":
         try:
@@ -289,21 +289,21 @@ def _said(member: Any, trees: TreeEnsemble, labels: Array | None, vote: str) -> 
         except NotImplementedError:  # of a loss without probabilities
             pass
         else:
-            return among(share, labels, member.labels)
-    return _answers(member, trees, labels)
+            return among(share, classes, member.classes)
+    return _answers(member, trees, classes)
 
 
-def _answers(member: Any, trees: TreeEnsemble, labels: Array) -> FloatArray:
+def _answers(member: Any, trees: TreeEnsemble, classes: Array) -> FloatArray:
     """Return 1 for the label that a member predicts at each node, among all, (nodes, J)."""
-    place = np.searchsorted(labels, _predicted(member, trees))
-    return (place[:, None] == np.arange(len(labels))).astype(np.float64)
+    place = np.searchsorted(classes, _predicted(member, trees))
+    return (place[:, None] == np.arange(len(classes))).astype(np.float64)
 
 
 def _predicted(member: Any, trees: TreeEnsemble) -> Array:
     """Return what a member that is one tree predicts at each node."""
     values = _values(trees)
-    if trees.link == "shares" and trees.labels is not None:
-        return trees.labels[np.argmax(values, axis=1)]
+    if trees.link == "shares" and trees.classes is not None:
+        return trees.classes[np.argmax(values, axis=1)]
     return member.labels_of(values)
 
 
@@ -334,8 +334,8 @@ def joined(model: Model, members: Sequence[TreeEnsemble], parts: Parts, said: di
             "to_c writes such models",
         )
     sets = np.cumsum([0, *(trees.n_sets for trees in members)])
-    level_set = [
-        np.where(trees.level_set == NO_SET, NO_SET, trees.level_set + first)
+    category_set = [
+        np.where(trees.category_set == NO_SET, NO_SET, trees.category_set + first)
         for trees, first in zip(members, sets.tolist(), strict=False)
     ]
     sizes = np.concatenate([np.diff(trees.root) for trees in members])
@@ -346,7 +346,7 @@ def joined(model: Model, members: Sequence[TreeEnsemble], parts: Parts, said: di
     return TreeEnsemble(
         root=np.cumsum([0, *sizes], dtype=np.int32),
         **together,
-        level_set=np.concatenate(level_set),
+        category_set=np.concatenate(category_set),
         value=np.concatenate(parts.value),
         bias=parts.bias,
         missing=None if any(refuses) else np.concatenate(missing),
@@ -504,7 +504,7 @@ def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -
 def _(model: Tree | RandomForest, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
     bias = np.zeros(model.value.reshape(model.n_nodes, -1).shape[1])
     aggregation = "mean" if isinstance(model, RandomForest) else "sum"
-    link = "identity" if model.labels is None else "shares"
+    link = "identity" if model.classes is None else "shares"
     return _of_trees(model, model, X, bias, aggregation, link)
 
 
@@ -521,7 +521,7 @@ def link_of(model: GradientBoostingModel) -> str:
     """Return the link of a sum, see `TreeEnsemble`."""
     if not is_of_package(model.loss):
         return "none"
-    is_plain = model.labels is None and model.loss.predicts_scores
+    is_plain = model.classes is None and model.loss.predicts_scores
     return "identity" if is_plain else model.loss.link
 
 
@@ -572,7 +572,7 @@ def _of_trees(
 ) -> TreeEnsemble:
     """Return the record of trees that stand in arrays."""
     is_leaf, is_set = trees.feature == LEAF, trees.feature >= trees.n_features
-    level_set = np.where(is_set, trees.feature - trees.n_features, NO_SET)
+    category_set = np.where(is_set, trees.feature - trees.n_features, NO_SET)
     sets = np.empty((0, WORDS), np.uint64) if trees.subset is None else trees.subset
     return TreeEnsemble(
         root=trees.root,
@@ -580,7 +580,7 @@ def _of_trees(
         children=trees.children,
         missing=trees.missing,
         threshold=np.where(is_leaf | is_set, 0.0, trees.threshold),
-        level_set=level_set,
+        category_set=category_set,
         sets=sets,
         value=trees.value.reshape(trees.n_nodes, -1),
         bias=bias,
@@ -605,7 +605,7 @@ def rows_at_nodes(trees: Trees, X: TableLike) -> FloatArray:
 def _said_of(model: Any) -> dict[str, Any]:
     """Return what a record says of the columns and the labels of a model."""
     return {
-        "labels": model.labels,
+        "classes": model.classes,
         "n_features": model.n_features,
         "feature_names": model.feature_names,
         "table": model.table,

@@ -102,7 +102,7 @@ def fit_probitboost(
     of_rows = found.weights_of_rows(sample_weight, n)
     features = training_features(features, of_rows, Takes(holes=True, levels=True))
     values = in_sums(features.values, features.table)
-    label, names = found.label.astype(np.int32), found.labels
+    label, names = found.label.astype(np.int32), found.classes
     if found.entries is not None:
         values = values[found.entries.rows]
     weights = np.ones(len(label)) if found.weights is None else found.weights

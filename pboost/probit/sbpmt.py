@@ -96,9 +96,9 @@ def boost(
     step : float
         Factor of the log odds in votes.
     """
-    label, labels = task.problem.label, task.problem.labels
-    assert labels is not None
-    rows, j = np.flatnonzero(bag).astype(np.int32), len(labels)
+    label, classes = task.problem.label, task.problem.classes
+    assert classes is not None
+    rows, j = np.flatnonzero(bag).astype(np.int32), len(classes)
     class_rows = np.bincount(label.take(rows), minlength=j)
     trees: list[GrownProbit] = []
     risk: list[FloatArray] = []
@@ -436,12 +436,12 @@ class Subsampled:
 
 def _problems(problem: Problem, one_vs_all: str) -> list[Problem]:
     """Return the problems of which each has a tree in every round."""
-    assert problem.labels is not None
-    j = len(problem.labels)
+    assert problem.classes is not None
+    j = len(problem.classes)
     if one_vs_all == "leaf" or j == 2:
         return [problem]
     codes = ((problem.label == k).astype(np.int32) for k in range(j))
-    return [replace(problem, labels=REST_OR_CLASS, label=code) for code in codes]
+    return [replace(problem, classes=REST_OR_CLASS, label=code) for code in codes]
 
 
 def _subsamples(
@@ -486,13 +486,13 @@ def _join(
     grown: list[Member],
 ) -> SubaggedProbitTrees:
     """Return the model, without a record of rows out of the subsamples; `problem` is of a tree."""
-    assert task.problem.labels is not None
+    assert task.problem.classes is not None
     trees = [tree for member in grown for tree in member.trees]
     root, columns = tree_columns(problem, [tree.partition for tree in trees], task.limits.criterion)
     partitions = RandomForest(
         root,
         **columns,
-        labels=problem.labels,
+        classes=problem.classes,
         n_features=problem.n_features,
         feature_names=problem.names,
         settings=task.settings,
@@ -514,7 +514,7 @@ def _join(
         error,
         np.array([member.class_rows for member in grown]),
         task.settings["vote"],
-        task.problem.labels,
+        task.problem.classes,
         task.settings,
         leaf_mean=_means(trees),
         mean=mean,
@@ -529,9 +529,9 @@ def _means(trees: list[GrownProbit]) -> FloatArray | None:
 
 
 def _tally(task: ProbitProblem) -> Tally:
-    assert task.problem.labels is not None
+    assert task.problem.classes is not None
     label, entries = task.problem.label, task.problem.entries
-    return Tally(label, task.weights, len(task.problem.labels), entries)
+    return Tally(label, task.weights, len(task.problem.classes), entries)
 
 
 def _said_out(

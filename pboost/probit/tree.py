@@ -100,9 +100,9 @@ class ProbitGrower:
         workers: Workers,
         key: int = 0,
     ) -> None:
-        assert problem.labels is not None
+        assert problem.classes is not None
         self.X, self.label, self.leaves, self.workers = X, problem.label, leaves, workers
-        self.n_classes, self.has_holes = len(problem.labels), problem.table is not None
+        self.n_classes, self.has_holes = len(problem.classes), problem.table is not None
         self.data = problem.weighted(weights, workers)
         self.arrays = CartArrays(self.data, limits, key)
         self.arrays.order = np.empty_like(self.data.order)  # filled in at each restart
@@ -343,7 +343,7 @@ def fit_probit_tree(
     _, columns = tree_columns(problem, [grown.partition], task.limits.criterion)
     partition = Tree(
         **columns,
-        labels=problem.labels,
+        classes=problem.classes,
         n_features=problem.n_features,
         feature_names=problem.names,
         settings=task.settings,

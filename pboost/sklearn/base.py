@@ -218,7 +218,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         early, of those on which that was set.
         """
         check_is_fitted(self)
-        cost: float = self.model_.mean_cost
+        cost: float = self.model_.mean_prediction_cost
         return cost
 
     @property
@@ -251,7 +251,7 @@ class Classifier(ClassifierMixin, Estimator):
         sample_weight: object = None,
         *,
         y_proba: ArrayLike | None = None,
-        labels: object = None,
+        classes: object = None,
     ) -> Self:
         """Fit the model.
 
@@ -267,7 +267,7 @@ class Classifier(ClassifierMixin, Estimator):
         y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
             In place of y: the probability of each label for each row; of shape (n_samples,) that of
             the second of two. With y, as in a cross-validation that measures by y, this is fitted.
-        labels : array-like of shape (n_classes,), default=None
+        classes : array-like of shape (n_classes,), default=None
             The labels of the columns of `y_proba`; None: the names of those of a data frame, or
             0, 1, and so on.
 
@@ -276,11 +276,11 @@ class Classifier(ClassifierMixin, Estimator):
         self : object
             The estimator.
         """
-        return self._fit(X, given_labels(y, y_proba, labels), sample_weight, {})
+        return self._fit(X, given_labels(y, y_proba, classes), sample_weight, {})
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
         if isinstance(y, SoftLabels):
-            self.classes_ = y.labels
+            self.classes_ = y.classes
         else:
             y = self._checked_labels(y)
         if self.class_weight is not None:
@@ -414,15 +414,15 @@ class StagedScores(Staged, Scored):
         return pb.staged_predict_proba(self.model_, X)
 
 
-def given_labels(y: object, y_proba: ArrayLike | None, labels: object) -> Any:
+def given_labels(y: object, y_proba: ArrayLike | None, classes: object) -> Any:
     """Return labels as they are given, or soft labels; scikit-learn says what is wrong with y."""
-    if y_proba is None and labels is None:
+    if y_proba is None and classes is None:
         return y
     if y is None or y_proba is None:
-        return labels_of_rows(y, y_proba, labels)
+        return labels_of_rows(y, y_proba, classes)
     # What measures predictions passes y to every fit.
-    soft = labels_of_rows(None, y_proba, labels)
-    class_codes(soft.labels, y, len(soft.share))
+    soft = labels_of_rows(None, y_proba, classes)
+    class_codes(soft.classes, y, len(soft.share))
     return soft
 
 
@@ -462,13 +462,13 @@ def _soft_weighted(y: SoftLabels, class_weight: object) -> tuple[SoftLabels, Flo
         wanted = np.full(len(mass), len(y.share) / len(mass))
         factor = np.divide(wanted, mass, out=np.zeros(len(mass)), where=mass > 0)
     else:
-        factor = compute_class_weight(class_weight, classes=y.labels, y=y.labels)
+        factor = compute_class_weight(class_weight, classes=y.classes, y=y.classes)
     share = y.share * factor
     total = share.sum(axis=1)
     of_weight = total > 0
     share[~of_weight] = y.share[~of_weight]
     share[of_weight] /= total[of_weight, None]
-    return SoftLabels(y.labels, share), total
+    return SoftLabels(y.classes, share), total
 
 
 class _Brief(str):

@@ -30,7 +30,7 @@ class GraphClassifier(StagedScores):
         sigma: ArrayLike | None = None,
         *,
         y_proba: ArrayLike | None = None,
-        labels: object = None,
+        classes: object = None,
     ) -> Self:
         """Fit the model.
 
@@ -49,7 +49,7 @@ class GraphClassifier(StagedScores):
         y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
             In place of y: the probability of each label for each row; of shape (n_samples,) that of
             the second of two. With y, as in a cross-validation that measures by y, this is fitted.
-        labels : array-like of shape (n_classes,), default=None
+        classes : array-like of shape (n_classes,), default=None
             The labels of the columns of `y_proba`; None: the names of those of a data frame, or
             0, 1, and so on.
 
@@ -60,7 +60,7 @@ class GraphClassifier(StagedScores):
         """
         check_choice("route", self.route, ROUTES)
         given = {} if sigma is None else {"sigma": sigma}
-        return self._fit(X, given_labels(y, y_proba, labels), sample_weight, given)
+        return self._fit(X, given_labels(y, y_proba, classes), sample_weight, given)
 
     def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
         options = super()._options(given)

@@ -16,7 +16,7 @@ from pboost.values.peers import said_here
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Arguments of builders that are no parameters: they are data, or said by the estimator.
-LEFT_OUT = ("X", "y", "y_proba", "labels", "sample_weight", "task", "callback", "progress")
+LEFT_OUT = ("X", "y", "y_proba", "classes", "sample_weight", "task", "callback", "progress")
 #: Those that have another name in scikit-learn.
 RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 

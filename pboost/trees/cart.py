@@ -252,12 +252,12 @@ class FitData(NamedTuple):
         return cls(*rows_of_fit(X, y, options), options["n_threads"], generator)
 
 
-def check_labels(problem: Problem, labels: Array | None) -> None:
+def check_labels(problem: Problem, classes: Array | None) -> None:
     """Raise ValueError if the labels of a problem are not those of a model that goes on."""
-    found = problem.labels
-    same = found is labels if found is None or labels is None else np.array_equal(found, labels)
+    found = problem.classes
+    same = found is classes if found is None or classes is None else np.array_equal(found, classes)
     if not same:
-        said = ["numbers" if v is None else shown(v.tolist()) for v in (labels, found)]
+        said = ["numbers" if v is None else shown(v.tolist()) for v in (classes, found)]
         raise ValueError(f"y: expected the labels of the model, {said[0]}, got {said[1]}")
 
 
@@ -332,7 +332,7 @@ def _check_together(criterion: str, growth: object, max_leaves: object, problem:
     """Check options that depend on others, or on the data."""
     if max_leaves is not None and growth == "depth-first":
         raise ValueError('max_leaves: expected None with growth="depth-first"')
-    j = 2 if problem.labels is None else len(problem.labels)
+    j = 2 if problem.classes is None else len(problem.classes)
     if criterion in OF_TWO and j > 2:
         raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
 

@@ -192,7 +192,7 @@ def grow_forest(
     state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(data, {**options, "growth": None})
     if given:
-        check_labels(problem, given[0].labels)
+        check_labels(problem, given[0].classes)
     own = problem, limits, settings, data.n_threads, data.generator
     fit = ForestFit(*own, bag, is_repeated, members, given)
     with ExitStack() as ends:
@@ -215,10 +215,10 @@ class TableMembers:
         case = fit.bag, fit.replace, fit.generator
         self._bags = make_bags(problem.weights, problem.n_rows, *case, entries=entries)
         self._fit, self._problem = fit, shared_columns(problem, fit.limits, fit.n_threads)
-        if problem.labels is None:
+        if problem.classes is None:
             self.tally = Tally(np.ldexp(problem.y, problem.exponent), self._bags.weights, 0)
         else:
-            own = self._bags.weights, len(problem.labels), entries
+            own = self._bags.weights, len(problem.classes), entries
             self.tally = Tally(problem.label, *own)
 
     def train(self, take: Callable[[Any], bool]) -> None:
@@ -245,10 +245,10 @@ def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:
     """Raise ValueError if a tree was fitted to other rows, labels or weights than these."""
     rows = np.flatnonzero(bag)
     count = np.bincount(nodes_of_rows(tree, problem, rows), minlength=tree.n_nodes)
-    if problem.labels is None:
+    if problem.classes is None:
         mean = np.average(problem.y[rows], weights=bag[rows])
     else:
-        mass = np.bincount(problem.label[rows], bag[rows], len(problem.labels))
+        mass = np.bincount(problem.label[rows], bag[rows], len(problem.classes))
         mean = mass / mass.sum()
     check_seen(tree, count, mean, problem.exponent)
 

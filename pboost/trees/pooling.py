@@ -97,7 +97,7 @@ def limits_of_growth(
     is_given, is_open = growth != "auto", False
     if not is_given:
         n = n_copies()
-        is_open = n > FEW_ROWS and _is_open(limits.depth, loss, problem.labels is not None)
+        is_open = n > FEW_ROWS and _is_open(limits.depth, loss, problem.classes is not None)
         growth = "symmetric" if is_open else "pooled" if n <= FEW_ROWS else "free"
     if growth != "free":
         try:

@@ -236,7 +236,7 @@ def _risks(
     if X is None and y is None:
         if sample_weight is not None:
             raise ValueError("sample_weight: given without X and y")
-        known = criterion is None or tree.labels is None
+        known = criterion is None or tree.classes is None
         impurity = tree.impurity if known else IMPURITIES[str(criterion)](tree.value)
         return _numbers(np.multiply, tree.weight, impurity), 0
     if X is None or y is None:
@@ -244,10 +244,10 @@ def _risks(
     at = tree.nodes_of(X)
     weights = as_weights(sample_weight, len(at))
     weights, exponent = scaled_weights(np.ones(len(at)) if weights is None else weights)
-    if tree.labels is None:
+    if tree.classes is None:
         return _square_risks(tree, at, as_targets(y, len(at)), weights), exponent
-    code = class_codes(tree.labels, y, len(at))
-    mass = np.zeros((tree.n_nodes, len(tree.labels)))
+    code = class_codes(tree.classes, y, len(at))
+    mass = np.zeros((tree.n_nodes, len(tree.classes)))
     np.add.at(mass, (at, code), weights)
     for nodes in reversed(levels(tree)):
         mass[nodes] = mass[tree.children[nodes]].sum(axis=1)
@@ -275,7 +275,7 @@ def _numbers(compute: np.ufunc, *values: object) -> FloatArray:
 
 def _criteria(tree: Tree) -> tuple[str, ...]:
     """Return the criteria by which a tree can be judged."""
-    return ("squared",) if tree.labels is None else class_criteria(len(tree.labels))
+    return ("squared",) if tree.classes is None else class_criteria(len(tree.classes))
 
 
 def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -311,7 +311,7 @@ def fit_pruned_cart(
     rule: str = "min",
     rng: Seed = None,
     y_proba: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     categorical: Categorical = None,
     n_threads: int | None = None,
@@ -343,7 +343,7 @@ def fit_pruned_cart(
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
-    labels : array_like of shape (J,), optional
+    classes : array_like of shape (J,), optional
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, in training and in the errors.
@@ -385,7 +385,7 @@ def fit_pruned_cart(
     refuse_unknown(options, known, "fit_pruned_cart")
     of_trees = checked(TreeOptions, {**options, "task": task})
     generator = as_generator(rng)
-    given = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+    given = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
     given["categorical"] = categorical
     X, y, sample_weight = rows_here("fit_pruned_cart", X, y, given)
     check_values(X)
@@ -527,7 +527,7 @@ def _loss_by_node(
     mean, column = np.ldexp(tree.value, -problem.exponent), tree.column
     at, rows = np.zeros(len(test), dtype=np.int32), np.arange(len(test))
     while len(rows):
-        if tree.labels is None:
+        if tree.classes is None:
             loss = (problem.y[test[rows]] - mean[at]) ** 2
         else:
             loss = np.argmax(tree.value, axis=1)[at] != problem.label[test[rows]]

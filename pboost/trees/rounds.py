@@ -464,13 +464,13 @@ class Rounds:
 
     def columns(self, grown: list[Any]) -> tuple[IntArray, dict[str, Any]]:
         """Return where trees begin, and the columns of their nodes."""
-        return tree_columns(replace(self.problem, labels=None, exponent=0), grown, "squared")
+        return tree_columns(replace(self.problem, classes=None, exponent=0), grown, "squared")
 
     def said(self) -> dict[str, Any]:
         """Return what models say of themselves."""
         problem = self.problem
         return {
-            "labels": None,
+            "classes": None,
             "n_features": problem.n_features,
             "feature_names": problem.names,
             "settings": {"builder": "fit_gradient_boosting"},

@@ -410,8 +410,8 @@ def begin_sum(
         limits = limits_of_problem(rows.problem, of_trees)
     problem = rows.problem
     if given is not None:
-        check_labels(problem, given.labels)
-    labels = rows.take_targets(loss, data.y)
+        check_labels(problem, given.classes)
+    classes = rows.take_targets(loss, data.y)
     watch = LossWatch(*held_out, problem, loss, data.generator, rows)
     settings = {
         "builder": "fit_gradient_boosting",
@@ -444,7 +444,7 @@ def begin_sum(
     growing = Growing(loss, limits, steps, restraints, settings["trees"] == "one")
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
-        case = rows, growing, watch, settings, labels, workers
+        case = rows, growing, watch, settings, classes, workers
         return SumFit(*case, data.generator, given)
 
 

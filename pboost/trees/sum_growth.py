@@ -108,8 +108,8 @@ class TableRows:
 
     def take_targets(self, loss: Loss, y: object) -> Array | None:
         """Take over what a loss compares with; returns the labels."""
-        labels, self._y = targets_of(self.problem, loss, y)
-        return labels
+        classes, self._y = targets_of(self.problem, loss, y)
+        return classes
 
     def sort_once(self) -> None:
         """Sort columns that several trees share."""
@@ -128,9 +128,9 @@ class TableRows:
 
     def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
         """Return the decision value before the first tree, with softmax those of the classes."""
-        labels, y, weight = self.problem.labels, self._y, self._weight
+        classes, y, weight = self.problem.classes, self._y, self._weight
         if not is_constant:
-            return np.zeros(len(labels)) if isinstance(loss, Softmax) else 0.0  # type: ignore[arg-type]
+            return np.zeros(len(classes)) if isinstance(loss, Softmax) else 0.0  # type: ignore[arg-type]
         if self._weights.are_copies and self._weights.of_rows is not None:
             weight = self._weights.of_rows
         if isinstance(loss, Softmax):
@@ -172,7 +172,7 @@ class TableRows:
         """Return what grows one tree a round."""
         nothing = np.broadcast_to(0.0, len(y))  # one number
         label = np.empty(0, dtype=np.int32)
-        problem = replace(self.problem, labels=None, label=label, y=nothing)
+        problem = replace(self.problem, classes=None, label=label, y=nothing)
         limits = growing.limits
         if isinstance(problem.columns, BinnedColumns):
             case = problem, y, loss, weights, f, limits, steps
@@ -256,7 +256,7 @@ class LossWatch:
             self._there.begin_watch(self._loss)
             return
         self.rows = replace(self.rows, weight=scaled_weights(self.rows.weight)[0])
-        if problem.labels is None:
+        if problem.classes is None:
             y, drawn = self.rows.y, self.rows.drawn
             Loss.check_targets(self._loss, y, drawn if len(drawn) else np.arange(len(y)))
 
@@ -334,14 +334,14 @@ class SumFit:
         growing: Growing,
         watch: LossWatch,
         settings: dict[str, Any],
-        labels: Array | None,
+        classes: Array | None,
         workers: Workers,
         generator: np.random.Generator,
         given: GradientBoostingModel | None,
     ) -> None:
         self.loss = loss = growing.loss
         self.rows, self.watch, self.settings = rows, watch, settings
-        self.labels, self.workers = labels, workers
+        self.classes, self.workers = classes, workers
         self.trees: list[Any] = []
         self.end = ""
         is_whole = rows.begin_bags(settings["bag"], generator)
@@ -418,7 +418,7 @@ class SumFit:
             self._forest(kept),
             self.bias,
             self.loss,
-            self.labels,
+            self.classes,
             self.settings,
             stop_reason,
             np.array(self.training_loss[: kept + 1]),

@@ -191,7 +191,7 @@ def loss_of(y: object, task: str | None) -> str:
     if task_of(y, task) == REGRESSION:
         return "squared"
     if isinstance(y, SoftLabels):
-        return "softmax" if len(y.labels) > 2 else "logistic"
+        return "softmax" if len(y.classes) > 2 else "logistic"
     labels = label_array(y)
     if labels.ndim != 1 or not len(labels):
         return "logistic"  # refused later
@@ -214,7 +214,7 @@ def task_of_loss(loss: Loss, y: object, task: str | None) -> str:
 
 def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, FloatArray]:
     """Return the labels, and what the loss compares with: -1 and +1, numbers of labels, numbers."""
-    if problem.labels is None:
+    if problem.classes is None:
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
         weights = problem.weights
         rows = np.arange(len(numbers)) if weights is None else np.flatnonzero(weights > 0)
@@ -223,10 +223,10 @@ def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, F
     if loss.is_multiclass:
         if isinstance(y, SoftLabels):
             y.check_present()
-        check_room(len(problem.labels), problem.n_rows)  # before work on each label
-        return problem.labels, problem.label.astype(np.float64)
-    check_classes(problem.labels, loss, y)
-    return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0
+        check_room(len(problem.classes), problem.n_rows)  # before work on each label
+        return problem.classes, problem.label.astype(np.float64)
+    check_classes(problem.classes, loss, y)
+    return problem.classes, 2.0 * problem.label.astype(np.float64) - 1.0
 
 
 def check_room(n_labels: int, n_rows: int) -> None:
@@ -241,14 +241,14 @@ def check_room(n_labels: int, n_rows: int) -> None:
         ) from None
 
 
-def check_classes(labels: Array, loss: Loss, y: object = None) -> None:
+def check_classes(classes: Array, loss: Loss, y: object = None) -> None:
     """Raise MulticlassError if there are more classes than a loss compares."""
     if loss.is_multiclass:
         return
     try:
         if isinstance(y, SoftLabels):
             y.check_two()
-        refuse_many(labels)
+        refuse_many(classes)
     except MulticlassError as error:
         error.message += '; loss="softmax" takes more'
         raise

@@ -130,7 +130,7 @@ PEERS = {
     "join": NONE,
     # rows
     "y_proba": NONE,
-    "labels": NONE,
+    "classes": NONE,
     "sample_weight": Peers(
         "sample_weight, class_weight",
         "weight, class_weight, is_unbalance, scale_pos_weight",

@@ -52,7 +52,7 @@ class Node:
     against: FloatArray
     mass: float
     rows: IntArray
-    labels: IntArray
+    classes: IntArray
     weight: FloatArray
     scale: float
 
@@ -137,21 +137,21 @@ class LabelSearch(StumpSearch):
         self._found = np.empty((d, 1 if self._special is None else 2, self._bins))
         #: What no cut inside a bin is below; None where only their edges are searched.
         self._within = np.empty_like(self._found) if data.exact else None
-        assert data.problem.labels is not None
-        self.n_labels = len(data.problem.labels)
+        assert data.problem.classes is not None
+        self.n_labels = len(data.problem.classes)
         #: Whether sums are those of all labels: each side has its share of the whole mass.
         self.needs_all = weak.min_weight > 0
 
-    def sums(self, rows: IntArray, weight: FloatArray, scale: float, labels: IntArray) -> Sums:
+    def sums(self, rows: IntArray, weight: FloatArray, scale: float, classes: IntArray) -> Sums:
         """Return the sums, as of `Node`, of some rows for k of the labels; weights are scaled."""
         d = len(self._found)
-        blocks, lanes = kernels.lanes_of(len(labels))
+        blocks, lanes = kernels.lanes_of(len(classes))
         try:
             sums = aligned((d, 2, blocks * lanes * self._bins))
         except MemoryError:
             size = 16 * d * blocks * lanes * self._bins
             raise MemoryError(
-                f"y: the sums of a node for {len(labels)} labels take {size} bytes, "
+                f"y: the sums of a node for {len(classes)} labels take {size} bytes, "
                 "which there are not; fit_one_vs_rest has one label at a time"
             ) from None
         work = partial(
@@ -161,17 +161,17 @@ class LabelSearch(StumpSearch):
             weight,
             self.data.label,
             scale,
-            labels,
-            self._places(labels),
+            classes,
+            self._places(classes),
             sums,
         )
         self.workers.run_shared(work, d, 2, len(rows) * (blocks + 1))
         return sums
 
-    def _places(self, labels: IntArray) -> IntArray:
+    def _places(self, classes: IntArray) -> IntArray:
         """Return the place of each label among some, -1 of others."""
         place = np.full(self.n_labels, -1, dtype=np.int32)
-        place[labels] = np.arange(len(labels), dtype=np.int32)
+        place[classes] = np.arange(len(classes), dtype=np.int32)
         return place
 
     def best_at(self, node: Node) -> StumpCut | None:
@@ -181,7 +181,7 @@ class LabelSearch(StumpSearch):
             kernels.search,
             node.sums,
             self._columns.n_bins,
-            len(node.labels),
+            len(node.classes),
             *lanes,
             least,
             self._min_leaf,
@@ -205,8 +205,8 @@ class LabelSearch(StumpSearch):
                 node.weight,
                 self.data.label,
                 node.scale,
-                node.labels,
-                self._places(node.labels),
+                node.classes,
+                self._places(node.classes),
                 node.sums,
                 *lanes,
                 least,
@@ -272,7 +272,7 @@ class LabelSearch(StumpSearch):
         self, node: Node, lanes: tuple[Sums, FloatArray], least: float, column: int
     ) -> LevelCuts:
         """Return the cuts of a column of levels."""
-        n, k = int(self._columns.n_bins[column]), len(node.labels)
+        n, k = int(self._columns.n_bins[column]), len(node.classes)
         here, order = np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32)
         score = np.empty(2 * (k + 1) * n)
         n_here, n_orders, n_sides = kernels.search_levels(

@@ -325,7 +325,7 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
     # Options beyond the defaults are the user's.
     more = "".join(f", {option}={value!r}" for option, value in OF_TWO[name].items())
     model = eval(line[:-1] + more + ")", {"pb": pb, "X": X, "y": THREE})
-    assert model.labels.tolist() == [0, 1, 2]
+    assert model.classes.tolist() == [0, 1, 2]
 
 
 def test_many_numbers_may_be_a_regression():
@@ -340,7 +340,7 @@ def test_many_numbers_may_be_a_regression():
 
 @pytest.mark.parametrize("name", OF_ANY)
 def test_several_labels_as_they_are(name):
-    assert BUILDERS[name](X, THREE, **OF_ANY[name]).labels.tolist() == [0, 1, 2]
+    assert BUILDERS[name](X, THREE, **OF_ANY[name]).classes.tolist() == [0, 1, 2]
 
 
 def test_builders_of_builders_do_not_name_themselves():

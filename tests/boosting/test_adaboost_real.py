@@ -213,7 +213,7 @@ def test_linear_models_are_saved(tmp_path):
     assert isinstance(loaded, pb.models.LinearModel)
     assert repr(loaded) == repr(model)
     assert loaded.settings == model.settings
-    for name in ("feature", "step", "mu", "center", "scale", "labels"):
+    for name in ("feature", "step", "mu", "center", "scale", "classes"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
         with pytest.raises(ValueError, match=r"read-only|WRITEABLE"):
             getattr(loaded, name)[...] = 0

@@ -199,7 +199,7 @@ def test_names_and_labels_stay():
     model = pb.fit_adaboost(frame, labels, rounds=3)
     longer = pb.continue_fit(model, frame[["c", "a", "b"]], labels, rounds=4)
     assert longer.feature_names == ("a", "b", "c")
-    assert longer.labels.tolist() == ["no", "yes"]
+    assert longer.classes.tolist() == ["no", "yes"]
     assert_same_bits(longer, pb.fit_adaboost(frame, labels, rounds=7))
 
 

@@ -45,7 +45,7 @@ def test_a_function_gives_the_tree_of_its_name(impurity, growth):
         options = random_settings(rng) | {"growth": growth, "sample_weight": weight}
         named = pb.fit_topdown_tree(X, y, impurity=impurity, **options)
         own = pb.fit_topdown_tree(X, y, impurity=NAMED[impurity], **options)
-        for name in ("feature", "threshold", "next", "labels"):
+        for name in ("feature", "threshold", "next", "classes"):
             np.testing.assert_array_equal(getattr(own, name), getattr(named, name), str(case))
         np.testing.assert_allclose(own.vote, named.vote, rtol=0, atol=1e-12)
         np.testing.assert_allclose(own.bias, named.bias, rtol=0, atol=1e-12)

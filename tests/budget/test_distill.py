@@ -123,7 +123,7 @@ def test_a_student_is_better_than_a_sum_of_its_length():
     teacher = pb.fit_gradient_boosting(X, y, steps=150, bag=0.6, rng=0)
     student = pb.distill(teacher, X, comparisons=20, rng=0)
     plain = pb.fit_gradient_boosting(X, y, max_leaves=8, learning_rate=0.3, steps=7)
-    assert student.labels.tolist() == ["no", "yes"]
+    assert student.classes.tolist() == ["no", "yes"]
     costs = [pb.prediction_cost(model, X_new).mean() for model in (student, plain)]
     errors = [np.mean(pb.predict(model, X_new) != y_new) for model in (student, plain)]
     assert costs[0] < costs[1]
@@ -144,12 +144,12 @@ def test_of_a_function_of_many_labels_and_of_numbers():
 
     small = [pb.distill(f, X, comparisons=20, synthetic=900, rng=0) for f in (second, both)]
     assert np.array_equal(small[0].trees.value, small[1].trees.value)
-    assert small[0].labels.tolist() == [0, 1]
+    assert small[0].classes.tolist() == [0, 1]
     assert np.corrcoef(pb.predict_proba(small[0], X)[:, 1], one)[0, 1] > 0.9
 
     y = np.array(["a", "b", "c"])[np.digitize(score, [-1.0, 0.5])]
     many = pb.distill(pb.fit_random_forest(X, y, members=30, rng=0), X, comparisons=30, synthetic=900)
-    assert many.labels.tolist() == ["a", "b", "c"]
+    assert many.classes.tolist() == ["a", "b", "c"]
     assert many.settings["trees"] == "one"
     assert np.mean(pb.predict(many, X) == y) > 0.8
 

@@ -87,8 +87,8 @@ def test_rows_leave_where_they_are_sure(kind):
             expected /= expected.sum()
         np.testing.assert_allclose(values[i], expected, rtol=1e-12, atol=1e-15)
         best = int(value > 0) if value.ndim == 0 else int(np.argmax(value))
-        assert labels[i] == model.labels[best]
-    np.testing.assert_array_equal(labels, model.labels[share.argmax(axis=1)])
+        assert labels[i] == model.classes[best]
+    np.testing.assert_array_equal(labels, model.classes[share.argmax(axis=1)])
     np.testing.assert_allclose(share.sum(axis=1), 1)
     np.testing.assert_allclose(share, model.probabilities(values))
 
@@ -184,7 +184,7 @@ def test_files_and_pickles(kind, tmp_path):
 def test_stages_columns_and_words(kind):
     model = within(kind)
     stages = list(pb.staged_decision_function(model, TEST))
-    assert len(stages) == model.model.n_joints
+    assert len(stages) == model.model.n_stages
     assert stages[-1].tobytes() == pb.decision_function(model, TEST).tobytes()
     score, cost = trajectory(model, TEST)
     assert score[-1].tobytes() == stages[-1].tobytes()
@@ -199,11 +199,11 @@ def test_stages_columns_and_words(kind):
     )
     row = int(np.argmin(left))
     said = pb.explain(model, TEST[row])
-    assert f"left after {left[row]} of {model.model.n_joints} joints" in str(said)
+    assert f"left after {left[row]} of {model.model.n_stages} joints" in str(said)
     assert said.label == pb.predict(model, TEST[row : row + 1])[0]
     last = int(np.argmax(left))
     assert ("went to the end" in str(pb.explain(model, TEST[last]))) == (
-        left[last] == model.model.n_joints
+        left[last] == model.model.n_stages
     )
     assert "have left" in pb.describe(model)
 

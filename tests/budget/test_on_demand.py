@@ -82,8 +82,8 @@ def test_labels_are_those_of_predict_and_nothing_is_asked_but_on_the_way(kind):
             assert sorted(calls) == sorted(columns_read(model, row))
         elif "leaving" not in kind:
             assert calls == columns_read(model, row)
-        assert [entry.asked for entry in found.ledger] == calls
-        assert [entry.value for entry in found.ledger] == [row[j] for j in calls]
+        assert [entry.source for entry in found.acquired] == calls
+        assert [entry.value for entry in found.acquired] == [row[j] for j in calls]
         assert (found.calls, found.price) == (len(calls), len(calls))
         early = pb.acquisition.predict_with_acquisition(model, asking(row, fewer))
         assert (early.label, early.is_settled) == (label, True)
@@ -105,14 +105,14 @@ def test_bounds_hold_for_any_values_of_what_is_not_known(kind):
         others[:, calls] = row[calls]
         scores = whole_score(model, others)
         assert all(contains(found.bounds, score) for score in scores)
-        if pb.acquisition.predict_with_acquisition(model, asking(row, []), budget=known).is_settled and model.labels is not None:
+        if pb.acquisition.predict_with_acquisition(model, asking(row, []), budget=known).is_settled and model.classes is not None:
             early: list = []
             label = pb.acquisition.predict_with_acquisition(model, asking(row, early), budget=known).label
             others[:, early] = row[early]
             assert (pb.predict(model, others) == label).all()
-        if model.labels is not None and found.probability is not None:
-            assert found.probability.shape == (len(model.labels),)
-            assert model.labels[found.probability.argmax()] == found.label
+        if model.classes is not None and found.probability is not None:
+            assert found.probability.shape == (len(model.classes),)
+            assert model.classes[found.probability.argmax()] == found.label
 
 
 @pytest.mark.parametrize("kind", ["chain", "tree", "matryoshka", "affine", "cart", "linear"])
@@ -143,20 +143,20 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
         vote=[[-0.4, 0.4], [-0.2, 0.2], [-0.1, 0.1]],
     )
     found = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []))
-    assert [entry.asked for entry in found.ledger] == [0]
+    assert [entry.source for entry in found.acquired] == [0]
     assert found.score == 0.4
     assert found.bounds == pytest.approx([0.1, 0.7])
     assert found.reason == "the rest cannot change the label"
     nothing = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []), budget=0)
-    assert (nothing.label, nothing.score, nothing.is_settled) == (chain.labels[0], 0.0, False)
+    assert (nothing.label, nothing.score, nothing.is_settled) == (chain.classes[0], 0.0, False)
     assert nothing.bounds == pytest.approx([-0.7, 0.7])
     assert nothing.reason == "the budget ends here"
     # What is given counts at once, wherever the chain reads it.
     late = pb.acquisition.predict_with_acquisition(chain, [lambda: 1.0, -1.0, -1.0])
-    assert (late.score, len(late.ledger)) == (pytest.approx(0.1), 1)
+    assert (late.score, len(late.acquired)) == (pytest.approx(0.1), 1)
     # The chain waits for all of its columns, and the cheapest comes first.
     cheap = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []), prices=[9, 1, 2], budget=4)
-    assert [entry.asked for entry in cheap.ledger] == [1, 2]
+    assert [entry.source for entry in cheap.acquired] == [1, 2]
     assert cheap.bounds == pytest.approx([-0.1, 0.7])
 
 
@@ -198,7 +198,7 @@ def test_names_categories_and_missing_values(kind):
         ask = {name: partial(value.get, name) for name in value}
         found = pb.acquisition.predict_with_acquisition(model, ask)
         assert found.label == label
-        assert {entry.asked for entry in found.ledger} <= set(value)
+        assert {entry.source for entry in found.acquired} <= set(value)
         assert pb.acquisition.predict_with_acquisition(model, row).label == label
         assert pb.acquisition.predict_with_acquisition(model, {**ask, "sky": value["sky"]}).label == label
         assert pb.acquisition.predict_with_acquisition(model, [value["age"], value["sky"], ask["wind"]]).label == label
@@ -219,13 +219,13 @@ def test_prices_groups_and_budget():
     )
     assert calls == ["blood"]
     assert found.price == 9
-    paid = {entry.asked: entry.price for entry in found.ledger}
+    paid = {entry.source: entry.price for entry in found.acquired}
     assert paid == {"blood": 7, "sky": 2}
     assert found.label == pb.predict(model, FRAME.head(1).assign(**value))[0]
     ask = {name: partial(value.get, name) for name in value}
     # One by one the group is paid with its first column.
     alone = pb.acquisition.predict_with_acquisition(model, ask, **options, prices=[3, 2, 5])
-    assert sorted(entry.price for entry in alone.ledger) == [0, 2, 5]
+    assert sorted(entry.price for entry in alone.acquired) == [0, 2, 5]
     few = pb.acquisition.predict_with_acquisition(model, ask, prices=[3, 2, 5], budget=4.9, exit="none")
     assert few.price <= 4.9
     assert not few.is_settled
@@ -271,23 +271,23 @@ def test_the_ledger_survives_a_function_that_fails():
 
     first = pb.acquisition.predict_with_acquisition(
         model, {"age": lambda: 40, "sky": lambda: "rain", "wind": lambda: 0.1}, exit="none"
-    ).ledger
+    ).acquired
     for wrong, said in (
         (broken, "no scanner"),
         (lambda: [1, 2], "expected a number"),
         (lambda: "much", "'"),
         (lambda: np.inf, "finite"),
     ):
-        last = next(entry.asked for entry in first[::-1] if entry.asked != "sky")
+        last = next(entry.source for entry in first[::-1] if entry.source != "sky")
         ask = {
-            entry.asked: partial(dict.get, {entry.asked: entry.value}, entry.asked)
+            entry.source: partial(dict.get, {entry.source: entry.value}, entry.source)
             for entry in first
         }
         with pytest.raises(pb.acquisition.AcquisitionError, match=said) as caught:
             pb.acquisition.predict_with_acquisition(model, {**ask, last: wrong}, exit="none")
         error = pickle.loads(pickle.dumps(caught.value))
-        assert error.asked == last
-        assert error.ledger == first[: [entry.asked for entry in first].index(last)]
+        assert error.source == last
+        assert error.acquired == first[: [entry.source for entry in first].index(last)]
         assert caught.value.__cause__ is not None
     with pytest.raises(pb.acquisition.AcquisitionError, match="mapping of the columns"):
         pb.acquisition.predict_with_acquisition(model, {"all": lambda: 3}, groups={"all": ["age", "sky", "wind"]})
@@ -349,14 +349,14 @@ def test_questions_of_many_rows_in_batches():
         rounds += 1
         assert session.ask() == []
         for question in reversed(questions):
-            session.tell(question, TEST[question.row, question.asked])
+            session.tell(question, TEST[question.row, question.source])
     assert session.is_done
     assert rounds <= D
     labels = pb.predict(model, TEST)
     alone = [pb.acquisition.predict_with_acquisition(model, {**asking(row, []), 0: row[0]}) for row in TEST]
     for found, label, one in zip(session, labels, alone, strict=True):
         assert found.label == label
-        assert found.ledger == one.ledger
+        assert found.acquired == one.acquired
         assert np.array_equal(found.bounds, one.bounds)
 
 
@@ -366,15 +366,15 @@ def test_sessions_take_groups_further_rows_and_wrong_answers():
     assert session.is_done
     assert session.add({}) == 0
     questions = session.ask()
-    assert {q.asked: q.price for q in questions} == {"age": 5, "air": 2}
-    air = next(q for q in questions if q.asked == "air")
+    assert {q.source: q.price for q in questions} == {"age": 5, "air": 2}
+    air = next(q for q in questions if q.source == "air")
     with pytest.raises(pb.acquisition.AcquisitionError, match="mapping"):
         session.tell(air, "rain")
     session.tell(air, {"sky": "rain", "wind": 0.0})
     with pytest.raises(ValueError, match="open"):
         session.tell(air, {"sky": "rain", "wind": 0.0})
     assert session[0] is None
-    session.tell(next(q for q in questions if q.asked == "age"), 30.0)
+    session.tell(next(q for q in questions if q.source == "age"), 30.0)
     assert session[0].price == 7
     assert len(session) == 1
     with pytest.raises(TypeError, match="predict_with_acquisition"):

@@ -58,7 +58,7 @@ def errors_of(oracles):
 
 def walks(oracles, prior, prices, **options):
     """Yield every sequence of answers that the policy may meet, with its decision."""
-    options = {"labels": list(prior), "prices": prices, **options}
+    options = {"classes": list(prior), "prices": prices, **options}
     options["prior"] = {label: float(p) for label, p in prior.items()}
     errors, begun = errors_of(oracles), [()]
     while begun:
@@ -68,13 +68,13 @@ def walks(oracles, prior, prices, **options):
         for answer in answers:
             (question,) = session.ask()
             session.tell(question, answer)
-            ledger.append((question.asked, answer))
+            ledger.append((question.source, answer))
         if session.is_done:
             yield ledger, session[0], None
             continue
         (question,) = session.ask()
         yield ledger, None, question
-        begun += [(*answers, answer) for answer in twin.answers_of(oracles[question.asked])]
+        begun += [(*answers, answer) for answer in twin.answers_of(oracles[question.source])]
 
 
 @pytest.mark.parametrize("criterion", ["entropy", "gini", "error", "kearns-mansour"])
@@ -99,9 +99,9 @@ def test_questions_are_those_of_the_largest_decrease_per_price(case, criterion):
         }
         if question is not None:
             questions += 1
-            assert question.price == prices[question.asked]
-            assert per_price[question.asked] >= max(per_price.values()) - 1e-12
-            lowered += mass * per_price[question.asked] * question.price
+            assert question.price == prices[question.source]
+            assert per_price[question.source] >= max(per_price.values()) - 1e-12
+            lowered += mass * per_price[question.source] * question.price
         else:
             assert max(per_price.values(), default=0.0) <= 1e-12
             np.testing.assert_allclose(
@@ -109,7 +109,7 @@ def test_questions_are_those_of_the_largest_decrease_per_price(case, criterion):
             )
             assert decision.label == max(joint, key=joint.get)
             assert decision.price == spent
-            assert [(one.asked, one.value) for one in decision.ledger] == ledger
+            assert [(one.source, one.value) for one in decision.acquired] == ledger
             whole += mass
             left += mass * twin.CRITERIA[criterion](twin.share_of(joint))
     assert questions > 1
@@ -138,7 +138,7 @@ def test_no_policy_is_better_than_the_best(case):
             assert error == pytest.approx(best, abs=1e-12)
 
 
-TWO = {"labels": ["no", "yes"]}
+TWO = {"classes": ["no", "yes"]}
 OPEN = {**TWO, "prices": None, "budget": None, "most_error": None, "criterion": "entropy"}
 
 
@@ -155,7 +155,7 @@ def test_repeating_helps_as_long_as_the_estimate_is_uncertain():
     for name, own in [("fresh", fresh), ("stubborn", stubborn)]:
         oracles = {"own": always("yes"), "other": always("yes")}
         found = pb.acquisition.query_annotators(oracles, {"own": own, "other": 0.2}, budget=2)
-        asked[name] = [entry.asked for entry in found.ledger]
+        asked[name] = [entry.source for entry in found.acquired]
     assert asked == {"fresh": ["own", "own"], "stubborn": ["own", "other"]}
 
 
@@ -175,9 +175,9 @@ def test_why_it_ends():
     ask = partial(pb.acquisition.query_annotators, {"cheap": always("yes"), "dear": always("yes")}, **TWO)
     prices = {"cheap": 1, "dear": 5}
     found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=0.5)
-    assert (found.ledger, found.label, found.reason) == ((), "no", "the budget ends here")
+    assert (found.acquired, found.label, found.reason) == ((), "no", "the budget ends here")
     found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=7)
-    assert [one.asked for one in found.ledger] == ["dear", "cheap", "cheap"]
+    assert [one.source for one in found.acquired] == ["dear", "cheap", "cheap"]
     assert found.price == 7
     found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=7, most_error=0.01)
     assert (found.calls, found.reason) == (1, "the expected error is small enough")
@@ -213,10 +213,10 @@ def test_rows_side_by_side_are_those_one_by_one():
     functions = [answers(i) for i in range(6)]
     while questions := session.ask():
         for question in reversed(questions):
-            session.tell(question, functions[question.row][question.asked]())
+            session.tell(question, functions[question.row][question.source]())
     assert session.is_done
     for one, other in zip(alone, session, strict=True):
-        assert one.ledger == other.ledger
+        assert one.acquired == other.acquired
         assert one.probability.tolist() == other.probability.tolist()
     assert len({one.calls for one in alone}) > 1
     row = session.add({0: 0.1, 1: 0.1, 2: 0.8})
@@ -227,7 +227,7 @@ def test_what_is_no_answer_ends_asking_and_keeps_the_ledger():
     said = iter(["yes", "maybe"])
     with pytest.raises(pb.acquisition.AcquisitionError, match=r"'one': expected an answer among .*got 'maybe'") as info:
         pb.acquisition.query_annotators({"one": lambda: next(said)}, {"one": 0.2}, **TWO, budget=3)
-    assert [(one.asked, one.value) for one in info.value.ledger] == [("one", "yes")]
+    assert [(one.source, one.value) for one in info.value.acquired] == [("one", "yes")]
     with pytest.raises(pb.acquisition.AcquisitionError, match="its function raised ZeroDivisionError"):
         pb.acquisition.query_annotators({"one": lambda: 1 / 0}, {"one": 0.2}, **TWO, budget=3)
     with pytest.raises(pb.acquisition.AcquisitionError, match=r"among .*, got \[\]"):
@@ -238,7 +238,7 @@ def test_what_is_no_answer_ends_asking_and_keeps_the_ledger():
         session.tell(question, 7)
     session.tell(question, np.str_("yes"))
     assert session[0].label == "yes"
-    assert session[0].ledger[0].value == "yes"
+    assert session[0].acquired[0].value == "yes"
     with pytest.raises(ValueError, match="question: expected one that is open"):
         session.tell(question, "yes")
 
@@ -247,7 +247,7 @@ def test_answers_that_contradict_certain_ones():
     session = pb.acquisition.annotation_session({"one": 0.0}, [{"no": 1.0, "yes": 0.0}], **TWO, budget=2)
     assert session[0].calls == 0
     zero = {"a": 0.0, "b": 0.0}
-    session = pb.acquisition.annotation_session(zero, [[0.5, 0.5, 0.0]], labels=[1, 2, 3], budget=3)
+    session = pb.acquisition.annotation_session(zero, [[0.5, 0.5, 0.0]], classes=[1, 2, 3], budget=3)
     (question,) = session.ask()
     with pytest.raises(pb.acquisition.AcquisitionError, match="probability 0 for every label, got 3"):
         session.tell(question, 3)
@@ -271,9 +271,9 @@ def test_answers_that_contradict_certain_ones():
         ({"budget": 1, "prior": [1.0]}, "prior: expected 2 probabilities"),
         ({"budget": 1, "prior": {"no": 1.0}}, "prior: expected the labels"),
         ({"budget": 1, "criterion": "loss"}, "criterion: expected"),
-        ({"budget": 1, "labels": None}, "labels: expected two or more, as no oracle has counts"),
-        ({"budget": 1, "labels": ["no", "no"]}, "labels: expected two or more that differ"),
-        ({"budget": 1, "labels": "no"}, "labels: expected a sequence"),
+        ({"budget": 1, "classes": None}, "classes: expected two or more, as no oracle has counts"),
+        ({"budget": 1, "classes": ["no", "no"]}, "classes: expected two or more that differ"),
+        ({"budget": 1, "classes": "no"}, "classes: expected a sequence"),
         ({"budget": 1, "errors": {"a": 0.1, "b": 1.5}}, r"errors\['b'\]: expected a number in"),
         ({"budget": 1, "errors": {"a": 0.1, "b": "x"}}, r"errors\['b'\]: expected a number, got"),
         ({"budget": 1, "errors": {"a": 0.1}}, r"errors: expected the oracles \['a', 'b'\]"),
@@ -300,7 +300,7 @@ def test_no_oracle():
 def test_counts_are_added():
     first = pb.acquisition.fit_annotators(np.array([1, 2, 2]), np.array([1, 1, 2]), strength=5)
     found = pb.acquisition.fit_annotators([None, 1], [2, 1], before=first)
-    assert (found.labels, found.answers, found.strength) == ((1, 2), (1, 2, None), 5)
+    assert (found.classes, found.answers, found.strength) == ((1, 2), (1, 2, None), 5)
     assert found.counts.tolist() == [[2, 1, 0], [0, 1, 1]]
     assert first.counts.tolist() == [[1, 1], [0, 1]]
     assert found.probability.tolist() == [[3 / 6, 2 / 6, 1 / 6], [1 / 5, 2 / 5, 2 / 5]]
@@ -312,8 +312,8 @@ def test_counts_are_added():
     ("make", "said"),
     [
         (partial(pb.acquisition.fit_annotators, [1], [1, 2]), "answers: expected one for each label, got 1 and"),
-        (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], labels=[1, 3]), "y: expected labels among"),
-        (partial(pb.acquisition.fit_annotators, [1], [1]), "labels: expected two or more"),
+        (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], classes=[1, 3]), "y: expected labels among"),
+        (partial(pb.acquisition.fit_annotators, [1], [1]), "classes: expected two or more"),
         (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], strength=0), "strength: expected a number"),
         (partial(pb.acquisition.fit_annotators, [1], [1], before=3), "before: expected AnnotatorModel"),
         (partial(pb.acquisition.AnnotatorModel, (1, 2), (1, 2), [[1, 2]]), "counts: expected shape"),

@@ -140,7 +140,7 @@ def test_decisions_on_demand_are_those_of_predict(kind):
         found = pb.acquisition.predict_with_acquisition(model, asked, exit="none")
         assert found.label == label
         assert found.price == pytest.approx(price)
-        read = [entry.asked for entry in found.ledger]
+        read = [entry.source for entry in found.acquired]
         assert sum(purse(read, PRICE, GROUPS).values()) == pytest.approx(price)
         settled = pb.acquisition.predict_with_acquisition(model, asked)
         assert settled.label == label

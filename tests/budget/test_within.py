@@ -87,7 +87,7 @@ def test_the_same_for_any_number_of_threads(task):
 def test_labels_do_not_matter():
     by_name = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
     by_number = pb.fit_within_budget(X[TRAIN], (TWO[TRAIN] == "yes") * 2 - 1, comparisons=10, rng=0)
-    assert by_name.labels.tolist() == ["no", "yes"]
+    assert by_name.classes.tolist() == ["no", "yes"]
     assert np.array_equal(pb.decision_function(by_name, X), pb.decision_function(by_number, X))
 
 
@@ -163,7 +163,7 @@ def test_a_rare_label_is_absent_in_a_fold():
     y[:2] = 7
     with pytest.warns(UserWarning, match="fewer than the 3 folds"):
         model = pb.fit_within_budget(X[TRAIN], y, comparisons=20, rng=0)
-    assert model.labels.tolist() == [0, 1, 2, 7]
+    assert model.classes.tolist() == [0, 1, 2, 7]
 
 
 @pytest.mark.full
@@ -331,7 +331,7 @@ def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
 
     def found(budget):
         options = {"comparisons": budget, "worst": None, "length": None}
-        return calibrated(model, (smooth, tied), model.n_joints, options, takes)
+        return calibrated(model, (smooth, tied), model.n_stages, options, takes)
 
     def takes(costs):
         return float(costs[1].mean())

@@ -59,11 +59,11 @@ def test_the_unit_of_weights_does_not_count(task):
 def test_sure_probabilities_are_labels(task):
     known = np.unique(Y[task])
     hard = (Y[task][:, None] == known).astype(float)
-    assert_same(fit(task), fit(task, y_proba=hard, labels=known))
+    assert_same(fit(task), fit(task, y_proba=hard, classes=known))
     weighed = fit(task, sample_weight=TIMES)
-    assert_same(weighed, fit(task, y_proba=hard, labels=known, sample_weight=TIMES))
-    soft = fit(task, y_proba=0.4 * hard + 0.6 / len(known), labels=known)
-    assert soft.labels.tolist() == known.tolist()
+    assert_same(weighed, fit(task, y_proba=hard, classes=known, sample_weight=TIMES))
+    soft = fit(task, y_proba=0.4 * hard + 0.6 / len(known), classes=known)
+    assert soft.classes.tolist() == known.tolist()
     least = 0.6 * (1 - 1 / len(known))  # that of who knows the likeliest
     assert abs(min(soft.settings["tried"].values()) - least) < 0.25
 
@@ -138,7 +138,7 @@ def test_labels_are_true_as_often_as_is_probable():
         ({"y_proba": np.full((3, 2), 0.5)}, "y_proba: expected 90 rows"),
         ({"y_proba": np.full((N, 2), 0.5), "task": "regression"}, "expected y, numbers"),
         ({"y_proba": np.eye(2)[np.zeros(N, int)]}, "y_proba: expected"),
-        ({"y": Y["two"], "labels": [0, 1]}, "labels: given without y_proba"),
+        ({"y": Y["two"], "classes": [0, 1]}, "classes: given without y_proba"),
     ],
 )
 def test_bad_weights_and_probabilities(options, said):

@@ -67,7 +67,7 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
     expected = pb.fit_adaboost(X, frame()["state"], rounds=7)
     found = pb.load(output)
     assert found.feature_names == ("age", "größe", "ward", "copies")
-    assert found.labels.tolist() == ["healthy", "sick"]
+    assert found.classes.tolist() == ["healthy", "sick"]
     np.testing.assert_array_equal(found.threshold, expected.threshold)
     np.testing.assert_array_equal(found.vote, expected.vote)
     assert out.count("\n") == 1

@@ -144,15 +144,15 @@ def test_forest_of_bags_without_a_class(replace):
 def test_bagging_of_trees_and_bags_without_a_class(fit):
     bagging = pb.fit_bagging(fit, X, RARE, members=30, rng=0)
     assert bagging.oob.members[7] > 0
-    assert bagging.labels.tolist() == ["elm", "oak", "yew"]
+    assert bagging.classes.tolist() == ["elm", "oak", "yew"]
     assert pb.predict_proba(bagging, X).shape == (60, 3)
 
 
 def test_bagging_of_weighted_votes():
     fit = partial(pb.fit_samme, base=TREE, rounds=2)
     bagging = pb.fit_bagging(fit, X, RARE, members=30, rng=0)
-    assert {len(member.labels) for member in bagging.models} == {2, 3}
-    assert bagging.labels.tolist() == ["elm", "oak", "yew"]
+    assert {len(member.classes) for member in bagging.models} == {2, 3}
+    assert bagging.classes.tolist() == ["elm", "oak", "yew"]
 
 
 def test_bag_of_one_class():

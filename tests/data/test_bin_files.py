@@ -167,8 +167,8 @@ def test_batches_that_cannot_be_read(tmp_path):
         with np.errstate(all="ignore"), pytest.raises(error, match=match):
             pb.data.bin_files(source, tmp_path / "columns")
     assert not list((tmp_path / "columns").iterdir())
-    with pytest.raises(ValueError, match="edges"):
-        pb.data.bin_files([(X, y)], tmp_path / "columns", edges="all")
+    with pytest.raises(ValueError, match="bin_edges"):
+        pb.data.bin_files([(X, y)], tmp_path / "columns", bin_edges="all")
     with pytest.raises(ValueError, match="weight: expected None without target"):
         pb.data.bin_files([(X, y)], tmp_path / "columns", weight="w")
 
@@ -242,7 +242,7 @@ def test_folders_of_other_versions(folder):
         pb.data.open_columns(folder)
 
 
-@pytest.mark.parametrize("name", ["codes", "weights", "lower", "label_count", "level_kind"])
+@pytest.mark.parametrize("name", ["codes", "weights", "lower", "class_count", "category_kind"])
 def test_files_that_have_changed(name, folder):
     path = folder / f"{name}.npy"
     whole = path.read_bytes()

@@ -50,10 +50,10 @@ def test_bins_are_those_in_memory(is_weighed, cells, tmp_path, monkeypatch):
     by_class = np.argsort(y, kind="stable")
     for max_bins in (5, 256):
         whole = pb.data.bin_columns(
-            X, max_bins=max_bins, edges="exact", sample_weight=w if is_weighed else None
+            X, max_bins=max_bins, bin_edges="exact", sample_weight=w if is_weighed else None
         )
         columns, labels, _ = pb.data.bin_files(
-            batches(SIZES, *given), tmp_path / str(max_bins), max_bins=max_bins, edges="exact"
+            batches(SIZES, *given), tmp_path / str(max_bins), max_bins=max_bins, bin_edges="exact"
         )
         assert columns.table == whole.table
         for name in FIELDS:
@@ -68,8 +68,8 @@ def test_bins_are_those_in_memory(is_weighed, cells, tmp_path, monkeypatch):
 
 def test_the_folder_says_which_edges_it_has(tmp_path):
     X, y, _ = table(300)
-    pb.data.bin_files([(X, y)], tmp_path, edges="exact")
-    assert '"edges": "exact"' in (tmp_path / "header.json").read_text()
+    pb.data.bin_files([(X, y)], tmp_path, bin_edges="exact")
+    assert '"bin_edges": "exact"' in (tmp_path / "header.json").read_text()
     columns, labels, _ = pb.data.open_columns(tmp_path, check=True)
     assert len(labels) == columns.n_rows == 300
 
@@ -83,7 +83,7 @@ def test_passes_are_counted(tmp_path, monkeypatch):
         calls.append(1)
         yield from batches([10_000, 10_000], X, y)
 
-    pb.data.bin_files(read, tmp_path, edges="exact")
+    pb.data.bin_files(read, tmp_path, bin_edges="exact")
     assert 4 <= len(calls) <= 9  # one looks for weights, the last writes codes
 
 
@@ -109,7 +109,7 @@ def test_batches_that_change_while_they_are_counted(change, tmp_path, monkeypatc
         return {"values": [(X + 1, y)], "fewer": [(X[1:], y[1:])], "more": [(X, y), (X, y)]}[change]
 
     with pytest.raises(ValueError, match="had other rows when they were read again"):
-        pb.data.bin_files(read, tmp_path, edges="exact")
+        pb.data.bin_files(read, tmp_path, bin_edges="exact")
     assert len(calls) == 3
     assert not list(tmp_path.iterdir())
     assert bin_files.EDGES == ("sample", "exact")

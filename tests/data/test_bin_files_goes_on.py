@@ -57,7 +57,7 @@ def coded(monkeypatch):
 def passes(is_weighed, edges, tmp_path):
     """The number of the pass that encodes, and the folder of a call that was not interrupted."""
     calls, rows = [], table()[: 2 + is_weighed]
-    pb.data.bin_files(reader(rows, calls), tmp_path / "whole", edges=edges)
+    pb.data.bin_files(reader(rows, calls), tmp_path / "whole", bin_edges=edges)
     return len(calls), files(tmp_path / "whole")
 
 
@@ -74,12 +74,12 @@ def test_batches_are_not_encoded_again(is_weighed, edges, seconds, tmp_path, cod
         folder, calls = tmp_path / str(k), []
         coded.clear()
         with pytest.raises(KeyboardInterrupt):
-            pb.data.bin_files(reader(rows, calls, (last, k)), folder, edges=edges)
+            pb.data.bin_files(reader(rows, calls, (last, k)), folder, bin_edges=edges)
         assert coded == sizes[:k]
         with pytest.raises(pb.data.FolderError, match="only half written"):
             pb.data.open_columns(folder)
         calls.clear()
-        pb.data.bin_files(reader(rows, calls), folder, edges=edges)
+        pb.data.bin_files(reader(rows, calls), folder, bin_edges=edges)
         assert len(calls) == 2  # one looks for weights
         assert coded[k:] == (sizes[k:] if seconds == 0 else sizes)
         assert files(folder) == whole
@@ -219,11 +219,11 @@ def test_a_process_that_is_killed(tmp_path, coded, monkeypatch):
 
         calls = []
         try:
-            bin_files.bin_files(dying, folder, edges="exact", n_threads=1)
+            bin_files.bin_files(dying, folder, bin_edges="exact", n_threads=1)
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     coded.clear()
-    pb.data.bin_files(reader(rows, []), folder, edges="exact")
+    pb.data.bin_files(reader(rows, []), folder, bin_edges="exact")
     assert len(coded) == N_BATCHES - 3
     assert files(folder) == whole

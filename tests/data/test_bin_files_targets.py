@@ -20,11 +20,11 @@ def test_the_rule(name, edges, tmp_path):
     y, expected = TARGETS[name]
     if expected == ASKS:
         with pytest.raises(ValueError, match=r"y: got .* pass task="):
-            pb.data.bin_files(batches(y), tmp_path, edges=edges)
+            pb.data.bin_files(batches(y), tmp_path, bin_edges=edges)
         y, task = np.asarray(y), REGRESSION
     else:
         task = None
-    columns, found, _ = pb.data.bin_files(batches(y), tmp_path, edges=edges, task=task)
+    columns, found, _ = pb.data.bin_files(batches(y), tmp_path, bin_edges=edges, task=task)
     if expected == CLASSES:
         assert found.tolist() == np.sort(y, kind="stable").tolist()
         return
@@ -70,7 +70,7 @@ def test_targets_that_change(edges, tmp_path):
         return batches(y if len(calls) < 4 else y[::-1])
 
     with pytest.raises(ValueError, match="had other rows when they were read again"):
-        pb.data.bin_files(read, tmp_path, edges=edges)
+        pb.data.bin_files(read, tmp_path, bin_edges=edges)
 
 
 def test_a_call_that_is_interrupted_goes_on(tmp_path, monkeypatch):

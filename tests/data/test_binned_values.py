@@ -50,7 +50,7 @@ def arrays_of(model):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_models_are_those_of_the_values(fit, dtype):
     values = (X if fit in ("separators", "real") else HOLED).astype(dtype)
-    columns = pb.data.bin_columns(values, sample_weight=WEIGHT, values=True)
+    columns = pb.data.bin_columns(values, sample_weight=WEIGHT, keep_values=True)
     assert columns.source.dtype == dtype
     ours, theirs = FITS[fit](columns, Y, WEIGHT), FITS[fit](values, Y, WEIGHT)
     assert arrays_of(ours) == arrays_of(theirs)
@@ -58,24 +58,24 @@ def test_models_are_those_of_the_values(fit, dtype):
 
 
 def test_searches_read_codes(tmp_path):
-    columns = pb.data.bin_columns(HOLED, max_bins=9, values=True)
+    columns = pb.data.bin_columns(HOLED, max_bins=9, keep_values=True)
     plain = pb.data.bin_columns(HOLED, max_bins=9)
     for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_boosted_tree):
         assert contents(fit(columns, Y), tmp_path) == contents(fit(plain, Y), tmp_path)
 
 
 def test_rows_are_held_out_and_predicted():
-    columns = pb.data.bin_columns(X, values=True)
+    columns = pb.data.bin_columns(X, keep_values=True)
     model = pb.fit_adaboost(columns, Y, rounds=20, validation=0.3, rng=0)
     assert len(model.record.validation) == 21
     model = pb.fit_bagging(pb.fit_adaboost, columns, Y, members=3, rounds=3, rng=0)
     assert model.oob.error < 0.5
-    with pytest.raises(TypeError, match=r"BinnedColumns hold no values.*values=True"):
+    with pytest.raises(TypeError, match=r"BinnedColumns hold no values.*keep_values=True"):
         pb.fit_adaboost(pb.data.bin_columns(X), Y, rounds=20, validation=0.3, rng=0)
 
 
 def test_a_selection_is_pickled_with_its_own_rows():
-    columns = pb.data.bin_columns(HOLED, values=True)
+    columns = pb.data.bin_columns(HOLED, keep_values=True)
     rows = np.arange(N - 1, 100, -3, dtype=np.int32)
     some = columns.select(rows)
     assert some.source is columns.source
@@ -89,7 +89,7 @@ def test_a_selection_is_pickled_with_its_own_rows():
 
 
 def test_what_is_made_elsewhere_is_checked():
-    columns = pb.data.bin_columns(X, values=True)
+    columns = pb.data.bin_columns(X, keep_values=True)
     given = {name: getattr(columns, name) for name in columns._given()}
     assert BinnedValues(**given).values(1).tolist() == X[:, 1].tolist()
     for name, wrong, message in (
@@ -102,12 +102,12 @@ def test_what_is_made_elsewhere_is_checked():
         with pytest.raises(ValueError, match=message):
             BinnedValues(**{**given, name: wrong})
     with pytest.raises(TypeError, match="values: expected True or False"):
-        pb.data.bin_columns(X, values="yes")
+        pb.data.bin_columns(X, keep_values="yes")
 
 
 def test_the_values_are_a_copy_that_stays():
     values = X.copy()
-    columns = pb.data.bin_columns(values, values=True)
+    columns = pb.data.bin_columns(values, keep_values=True)
     values[:] = 0
     assert columns.source.tolist() == X.tolist()
     with pytest.raises(ValueError, match="read-only"):
@@ -127,12 +127,12 @@ def test_folders_keep_values(kind, tmp_path):
         words = RNG.choice(["a", "b", "c"], N)
         frame = pd.DataFrame({"word": words, "x": X[:, 1]})
         given = [(frame[:99], Y[:99]), (frame[99:], Y[99:])]
-        whole = pb.data.bin_columns(frame, values=True)
+        whole = pb.data.bin_columns(frame, keep_values=True)
     else:
         last = values[99:].astype(np.float64) if kind == "mixed" else values[99:]
         given = [(values[:99], Y[:99]), (last, Y[99:])]
-        whole = pb.data.bin_columns(values, values=True)
-    columns, labels, _ = pb.data.bin_files(given, tmp_path / "columns", values=True)
+        whole = pb.data.bin_columns(values, keep_values=True)
+    columns, labels, _ = pb.data.bin_files(given, tmp_path / "columns", keep_values=True)
     assert isinstance(columns, BinnedValues)
     assert columns.source.dtype == (np.float32 if kind == "float32" else np.float64)
     np.testing.assert_array_equal(columns.source, whole.source[by_class])
@@ -151,7 +151,7 @@ def test_folders_keep_values(kind, tmp_path):
 
 
 def test_partitions_from_folders(tmp_path):
-    columns, y, weight = pb.data.bin_files([(X, Y, WEIGHT)], tmp_path / "columns", values=True)
+    columns, y, weight = pb.data.bin_files([(X, Y, WEIGHT)], tmp_path / "columns", keep_values=True)
     rows = np.arange(N, dtype=np.int32)
     parts, at = [columns.select(r) for r in np.split(rows, [50, 51])], [50, 51]
     labels, weights = np.split(y, at), np.split(weight, at)
@@ -182,12 +182,12 @@ def test_a_call_goes_on_with_codes_and_values(tmp_path, monkeypatch):
     )
     folder = tmp_path / "columns"
     with pytest.raises(KeyboardInterrupt):
-        pb.data.bin_files(batches, folder, values=True)
+        pb.data.bin_files(batches, folder, keep_values=True)
     assert (folder / STATE).is_file()
     assert encoded == [0, 1]
-    found = pb.data.bin_files(batches, folder, values=True)
+    found = pb.data.bin_files(batches, folder, keep_values=True)
     assert encoded == [0, 1, 2, 3, 4, 5]
-    whole = pb.data.bin_files(parts, tmp_path / "whole", values=True)
+    whole = pb.data.bin_files(parts, tmp_path / "whole", keep_values=True)
     for name in ("codes", "values"):
         ours, theirs = ((f / f"{name}.npy").read_bytes() for f in (folder, tmp_path / "whole"))
         assert ours == theirs
@@ -210,17 +210,17 @@ def test_what_was_left_without_values_begins_anew(loss, tmp_path, monkeypatch):
     folder = tmp_path / "columns"
     left = 4
     with pytest.raises(KeyboardInterrupt):
-        pb.data.bin_files(batches, folder, values=loss == "values")
+        pb.data.bin_files(batches, folder, keep_values=loss == "values")
     if loss == "values":
         (folder / "values.npy.part").unlink()
-    found = pb.data.bin_files(batches, folder, values=True)
+    found = pb.data.bin_files(batches, folder, keep_values=True)
     by_class = np.argsort(Y, kind="stable")
     np.testing.assert_array_equal(found.columns.source, X[by_class])
 
 
 def test_values_that_have_changed(tmp_path):
     folder = tmp_path / "columns"
-    pb.data.bin_files([(X, Y)], folder, values=True)
+    pb.data.bin_files([(X, Y)], folder, keep_values=True)
     path = folder / "values.npy"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
@@ -241,7 +241,7 @@ ORDER = RNG.permutation(N).astype(np.int32)
     "turned",
     [
         pb.data.sort_columns(X).select(ORDER, 255),
-        pb.data.bin_columns(X, values=True).select(ORDER),
+        pb.data.bin_columns(X, keep_values=True).select(ORDER),
     ],
     ids=["sorted", "binned"],
 )

@@ -210,7 +210,7 @@ def test_labels_may_be_strings_of_any_type():
     plain = pb.fit_adaboost(X, y, rounds=1)
     for labels in (y.astype(object), y.astype(np.dtypes.StringDType())):
         model = pb.fit_adaboost(X, labels, rounds=1)
-        assert model.labels.tolist() == ["a", "bb"]
+        assert model.classes.tolist() == ["a", "bb"]
         assert model.vote.tobytes() == plain.vote.tobytes()
         assert pb.predict(model, X).tolist() == y.tolist()
         assert pb.certificate(model, X, labels) == pb.certificate(plain, X, y)

@@ -69,11 +69,11 @@ def test_bins_are_those_of_one_table(kind, cells, monkeypatch):
     monkeypatch.setattr(exact_edges, "CELLS", cells)
     for n, max_bins, n_parts in [(1, 2, 1), (3, 256, 5), (700, 7, 2), (700, 256, 5), (900, 2, 1)]:
         X, w, rows = table(n), weights(kind, n), dealt(n, n_parts, max_bins)
-        whole = pb.data.bin_columns(X, max_bins=max_bins, edges="exact", sample_weight=w)
+        whole = pb.data.bin_columns(X, max_bins=max_bins, bin_edges="exact", sample_weight=w)
         parts = bin_parts(
             [X[r] for r in rows],
             max_bins=max_bins,
-            edges="exact",
+            bin_edges="exact",
             sample_weight=None if w is None else [w[r] for r in rows],
         )
         assert_rows_of(parts, whole, rows)
@@ -82,7 +82,7 @@ def test_bins_are_those_of_one_table(kind, cells, monkeypatch):
 def test_of_few_rows_both_kinds_of_edges_are_the_same():
     X, w = table(500), weights("real", 500)
     assert_rows_of(
-        [pb.data.bin_columns(X, edges="exact", sample_weight=w)],
+        [pb.data.bin_columns(X, bin_edges="exact", sample_weight=w)],
         pb.data.bin_columns(X, sample_weight=w),
         [np.arange(500)],
     )
@@ -93,7 +93,7 @@ def test_edges_of_many_rows_are_those_of_all(monkeypatch):
     x = np.round(np.random.default_rng(0).normal(size=400), 2)
     weight = np.arange(400) % 3 + 1
     _, edges = rank_bins(x, weight, 20)
-    found = pb.data.bin_columns(x[:, None], max_bins=20, edges="exact", sample_weight=weight)
+    found = pb.data.bin_columns(x[:, None], max_bins=20, bin_edges="exact", sample_weight=weight)
     np.testing.assert_array_equal((found.upper[0, :-1] + found.lower[0, 1:]) / 2, edges)
     sampled = pb.data.bin_columns(x[:, None], max_bins=20, sample_weight=weight)
     assert not np.array_equal(found.upper, sampled.upper)
@@ -152,7 +152,7 @@ def test_cells_are_bounded_by_what_is_asked_for(monkeypatch):
 def test_what_is_refused():
     X = np.arange(8.0).reshape(4, 2)
     for options, error, match in [
-        ({"edges": "all"}, ValueError, "edges: expected"),
+        ({"bin_edges": "all"}, ValueError, "bin_edges: expected"),
         ({"sample_weight": [np.ones(4)]}, ValueError, "sample_weight: expected 2 partitions"),
         ({"sample_weight": [np.ones(4), None]}, ValueError, "got None for partition 1"),
         ({"sample_weight": [np.ones(4), -np.ones(4)]}, ValueError, "partition 1: sample_weight:"),
@@ -161,11 +161,11 @@ def test_what_is_refused():
     ]:
         with pytest.raises(error, match=re.escape(match)):
             bin_parts([X, X], **options)
-    with pytest.raises(ValueError, match="edges: expected"):
-        pb.data.bin_columns(X, edges="all")
+    with pytest.raises(ValueError, match="bin_edges: expected"):
+        pb.data.bin_columns(X, bin_edges="all")
 
 
 def test_threads_change_nothing():
     X = table(3000)
-    one, two = (pb.data.bin_columns(X, edges="exact", n_threads=k) for k in (1, 2))
+    one, two = (pb.data.bin_columns(X, bin_edges="exact", n_threads=k) for k in (1, 2))
     assert_rows_of([one], two, [slice(None)])

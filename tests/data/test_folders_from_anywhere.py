@@ -54,7 +54,7 @@ def refused(folder, message, check=False):
 
 @pytest.fixture
 def folder(tmp_path):
-    pb.data.bin_files([(HOLED, TEXT)], tmp_path / "columns", values=True, max_bins=8)
+    pb.data.bin_files([(HOLED, TEXT)], tmp_path / "columns", keep_values=True, max_bins=8)
     return tmp_path / "columns"
 
 
@@ -74,7 +74,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize("kind", HEADS)
-@pytest.mark.parametrize("name", ["lower", "labels"])
+@pytest.mark.parametrize("name", ["lower", "classes"])
 def test_arrays_that_claim_more_than_they_hold(folder, name, kind):
     content, message = HEADS[kind]
     refused(forged(folder, {name: content}), message)
@@ -91,8 +91,8 @@ def test_headers_that_say_too_much(monkeypatch, folder, kind):
 
 
 def test_counts_that_are_absurd(folder):
-    refused(forged(folder, {"label_count": np.array([2**62, -(2**62) + N])}), "label_count")
-    refused(forged(folder, {"label_count": np.array([2**63 - 1, 2**63 - 1])}), "label_count")
+    refused(forged(folder, {"class_count": np.array([2**62, -(2**62) + N])}), "class_count")
+    refused(forged(folder, {"class_count": np.array([2**63 - 1, 2**63 - 1])}), "class_count")
 
 
 @pytest.mark.parametrize("check", [False, True])
@@ -128,12 +128,12 @@ def test_one_long_label_of_many_rows(tmp_path):
         options |= {"steps": 3} if fit is pb.fit_gradient_boosting else {}
         made = []
         assert peak(lambda: made.append(fit(columns, labels, **options))) < 20_000_000  # noqa: B023
-        assert made[0].labels.tolist() == [long, "b"]
+        assert made[0].classes.tolist() == [long, "b"]
     assert peak(lambda: pb.data.balanced_weights(labels)) < 2_000_000
 
 
 def test_a_folder_label_of_8_mb(folder):
-    forged(folder, {"labels": np.array(["a", LONG])})
+    forged(folder, {"classes": np.array(["a", LONG])})
     opened = []
     assert peak(lambda: opened.append(pb.data.open_columns(folder))) < OF_FILES * size_of(folder) + FREE
     assert len(opened[0].y) == N
@@ -155,9 +155,9 @@ def test_text_of_rows_is_what_an_array_is(folder):
         one, two = fit(columns, y), fit(columns, array)
         found = (pb.predict_proba(model, HOLED).tobytes() for model in (one, two))
         assert next(found) == next(found)
-        assert one.labels.tolist() == two.labels.tolist() == ["no", "yes"]
+        assert one.classes.tolist() == two.classes.tolist() == ["no", "yes"]
     model = pb.fit_adaboost(HOLED, TEXT, rounds=3)
-    of_text = type(y)(y.labels, np.searchsorted(y.labels, TEXT).astype(np.uint8))
+    of_text = type(y)(y.classes, np.searchsorted(y.classes, TEXT).astype(np.uint8))
     assert pb.inspection.margins(model, HOLED, of_text).tolist() == pb.inspection.margins(model, HOLED, TEXT).tolist()
     with pytest.raises(ValueError, match="expected at least two label values, got only 'no'"):
         pb.fit_adaboost(HOLED[: len(y[y == "no"])], y[y == "no"])

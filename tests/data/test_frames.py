@@ -28,7 +28,7 @@ def test_names_are_kept(fit):
     bare = fit(FRAME.to_numpy(), Y)
     assert bare.feature_names is None
     assert model.vote.tobytes() == bare.vote.tobytes()
-    assert model.labels.tolist() == ["no", "yes"]
+    assert model.classes.tolist() == ["no", "yes"]
 
 
 @builders

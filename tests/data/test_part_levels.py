@@ -64,13 +64,13 @@ def test_levels_are_those_of_one_table(edges, is_weighed, monkeypatch):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
     X, edges = frame(), edges.split()[0]
     w = np.random.default_rng(0).integers(0, 3, len(X)) / 2 if is_weighed else None
-    whole = pb.data.bin_columns(X, edges=edges, sample_weight=w)
+    whole = pb.data.bin_columns(X, bin_edges=edges, sample_weight=w)
     assert whole.table.n_levels.tolist() == [0, 255, 3, 3, 0, 3, 2, 0]
     for n_parts in (1, 2, 5):
         rows = dealt(len(X), n_parts)
         parts = bin_parts(
             [X.iloc[r] for r in rows],
-            edges=edges,
+            bin_edges=edges,
             sample_weight=None if w is None else [w[r] for r in rows],
         )
         assert_rows_of(parts, whole, rows)
@@ -80,9 +80,9 @@ def test_a_fit_on_them_is_that_on_one_table():
     X = frame()
     y = (np.arange(len(X)) * 7 % 10 < 3) | (X["few"] == "a").to_numpy()
     rows = dealt(len(X), 3)
-    parts = bin_parts([X.iloc[r] for r in rows], edges="exact")
+    parts = bin_parts([X.iloc[r] for r in rows], bin_edges="exact")
     model = fit_parted("fit_adaboost", parts, [y[r] for r in rows], rounds=10)
-    whole = pb.fit_adaboost(pb.data.bin_columns(X, edges="exact"), y, rounds=10)
+    whole = pb.fit_adaboost(pb.data.bin_columns(X, bin_edges="exact"), y, rounds=10)
     for name in ("feature", "threshold", "vote", "missing"):
         assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()
     np.testing.assert_array_equal(pb.predict(model, X), pb.predict(whole, X))
@@ -155,8 +155,8 @@ def test_levels_of_batches_are_those_in_memory(edges, is_weighed, tmp_path, monk
         X, y, w = X[w > 0], y[w > 0], w[w > 0]
     else:
         batches = [part.drop(columns="mass") for part in batches]
-    whole = pb.data.bin_columns(X, edges=edges, sample_weight=w if is_weighed else None)
-    made = pb.data.bin_files(batches, tmp_path / "columns", target="label", weight=weight, edges=edges)
+    whole = pb.data.bin_columns(X, bin_edges=edges, sample_weight=w if is_weighed else None)
+    made = pb.data.bin_files(batches, tmp_path / "columns", target="label", weight=weight, bin_edges=edges)
     order = np.argsort(y, kind="stable")
     assert_rows_of([made.columns], whole, [order])
     ours = pb.fit_cart(made.columns, made.y, sample_weight=made.weight)

@@ -11,7 +11,7 @@ X = np.random.default_rng(0).normal(size=(500, 30))
 MADE = {
     "BinnedColumns": pb.data.bin_columns(X),
     "SortedColumns": pb.data.sort_columns(X),
-    "BinnedValues": pb.data.bin_columns(X, values=True),
+    "BinnedValues": pb.data.bin_columns(X, keep_values=True),
 }
 
 

@@ -110,10 +110,10 @@ def test_rows_of_one_label_give_the_model_of_labels(name, j):
     y, labels = (Y if j == 2 else Y3), LABELS[:j]
     for weight in ({}, {"sample_weight": WEIGHT}):
         given = FITS[name](X, labels[y], **weight)
-        soft = FITS[name](X, y_proba=np.eye(j)[y], labels=labels, **weight)
+        soft = FITS[name](X, y_proba=np.eye(j)[y], classes=labels, **weight)
         assert same(given, soft)
         order = np.arange(j)[::-1]  # columns in another order
-        soft = FITS[name](X, y_proba=np.eye(j)[y][:, order], labels=labels[order], **weight)
+        soft = FITS[name](X, y_proba=np.eye(j)[y][:, order], classes=labels[order], **weight)
         assert same(given, soft)
 
 
@@ -125,10 +125,10 @@ def doubled(j):
 
 @pytest.mark.parametrize(("name", "j"), [case for case in CASES if case[0] in TWO | ANY])
 def test_a_row_stands_for_each_of_its_labels(name, j):
-    soft = FITS[name](X, y_proba=SHARE[j], labels=LABELS[:j], sample_weight=WEIGHT)
+    soft = FITS[name](X, y_proba=SHARE[j], classes=LABELS[:j], sample_weight=WEIGHT)
     X2, y2, weight = doubled(j)
     other = FITS[name](X2, y2, sample_weight=weight)
-    assert soft.labels.tolist() == LABELS[:j].tolist()
+    assert soft.classes.tolist() == LABELS[:j].tolist()
     np.testing.assert_allclose(
         pb.predict_proba(soft, X), pb.predict_proba(other, X), rtol=0, atol=1e-10
     )
@@ -243,22 +243,22 @@ def test_fitting_goes_on():
         (partial(pb.fit_gradient_boosting, steps=3), {"steps": 2}),
     ):
         option = next(iter(more))
-        soft = {"y_proba": SHARE[2], "labels": ["a", "b"]}
+        soft = {"y_proba": SHARE[2], "classes": ["a", "b"]}
         model = pb.continue_fit(fit(X, **soft), X, y_proba=SHARE[2], **more)
         size = {"rounds": 7, "members": 5, "steps": 5}[option]
         whole = fit(X, **{**soft, option: size})
         np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(whole, X))
     with pytest.raises(ValueError, match="y_proba: expected columns of the model's labels"):
         pb.continue_fit(
-            pb.fit_adaboost(X, Y, rounds=1), X, y_proba=SHARE[2], labels=["a", "b"], rounds=1
+            pb.fit_adaboost(X, Y, rounds=1), X, y_proba=SHARE[2], classes=["a", "b"], rounds=1
         )
 
 
 def test_a_label_without_mass():
     share = np.column_stack([SHARE[2][:, 0], np.zeros(N), SHARE[2][:, 1]])
     for name in ("cart", "probit tree", "forest", "sbpmt", "pruned", "bagging"):
-        model = FITS[name](X, y_proba=share, labels=LABELS)
-        assert model.labels.tolist() == LABELS.tolist()
+        model = FITS[name](X, y_proba=share, classes=LABELS)
+        assert model.classes.tolist() == LABELS.tolist()
         found = pb.predict_proba(model, X)
         assert (found[:, 1] == 0).all() if "prob" not in name and name != "sbpmt" else True
         assert (pb.predict(model, X) != "or").all()
@@ -268,19 +268,19 @@ def test_a_label_without_mass():
 
 
 def test_labels_of_columns():
-    assert pb.fit_cart(X, y_proba=SHARE[3]).labels.tolist() == [0, 1, 2]
+    assert pb.fit_cart(X, y_proba=SHARE[3]).classes.tolist() == [0, 1, 2]
     second = np.rint(64 * SHARE[2][:, 1]) / 64
-    model = pb.fit_cart(X, y_proba=second, labels=[True, False])
-    other = pb.fit_cart(X, y_proba=np.column_stack([second, 1 - second]), labels=[False, True])
+    model = pb.fit_cart(X, y_proba=second, classes=[True, False])
+    other = pb.fit_cart(X, y_proba=np.column_stack([second, 1 - second]), classes=[False, True])
     assert same(model, other)
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(SHARE[3], columns=["z", "a", "m"])
-    assert pb.fit_cart(X, y_proba=frame).labels.tolist() == ["a", "m", "z"]
+    assert pb.fit_cart(X, y_proba=frame).classes.tolist() == ["a", "m", "z"]
     assert same(
         pb.fit_cart(X, y_proba=frame),
-        pb.fit_cart(X, y_proba=frame[["a", "m", "z"]].to_numpy(), labels=["a", "m", "z"]),
+        pb.fit_cart(X, y_proba=frame[["a", "m", "z"]].to_numpy(), classes=["a", "m", "z"]),
     )
-    assert pb.fit_cart(X, y_proba=pd.DataFrame(SHARE[2])).labels.tolist() == [0, 1]
+    assert pb.fit_cart(X, y_proba=pd.DataFrame(SHARE[2])).classes.tolist() == [0, 1]
 
 
 def test_rows_are_divided_by_their_sum():
@@ -304,7 +304,7 @@ def changed(row, column, value):
     [
         ({}, "y: expected labels, or their probabilities as y_proba, got neither"),
         ({"y": Y, "y_proba": SHARE[2]}, "y, y_proba: expected one of them, got both"),
-        ({"y": Y, "labels": [0, 1]}, "labels: given without y_proba"),
+        ({"y": Y, "classes": [0, 1]}, "classes: given without y_proba"),
         ({"y_proba": changed(4, 1, -0.1)}, r"got -0.1 in row 4, column 1"),
         ({"y_proba": changed(4, 1, np.nan)}, r"got a missing value in row 4, column 1"),
         ({"y_proba": changed(4, 1, np.inf)}, r"got inf in row 4, column 1"),
@@ -314,10 +314,10 @@ def changed(row, column, value):
         ({"y_proba": SHARE[2][..., None]}, r"got shape \(60, 2, 1\)"),
         ({"y_proba": [["a", "b"]] * N}, "y_proba: expected numbers, got dtype <U1"),
         ({"y_proba": SHARE[2][:, 1] * 1.5 + 0.5}, r"y_proba: expected probabilities, got 1\."),
-        ({"y_proba": SHARE[2], "labels": [0]}, r"labels: expected 2, one per column of y_proba"),
-        ({"y_proba": SHARE[2], "labels": ["a", "a"]}, "labels: expected different ones, got 'a'"),
-        ({"y_proba": SHARE[2], "labels": ["a", None]}, "labels: missing label in row 1"),
-        ({"y_proba": SHARE[2], "labels": [1, "a"]}, "labels: expected labels that are all num"),
+        ({"y_proba": SHARE[2], "classes": [0]}, r"classes: expected 2, one per column of y_proba"),
+        ({"y_proba": SHARE[2], "classes": ["a", "a"]}, "classes: expected different ones, got 'a'"),
+        ({"y_proba": SHARE[2], "classes": ["a", None]}, "classes: missing label in row 1"),
+        ({"y_proba": SHARE[2], "classes": [1, "a"]}, "classes: expected labels that are all num"),
     ],
 )
 def test_wrong_soft_labels(options, message):

@@ -21,7 +21,7 @@ def bits(*levels):
 
 
 SETS = Subsets(3, [1, 0], [bits(0, 3, 64), bits(254)])
-TABLE = SimpleNamespace(levels=(None, np.array(["blue", "green", "red"]), None))
+TABLE = SimpleNamespace(categories=(None, np.array(["blue", "green", "red"]), None))
 
 
 def numbers(column, levels, X):

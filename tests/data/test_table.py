@@ -38,7 +38,7 @@ def test_numbers_and_levels_of_a_frame():
     features = as_features(FRAME)
     np.testing.assert_array_equal(features.values, VALUES)
     table = training_features(features, None, EVERYTHING).table
-    assert [None if v is None else v.tolist() for v in table.levels] == [
+    assert [None if v is None else v.tolist() for v in table.categories] == [
         None,
         ["blue", "red"],
         None,
@@ -48,7 +48,7 @@ def test_numbers_and_levels_of_a_frame():
     assert table.order[2].tolist() == ["xs", "s", "m", "xl"]
     assert table.has_missing.tolist() == [True, True, True, False, False]
     assert table.other is None
-    assert table.categories == [1, 2, 3]
+    assert table.categorical == [1, 2, 3]
     assert table.level_names(3) == ("3", "7")
 
 
@@ -135,7 +135,7 @@ def test_categories_of_arrays_are_named():
     features = as_features(X, categorical=[0])
     np.testing.assert_array_equal(features.values, [[1, 1.5], [0, 2], [np.nan, 2.5]])
     numbers = as_features(np.array([[7.5, 1], [2.5, 0]]), categorical=[0])
-    assert numbers.table.levels[0].tolist() == [2.5, 7.5]
+    assert numbers.table.categories[0].tolist() == [2.5, 7.5]
     assert numbers.values.tolist() == [[1, 1], [0, 0]]
     assert as_features([["red", 1], ["blue", True]], categorical=[0]).values.tolist() == [
         [1, 1],
@@ -185,24 +185,24 @@ def test_members_of_a_file_and_back(table, tmp_path):
 def test_damaged_members_are_refused():
     table = list(small_tables())[2]
     members = table.members()
-    kind = members["level_kind"]
+    kind = members["category_kind"]
     damaged = {
-        "level_kind": [
+        "category_kind": [
             kind + 16,
             kind[:-1],
             kind * 0,
         ],
-        "level_column": [members["level_column"][::-1], members["level_column"] + 1],
-        "level_start": [members["level_start"][::-1], members["level_start"] + 1],
-        "level_number": [members["level_number"][1:], members["level_number"][::-1] * np.nan],
-        "level_text": [members["level_text"][1:], np.zeros(1)],
+        "category_column": [members["category_column"][::-1], members["category_column"] + 1],
+        "category_start": [members["category_start"][::-1], members["category_start"] + 1],
+        "category_number": [members["category_number"][1:], members["category_number"][::-1] * np.nan],
+        "category_text": [members["category_text"][1:], np.zeros(1)],
     }
     for name, arrays in damaged.items():
         for array in arrays:
-            with pytest.raises(ValueError, match=r"level|table|kind"):
+            with pytest.raises(ValueError, match=r"category|table|kind"):
                 Table.from_members({**members, name: array}).validate(3)
     with pytest.raises(ValueError, match="or none"):
-        Table.from_members({"level_kind": members["level_kind"]})
+        Table.from_members({"category_kind": members["category_kind"]})
 
 
 def test_a_model_reads_rows_by_its_table():
@@ -225,7 +225,7 @@ def test_columns_are_named_as_categories_in_builders():
     text = pd.DataFrame({"kind": np.array(list("abcd"))[X[:, 0].astype(int)], "x": X[:, 1]})
     for fit in (pb.fit_adaboost, pb.fit_boosted_tree, pb.fit_matryoshka):
         model = fit(X, y, categorical=[0])
-        assert model.table.levels[0].tolist() == [0, 1, 2, 3]
+        assert model.table.categories[0].tolist() == [0, 1, 2, 3]
         assert (pb.predict(model, X) == y).all()
         assert (pb.predict(model, X.astype(int).astype(object)) == y).all()
         of_text = fit(text, y)

@@ -163,7 +163,7 @@ def test_the_same_bits_from_every_library(make):
         features = as_features(make(table, rng))
         np.testing.assert_array_equal(features.values, values)
         assert features.names == tuple(table)
-        assert [None if v is None else v.tolist() for v in features.table.levels] == levels
+        assert [None if v is None else v.tolist() for v in features.table.categories] == levels
         # New rows, with other codes and other levels, by name and value.
         names = list(table)
         new = {name: random_table(rng, 9)[name] for name in rng.permutation(names).tolist()}

@@ -103,7 +103,7 @@ def test_builders_without_a_regression_refuse_one(name):
             CLASSIFIERS[name](X, y)
     many = TARGETS["21 integers"][0]
     if name in ("samme", "one_vs_rest", "probit_tree", "topdown"):  # whole numbers are classes
-        assert len(CLASSIFIERS[name](X, many).labels) == 21
+        assert len(CLASSIFIERS[name](X, many).classes) == 21
 
 
 def test_a_loss_or_a_criterion_decides_first():
@@ -139,12 +139,12 @@ def test_a_builder_without_a_regression_decides_first():
     samme = partial(pb.fit_samme, rounds=1)
     with pytest.warns(UserWarning, match="fewer than the 4 folds"):
         assert pb.cross_validate(samme, X, many, folds=4, rng=0).task == CLASSES
-    assert len(pb.fit_bagging(samme, X, many, members=1, rng=0).labels) == 21
+    assert len(pb.fit_bagging(samme, X, many, members=1, rng=0).classes) == 21
     rest = partial(pb.fit_one_vs_rest, partial(pb.fit_cart, max_depth=1))
-    assert len(pb.fit_bagging(rest, X, many, members=1, rng=0).labels) == 21
-    assert len(pb.fit_samme(X, many, base=pb.fit_cart, rounds=1).labels) == 21
+    assert len(pb.fit_bagging(rest, X, many, members=1, rng=0).classes) == 21
+    assert len(pb.fit_samme(X, many, base=pb.fit_cart, rounds=1).classes) == 21
     forest = partial(pb.fit_random_forest, members=2, max_depth=2, rng=0)
-    assert len(pb.calibrate(forest, X, many, folds=2, rng=0).labels) == 21
+    assert len(pb.calibrate(forest, X, many, folds=2, rng=0).classes) == 21
 
 
 def test_probabilities_of_classes_are_a_classification():

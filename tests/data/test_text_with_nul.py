@@ -64,7 +64,7 @@ def test_labels(kind):
     with pytest.raises(ValueError, match=f"y: expected labels {REFUSED}"):
         pb.fit_cart(ROWS, y)
     kept = SERIES[kind](["a\0b", "a"] * 10)
-    assert pb.fit_cart(ROWS, kept).labels.tolist() == ["a", "a\0b"]
+    assert pb.fit_cart(ROWS, kept).classes.tolist() == ["a", "a\0b"]
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -94,8 +94,8 @@ def test_rows_and_labels_for_a_model():
         pb.error_bound(model, X, TEXT)
     share = np.column_stack([EVEN, ~EVEN]).astype(float)
     for labels in (TEXT[:2], tuple(TEXT[:2]), np.array(TEXT[:2], dtype=object)):
-        with pytest.raises(ValueError, match=f"labels: expected labels {REFUSED}"):
-            pb.fit_cart(X, y_proba=share, labels=labels)
+        with pytest.raises(ValueError, match=f"classes: expected labels {REFUSED}"):
+            pb.fit_cart(X, y_proba=share, classes=labels)
 
 
 def test_a_member_of_another_package_may_answer_in_objects():
@@ -107,7 +107,7 @@ def test_a_member_of_another_package_may_answer_in_objects():
 
     y = ["a", "b"] * 10
     fit = lambda X, y, sample_weight: Foreign()  # noqa: E731
-    assert pb.fit_samme(ROWS, y, base=fit, rounds=1).labels.tolist() == ["a", "b"]
+    assert pb.fit_samme(ROWS, y, base=fit, rounds=1).classes.tolist() == ["a", "b"]
     for answer in ("a\0", "ax"):
         Foreign.answer = answer
         with pytest.raises(ValueError, match="base: expected predictions"):
@@ -126,7 +126,7 @@ def test_names_of_columns_stay_different(tmp_path):
 def test_json_that_does_not_fit_its_dtype_is_refused():
     said = json.loads(pb.export.to_json(pb.fit_cart(ROWS, ["a", "b"] * 10)))
     for values in (["a", "b\0"], ["a", "bc"]):
-        said["labels"]["values"] = values
+        said["classes"]["values"] = values
         with pytest.raises(ValueError, match="values: expected values that fit into 'U1'"):
             pb.export.from_json(json.dumps(said))
 

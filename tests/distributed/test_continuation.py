@@ -115,8 +115,8 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
     y, labels = X[:, 0] > rng.normal(size=200), other[:, 0] > rng.normal(size=150)
     parts = [other[:20], other[20:]], [labels[:20], labels[20:]]
     for values in (False, True):
-        columns = pb.data.bin_columns(other, max_bins=9, values=values)
-        binned = bin_parts(parts[0], max_bins=9, values=values)
+        columns = pb.data.bin_columns(other, max_bins=9, keep_values=values)
+        binned = bin_parts(parts[0], max_bins=9, keep_values=values)
         first = pb.fit_gradient_boosting(X, y, steps=5)
         whole = pb.continue_fit(first, columns, labels, steps=5)
         model = continue_parted(first, binned, parts[1], steps=5)

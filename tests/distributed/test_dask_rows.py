@@ -130,8 +130,8 @@ def test_rows_that_are_held_out(client, tmp_path):
         model = fit(columns, labels, **options | {"sample_weight": weight})
         assert contents(model, tmp_path) == contents(local, tmp_path)
         share = {"validation": 0.2, "rng": 0, **size}
-        whole = getattr(pb, builder)(pb.data.bin_columns(X, values=True), Y, **share)
-        model = fit(columns, labels, values=True, **share)
+        whole = getattr(pb, builder)(pb.data.bin_columns(X, keep_values=True), Y, **share)
+        model = fit(columns, labels, keep_values=True, **share)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
         with pytest.raises(ValueError, match="patience: expected None without validation"):
             fit(columns, labels, patience=2)
@@ -160,7 +160,7 @@ def test_predictions_are_lazy(client):
     columns = da.from_array(X, chunks=((100, 0, 140), (3, 1)))
     found = pb.dask.predict(model, columns)
     assert found.shape == (N,)
-    assert found.dtype == model.labels.dtype
+    assert found.dtype == model.classes.dtype
     np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
     frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
     numbers = pb.fit_gradient_boosting(X, np.nan_to_num(X[:, 1]), loss="squared", steps=3)

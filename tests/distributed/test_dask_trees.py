@@ -122,7 +122,7 @@ def whole(name, columns, tmp_path, weight=WEIGHT):
 @pytest.mark.parametrize("name", FITS)
 def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
     builder, y, options = FITS[name]
-    want = whole(name, pb.data.bin_columns(X, values=True), tmp_path)
+    want = whole(name, pb.data.bin_columns(X, keep_values=True), tmp_path)
     for chunks in ((240,), (100, 0, 13, 127)):
         columns, labels, weight = arrays(X, y, WEIGHT, chunks=chunks)
         model = fit_dask(builder, columns, labels, sample_weight=weight, **options)
@@ -135,7 +135,7 @@ def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
 def test_rows_that_are_held_out_stay_on_workers_that_are_lost(client, tmp_path, monkeypatch):
     engines = seen(monkeypatch)
     options = {"rounds": 12, "validation": 0.3, "patience": 2, "rng": 0}
-    table = pb.data.bin_columns(X, values=True)
+    table = pb.data.bin_columns(X, keep_values=True)
     want = pb.fit_adaboost(table, TWO, sample_weight=WEIGHT, **options)
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
 
@@ -144,7 +144,7 @@ def test_rows_that_are_held_out_stay_on_workers_that_are_lost(client, tmp_path, 
             lose(engines[-1], 1)  # of the rows that are held out
 
     model = fit_dask(
-        "fit_adaboost", columns, labels, sample_weight=weight, values=True, callback=told, **options
+        "fit_adaboost", columns, labels, sample_weight=weight, keep_values=True, callback=told, **options
     )
     assert len(engines) == 2
     assert contents(model, tmp_path) == contents(want, tmp_path)
@@ -155,7 +155,7 @@ def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch)
     for module in (partitions, tasks, sampled_edges):
         monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    bins = bin_parts([frame], max_bins=9, values=True)[0]
+    bins = bin_parts([frame], max_bins=9, keep_values=True)[0]
     for name, (builder, y, options) in FITS.items():
         lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y))]
         model = fit_dask(builder, *lists, max_bins=9, **options)
@@ -180,12 +180,12 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
         }
     )
     frame.loc[::7, "word"] = None
-    bins = bin_parts([frame], max_bins=9, edges=which)[0]
+    bins = bin_parts([frame], max_bins=9, bin_edges=which)[0]
     lists = [dd.from_pandas(a, npartitions=4) for a in (frame, pd.Series(TWO))]
     for builder in ("fit_adaboost", "fit_cart", "fit_gradient_boosting", "fit_random_forest"):
         options = {"rng": 0, "members": 5} if builder == "fit_random_forest" else {}
         whole = getattr(pb, builder)(bins, TWO, **options)
-        model = fit_dask(builder, *lists, max_bins=9, edges=which, **options)
+        model = fit_dask(builder, *lists, max_bins=9, bin_edges=which, **options)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
     predicted = pb.dask.predict(model, lists[0]).compute()
     np.testing.assert_array_equal(predicted, pb.predict(model, frame))
@@ -194,12 +194,12 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
 @pytest.mark.full
 def test_edges_of_all_rows(client, tmp_path, monkeypatch):
     for max_bins in (5, 256):
-        bins = pb.data.bin_columns(X, max_bins=max_bins, edges="exact")
+        bins = pb.data.bin_columns(X, max_bins=max_bins, bin_edges="exact")
         columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
         for builder in ("fit_adaboost", "fit_cart"):
             whole = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT)
             model = fit_dask(
-                builder, columns, labels, sample_weight=weight, max_bins=max_bins, edges="exact"
+                builder, columns, labels, sample_weight=weight, max_bins=max_bins, bin_edges="exact"
             )
             assert contents(model, tmp_path) == contents(whole, tmp_path)
 
@@ -211,20 +211,20 @@ def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
         for module in (partitions, tasks, sampled_edges):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
     which = "exact" if edges == "exact" else "sample"
-    bins = bin_parts([X], max_bins=9, edges=which, sample_weight=[WEIGHT])[0]
-    plain = bin_parts([X], max_bins=9, edges=which)[0]
+    bins = bin_parts([X], max_bins=9, bin_edges=which, sample_weight=[WEIGHT])[0]
+    plain = bin_parts([X], max_bins=9, bin_edges=which)[0]
     assert (bins.codes != plain.codes).any()
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
-    options = {"max_bins": 9, "edges": which, "weighted_edges": True}
+    options = {"max_bins": 9, "bin_edges": which, "weighted_bin_edges": True}
     for builder, size in (("adaboost", {"rounds": 4}), ("cart", {"max_depth": 2})):
         whole = getattr(pb, f"fit_{builder}")(bins, TWO, sample_weight=WEIGHT, **size)
         fit = partial(fit_dask, f"fit_{builder}")
         model = fit(columns, labels, sample_weight=weight, **size, **options)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
-    with pytest.raises(ValueError, match="weighted_edges: expected False without sample_weight"):
+    with pytest.raises(ValueError, match="weighted_bin_edges: expected False without sample_weight"):
         fit_dask("fit_adaboost", columns, labels, **options)
-    with pytest.raises(TypeError, match="weighted_edges"):
-        fit_dask("fit_adaboost", columns, labels, sample_weight=weight, weighted_edges=1)
+    with pytest.raises(TypeError, match="weighted_bin_edges"):
+        fit_dask("fit_adaboost", columns, labels, sample_weight=weight, weighted_bin_edges=1)
 
 
 @pytest.mark.full
@@ -238,7 +238,7 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
     lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y), pd.Series(weight))]
     whole = pb.fit_adaboost(bins, y, sample_weight=weight, rounds=3)
     model = fit_dask(
-        "fit_adaboost", lists[0], lists[1], sample_weight=lists[2], rounds=3, weighted_edges=True
+        "fit_adaboost", lists[0], lists[1], sample_weight=lists[2], rounds=3, weighted_bin_edges=True
     )
     assert contents(model, tmp_path) == contents(whole, tmp_path)
     plain = fit_dask("fit_adaboost", lists[0], lists[1], sample_weight=lists[2], rounds=3)
@@ -260,7 +260,7 @@ def test_lost_actors_cost_time_and_nothing_else(client, name, tmp_path, monkeypa
     builder, y, options = FITS[name]
     columns, labels, weight = arrays(X, y, WEIGHT, chunks=80)
     model = fit_dask(builder, columns, labels, sample_weight=weight, callback=cut, **options)
-    assert contents(model, tmp_path) == whole(name, pb.data.bin_columns(X, values=True), tmp_path)
+    assert contents(model, tmp_path) == whole(name, pb.data.bin_columns(X, keep_values=True), tmp_path)
     assert len(cuts) == 3
 
 
@@ -273,7 +273,7 @@ def test_models_go_on(client, tmp_path, monkeypatch):
             lose(engines[-1], 2)
 
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=80)
-    bins = pb.data.bin_columns(X, values=True)
+    bins = pb.data.bin_columns(X, keep_values=True)
     flip = pb.observation.flip(0.1)
     for builder, options, more in (
         ("fit_adaboost", {"rounds": 3}, {"rounds": 4}),
@@ -335,7 +335,7 @@ REFUSED = {
     ),
     "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
     "loss": ("fit_gradient_boosting", TWO, {"loss": "hinge"}, NotImplementedError, "loss"),
-    "edges": ("fit_cart", TWO, {"edges": "all"}, ValueError, "edges"),
+    "edges": ("fit_cart", TWO, {"bin_edges": "all"}, ValueError, "bin_edges"),
 }
 
 
@@ -399,8 +399,8 @@ def test_targets_say_the_task(client):
         ):
             columns, labels, _ = arrays(X, target, WEIGHT, chunks=80)
             model = fit(columns, labels, task=task, **options)
-            assert (0 if model.labels is None else len(model.labels)) == n_classes
+            assert (0 if model.classes is None else len(model.classes)) == n_classes
         columns, labels, _ = arrays(X, y, WEIGHT, chunks=80)
         with pytest.raises(ValueError, match=r"y: got more than 20 .*; pass task="):
             fit(columns, labels, **options)
-        assert fit(columns, labels, **options, **DECIDED[name]).labels is None
+        assert fit(columns, labels, **options, **DECIDED[name]).classes is None

@@ -172,7 +172,7 @@ GIVEN_TWICE = {
     "y": {"y": [0, 1]},
     "sample_weight": {"sample_weight": [1.0, 1.0]},
     "y_proba": {"y_proba": [0.5, 0.5]},
-    "labels": {"labels": ["a", "b"]},
+    "classes": {"classes": ["a", "b"]},
     "categorical": {"categorical": [0]},
 }
 

@@ -56,7 +56,7 @@ def test_builders(fit, options):
     assert np.array_equal(pb.predict_proba(one, new), votes / 6)
     assert np.array_equal(pb.predict_proba(one, new), pb.predict_proba(two, new))
     assert np.array_equal(one.oob.prediction, two.oob.prediction, equal_nan=True)
-    assert np.array_equal(pb.predict(one, new), one.labels[votes.argmax(axis=1)])
+    assert np.array_equal(pb.predict(one, new), one.classes[votes.argmax(axis=1)])
     assert one.oob.error < 0.5
 
 
@@ -78,7 +78,7 @@ def test_probabilities_of_members_are_averaged(fit, options):
     new = problem(100, seed=1)[0]
     share = np.mean([pb.predict_proba(model, new) for model in bagging.models], axis=0)
     np.testing.assert_allclose(pb.predict_proba(bagging, new), share, atol=1e-15)
-    assert np.array_equal(pb.predict(bagging, new), bagging.labels[share.argmax(axis=1)])
+    assert np.array_equal(pb.predict(bagging, new), bagging.classes[share.argmax(axis=1)])
     np.testing.assert_allclose(
         pb.decision_function(bagging, new), share[:, 1] - share[:, 0], atol=1e-15
     )
@@ -99,7 +99,7 @@ def test_rows_out_of_bags_are_told_the_same():
     expected = (said * out[:, :, None]).sum(axis=0)[out.any(axis=0)]
     found = bagging.oob.prediction[out.any(axis=0)]
     np.testing.assert_allclose(found, expected / out.sum(axis=0)[out.any(axis=0), None])
-    wrong = bagging.labels[found.argmax(axis=1)] != y[out.any(axis=0)]
+    wrong = bagging.classes[found.argmax(axis=1)] != y[out.any(axis=0)]
     assert bagging.oob.error == pytest.approx(wrong.mean())
 
 
@@ -133,11 +133,11 @@ def test_members_that_lack_a_class():
     y[:2] = "oak"
     fit = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
     bagging = pb.fit_bagging(fit, X, y, members=12, bag=60, rng=0)
-    lacking = [model for model in bagging.models if "oak" not in model.labels]
+    lacking = [model for model in bagging.models if "oak" not in model.classes]
     assert 0 < len(lacking) < 12
     expected = np.zeros((300, 3))
     for model in bagging.models:
-        expected[:, np.searchsorted(bagging.labels, model.labels)] += (
+        expected[:, np.searchsorted(bagging.classes, model.classes)] += (
             pb.predict_proba(model, X) / 12
         )
     np.testing.assert_allclose(pb.predict_proba(bagging, X), expected, atol=1e-15)

@@ -43,10 +43,10 @@ def three(n=90, seed=0, labels=("ash", "elm", "oak")):
 def check_consistent(model, X):
     """What holds for all models of several classes."""
     p = pb.predict_proba(model, X)
-    assert p.shape == (len(X), len(model.labels))
+    assert p.shape == (len(X), len(model.classes))
     assert ((p >= 0) & (p <= 1)).all()
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-14)
-    assert (pb.predict(model, X) == model.labels[p.argmax(axis=1)]).all()
+    assert (pb.predict(model, X) == model.classes[p.argmax(axis=1)]).all()
     assert pb.decision_function(model, X).shape == p.shape
 
 
@@ -69,8 +69,8 @@ def test_members_are_those_of_their_classes(fit):
     X, y = three()
     weight = np.random.default_rng(1).uniform(size=len(y))
     model = pb.fit_one_vs_rest(fit, X, y, sample_weight=weight)
-    assert model.labels.tolist() == ["ash", "elm", "oak"]
-    for k, (label, member) in enumerate(zip(model.labels, model.models, strict=True)):
+    assert model.classes.tolist() == ["ash", "elm", "oak"]
+    for k, (label, member) in enumerate(zip(model.classes, model.models, strict=True)):
         alone = fit(X, y == label, sample_weight=weight)
         for name in ("feature", "threshold", "vote", "next"):
             assert (getattr(member, name) == getattr(alone, name)).all()
@@ -95,7 +95,7 @@ def test_columns_are_sorted_once(monkeypatch):
     assert len(calls) == 2
     for fit in (pb.fit_cart, pb.fit_pruned_cart):
         rest = pb.fit_one_vs_rest(partial(fit, min_leaf=5, rng=0), X, y)
-        for label, tree in zip(rest.labels, rest.models, strict=True):
+        for label, tree in zip(rest.classes, rest.models, strict=True):
             alone = fit(X, y == label, min_leaf=5, rng=0)
             assert (tree.threshold == alone.threshold).all()
             assert (tree.value == alone.value).all()
@@ -139,7 +139,7 @@ def test_validation_labels_are_those_of_y():
     rows = X[120:], y[120:], np.ones(80)
     options = {"rounds": 30, "patience": 3}
     model = pb.fit_one_vs_rest(pb.fit_adaboost, X[:120], y[:120], validation=rows, **options)
-    for label, member in zip(model.labels, model.models, strict=True):
+    for label, member in zip(model.classes, model.models, strict=True):
         alone = pb.fit_adaboost(
             X[:120], y[:120] == label, validation=(X[120:], y[120:] == label), **options
         )
@@ -151,12 +151,12 @@ def test_validation_labels_are_those_of_y():
 def test_two_classes_and_other_labels():
     X, y = three()
     two = pb.fit_one_vs_rest(pb.fit_adaboost, X, y == "ash", rounds=5)
-    assert two.labels.tolist() == [False, True]
+    assert two.classes.tolist() == [False, True]
     alone = pb.fit_adaboost(X, y == "ash", rounds=5)
     np.testing.assert_allclose(pb.predict_proba(two, X), pb.predict_proba(alone, X), rtol=1e-9)
     for labels in ((3, 1, 2), (3.0, -1.0, 7.0), ("a", "bb", "ccc")):
         model = pb.fit_one_vs_rest(pb.fit_adaboost, *three(labels=labels), rounds=5)
-        assert model.labels.tolist() == sorted(labels)
+        assert model.classes.tolist() == sorted(labels)
         check_consistent(model, X)
 
 
@@ -207,7 +207,7 @@ def test_samme_is_that_of_the_twin(seed, weighted):
     np.testing.assert_allclose(model.alpha, alpha, rtol=1e-9)
     np.testing.assert_allclose(model.error, errors, rtol=1e-9)
     assert [m.stump[:2] for m in model.models] == [s[:2] for s in stumps]
-    expected = reference.votes(stumps, alpha, X, model.labels)
+    expected = reference.votes(stumps, alpha, X, model.classes)
     np.testing.assert_allclose(pb.decision_function(model, X), expected, rtol=1e-9)
     odds = np.exp(expected)
     np.testing.assert_allclose(

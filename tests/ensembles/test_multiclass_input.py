@@ -44,7 +44,7 @@ def test_functions_of_a_model(kind, tmp_path):
     model = STUMPS(X, y) if kind == "rest" else pb.fit_samme(X, y, base=STUMPS, rounds=3)
     again = pickle.loads(pickle.dumps(model))
     assert (pb.decision_function(again, X) == pb.decision_function(model, X)).all()
-    assert not again.labels.flags.writeable
+    assert not again.classes.flags.writeable
     text = pb.describe(model)
     assert text.count("fit_adaboost: 3 nodes") == (3 if kind == "rest" else 9)
     assert ("'elm' against the rest:" in text) == (kind == "rest" or "member 2, vote" in text)
@@ -64,7 +64,7 @@ def test_functions_of_a_model(kind, tmp_path):
     with pytest.raises(NotImplementedError, match='expected "nodes"'):
         pb.prediction_cost(model, X, "features")
     with pytest.raises(AttributeError):
-        model.labels = y
+        model.classes = y
     empty = pb.predict_proba(model, X[:0])
     assert empty.shape == (0, 3)
 

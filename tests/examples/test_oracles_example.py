@@ -40,7 +40,7 @@ def test_labels_of_the_example_are_those_of_the_package(example):
     while questions := session.ask():
         for question in questions:
             place = asked.count(question)
-            session.tell(question, example.LABELS[said[question.asked][question.row, place]])
+            session.tell(question, example.LABELS[said[question.source][question.row, place]])
             asked.append(question)
     own = [example.label_of(errors, {n: a[row] for n, a in said.items()}) for row in range(40)]
     assert [one.label for one in session] == own

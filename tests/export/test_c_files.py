@@ -166,7 +166,7 @@ def _has_int16(model):
         return _has_int16(model.model)
     if isinstance(model, pb.models.CalibratedModel):
         is_early = isinstance(model.model, pb.models.EarlyExitModel)
-        return len(model.labels) == 2 and not is_early and _has_int16(model.model)
+        return len(model.classes) == 2 and not is_early and _has_int16(model.model)
     return isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.GradientBoostingModel)
 
 
@@ -174,13 +174,13 @@ def _expected(model, rows):
     """Return decision values (n, k), or shares, and predictions."""
     X = _given(model, rows)
     kind = isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.Bagging)
-    if kind and model.labels is not None and len(model.labels) > 2:
+    if kind and model.classes is not None and len(model.classes) > 2:
         score = pb.predict_proba(model, X)
     else:
         score = pb.decision_function(model, X)
     said = pb.predict(model, X)
-    if model.labels is not None:
-        said = np.searchsorted(model.labels, said).astype(float)
+    if model.classes is not None:
+        said = np.searchsorted(model.classes, said).astype(float)
     return score.reshape(len(rows), -1), said
 
 
@@ -234,7 +234,7 @@ class _Every:
             score, said = _expected(model, file.from_grid(own) if dtype == "int16" else own)
             if dtype == "int16" and getattr(model, "knot", None) is not None:
                 score = _above_half(model, _given(model, file.from_grid(own)))
-            predicts = not (dtype == "int16" and model.labels is None)
+            predicts = not (dtype == "int16" and model.classes is None)
             place = self.programs.add(file, path.read_text(), score.shape[1], own, predicts)
             self.cases.append((kind, dtype, file, model, score, said, place))
 
@@ -243,7 +243,7 @@ class _Every:
         whole = model.model if isinstance(model, pb.models.EarlyExitModel) else model
         path, rows = self.folder / f"single {kind}.c", rows_for(whole, 60).astype(np.float32)
         prefix = f"s{len(self.cases)}"
-        file = to_c(model, path, "float32", prefix=prefix, votes="float32")
+        file = to_c(model, path, "float32", prefix=prefix, vote_dtype="float32")
         if whole is model:
             score = np.array([[twin.single_score(model, row)] for row in rows])
         else:  # see tests of `leave_walk` for the twin of this
@@ -281,7 +281,7 @@ def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
                 _check_early(every, case, own, predicted)
                 continue
             assert error.max() <= file.bound + ROUNDING, where
-            if model.labels is None:
+            if model.classes is None:
                 continue
             lead = np.abs(score[:, 0])
             if score.shape[1] > 1:
@@ -297,7 +297,7 @@ def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
             assert np.array_equal(predicted[lead > 1e-12], said[lead > 1e-12]), where
         else:
             assert np.array_equal(own, score), where
-            if model.labels is None:
+            if model.classes is None:
                 np.testing.assert_allclose(predicted, said, rtol=1e-15, err_msg=where)
             else:
                 assert np.array_equal(predicted, said), where
@@ -383,7 +383,7 @@ def test_a_file_tests_itself_and_fails_where_a_number_is_changed(tmp_path):
     early = AROUND["early chain"][1](made("chain"))
     for dtype, votes in (("int16", "float64"), ("float32", "float32")):
         other = tmp_path / f"early-{dtype}.c"
-        to_c(early, other, dtype, prefix="early", votes=votes, X=_given(early, X))
+        to_c(early, other, dtype, prefix="early", vote_dtype=votes, X=_given(early, X))
         found = self_test(str(other), "early", str(tmp_path))
         assert found == (0, "0 scores of 20 rows differ\n")
     text = path.read_text()

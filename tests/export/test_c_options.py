@@ -96,7 +96,7 @@ def _early(kind):
     model = pb.early_exit(graph, PLAIN, comparisons=7, length=None)
     size = np.abs(graph.trajectory(PLAIN)[0])
     threshold = np.append([np.inf, np.inf], np.quantile(size[2:-1], 0.7, axis=1))
-    slope = np.linspace(0.4, 2.5, graph.n_joints)
+    slope = np.linspace(0.4, 2.5, graph.n_stages)
     return replace(model, threshold=threshold, slope=slope)
 
 
@@ -150,7 +150,7 @@ def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
     whole = made(kind)
     X = rows_for(whole, 200)
     model = pb.early_exit(whole, decoded(whole, X), comparisons=4, length=None)
-    model = replace(model, slope=np.full(whole.n_joints, slope))
+    model = replace(model, slope=np.full(whole.n_stages, slope))
     numbers = np.round(X.clip(-3e4, 3e4))
     grid = Grid(np.zeros(whole.n_features), np.ones(whole.n_features))
     if slope > 1e6 and not kind.startswith("forest"):
@@ -223,12 +223,12 @@ def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
     refused(ValueError, r"ranges: expected two numbers .* 2 columns, shape \(2, 2\)", ranges=[1])
     refused(ValueError, "ranges: expected finite", ranges=[(0, np.inf), (0, 1)])
     refused(ValueError, "ranges: expected finite", ranges=[(2, 1), (0, 1)])
-    refused(ValueError, "steps: expected a number, or one for", ranges=[(0, 1)] * 2, steps=[1] * 3)
-    refused(ValueError, "steps: expected finite", ranges=[(0, 1)] * 2, steps=0)
-    refused(ValueError, "at most 65535 points, got 1", ranges=[(0, 65536)] * 2, steps=1)
+    refused(ValueError, "grid_steps: expected a number, or one for", ranges=[(0, 1)] * 2, grid_steps=[1] * 3)
+    refused(ValueError, "grid_steps: expected finite", ranges=[(0, 1)] * 2, grid_steps=0)
+    refused(ValueError, "at most 65535 points, got 1", ranges=[(0, 65536)] * 2, grid_steps=1)
     refused(ValueError, "expected a known value in column 0", X=np.full((2, 2), np.nan))
     refused(ValueError, "X: expected 2 columns", X=np.zeros((2, 3)))
-    file = pb.export.to_c(chain, path, "int16", ranges=[(0, 65534)] * 2, steps=1)
+    file = pb.export.to_c(chain, path, "int16", ranges=[(0, 65534)] * 2, grid_steps=1)
     assert file.uncertain is None
     assert not path.read_text().count("within it")
     with pytest.raises(ValueError, match='expected a file of "int16", got one of "float64"'):
@@ -287,7 +287,7 @@ def test_odd_names_and_labels_are_safe(path):
     assert "\\\n" not in text
     head = text[: text.index("#include")]
     assert head.count("*/") == head.count("/*") == 1
-    table = re.search(r"labels\[2\] = \{\n(.*)\n\};", text)[1].strip().rstrip(",").split('", "')
+    table = re.search(r"classes\[2\] = \{\n(.*)\n\};", text)[1].strip().rstrip(",").split('", "')
     found = [
         re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), word.strip('"')).encode("latin-1")
         for word in table
@@ -313,10 +313,10 @@ def test_numbers_are_written_with_all_bits():
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        ([False, True], "const int32_t model_labels[2] = {\n    0, 1,"),
-        ([-3, 2**40], "const int64_t model_labels[2] = {\n    -3, 1099511627776LL,"),
-        ([0.5, 1.0], "const double model_labels[2] = {\n    0x1p-1, 1.0,"),
-        (["a", "b"], 'const char *const model_labels[2] = {\n    "a", "b",'),
+        ([False, True], "const int32_t model_classes[2] = {\n    0, 1,"),
+        ([-3, 2**40], "const int64_t model_classes[2] = {\n    -3, 1099511627776LL,"),
+        ([0.5, 1.0], "const double model_classes[2] = {\n    0x1p-1, 1.0,"),
+        (["a", "b"], 'const char *const model_classes[2] = {\n    "a", "b",'),
     ],
     ids=["bool", "int64", "float", "text"],
 )
@@ -389,10 +389,10 @@ def test_arguments_are_checked(chain, path):
         pb.export.to_c(chain, path, prefix=3)
     with pytest.raises(ValueError, match="dtype: expected one of 'float64', 'float32', 'int16'"):
         pb.export.to_c(chain, path, "float16")
-    with pytest.raises(ValueError, match='votes: expected "float64" unless dtype="float32"'):
-        pb.export.to_c(chain, path, votes="float32")
-    with pytest.raises(ValueError, match="ranges, steps: expected None unless"):
-        pb.export.to_c(chain, path, "float32", steps=1)
+    with pytest.raises(ValueError, match='vote_dtype: expected "float64" unless dtype="float32"'):
+        pb.export.to_c(chain, path, vote_dtype="float32")
+    with pytest.raises(ValueError, match="ranges, grid_steps: expected None unless"):
+        pb.export.to_c(chain, path, "float32", grid_steps=1)
     with pytest.raises(TypeError, match="path: expected"):
         pb.export.to_c(chain, 3)
     with pytest.raises(TypeError, match="model: expected a model"):
@@ -441,10 +441,10 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     linear = pb.fit_real_adaboost(X[:, :2], TWO, rounds=2, weak=pb.weak.feature())
     refused('"float64" and "float32" can hold', linear, "int16", X=X[:, :2])
     refused("explain: only graphs, trees", linear, explain=True)
-    refused('votes: "float32" is for graphs', linear, "float32", votes="float32")
+    refused('vote_dtype: "float32" is for graphs', linear, "float32", vote_dtype="float32")
     affine = pb.fit_adaboost(X[:, :2], TWO, rounds=2, weak=pb.weak.affine())
     refused("compare columns; those of this model compare sums", affine, "int16", X=X[:, :2])
-    refused("whose nodes compare columns", affine, "float32", votes="float32")
+    refused("whose nodes compare columns", affine, "float32", vote_dtype="float32")
     assert not path.exists()
 
 
@@ -498,7 +498,7 @@ def test_thresholds_of_float32_lose_nothing():
                 "feature",
                 "next",
                 "vote",
-                "labels",
+                "classes",
                 "n_features",
                 "feature_names",
                 "bias",

@@ -97,8 +97,8 @@ def test_tables_are_those_of_the_file(files):
         text = path.read_text(encoding="ascii").partition("\n#ifdef")[0]
         tables = re.findall(r"^static const (\w+) \w+\[(\d+)\] =", text, flags=re.M)
         room = sum(ROOM[kind] * int(count) for kind, count in tables)
-        if "_labels[" in text:
-            labels = text.rpartition("_labels[")[2]
+        if "_classes[" in text:
+            labels = text.rpartition("_classes[")[2]
             room += 4 * int(labels.partition("]")[0])
             room += sum(len(label) + 1 for label in re.findall(r'"([^"]*)"', labels))
         least, most = (220, 650) if "early" in name else (100, 260)

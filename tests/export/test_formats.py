@@ -253,7 +253,7 @@ def assert_onnx(trees, rows):
     )
     values = twin.values(trees, rows)
     assert_close(outputs["values"], values, trees)
-    if trees.labels is None:
+    if trees.classes is None:
         assert set(outputs) == {"values"}
         return
     lead = np.abs(values if values.shape[1] == 1 else np.diff(np.sort(values))[:, -1:])[:, 0]
@@ -316,7 +316,7 @@ def test_children_of_roots_have_two_numbers_in_onnx():
 
 def repeated(trees, copies):
     """Return trees, each of them several times."""
-    arrays = ("feature", "threshold", "children", "level_set", "value")
+    arrays = ("feature", "threshold", "children", "category_set", "value")
     several = {name: np.concatenate([getattr(trees, name)] * copies) for name in arrays}
     root = np.append(0, np.cumsum(np.tile(np.diff(trees.root), copies))).astype(np.int32)
     missing = None if trees.missing is None else np.tile(trees.missing, copies)
@@ -362,9 +362,9 @@ def test_other_sums_are_refused():
 
 def test_members_of_sets_are_counted():
     trees = pb.models.as_tree_ensemble(made("forest"))
-    members = 2 * sum(len(trees.levels(k)) for k in trees.level_set if k >= 0)
-    with pytest.raises(ValueError, match=f"max_members: expected at least {members}, "):
-        pb.export.to_onnx(trees, max_members=members - 1)
+    members = 2 * sum(len(trees.categories(k)) for k in trees.category_set if k >= 0)
+    with pytest.raises(ValueError, match=f"max_categories: expected at least {members}, "):
+        pb.export.to_onnx(trees, max_categories=members - 1)
 
 
 @pytest.mark.clock
@@ -473,11 +473,11 @@ ARRAYS = (
     "threshold",
     "children",
     "missing",
-    "level_set",
+    "category_set",
     "sets",
     "value",
     "bias",
-    "labels",
+    "classes",
     "weight",
     "target",
 )

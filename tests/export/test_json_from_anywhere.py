@@ -37,28 +37,28 @@ def table(**fields) -> dict:
     """What is said of a table of two columns of text, one with a long level."""
     words = [f"{k:03}" for k in range(250)]
     said = {
-        "level_kind": {"dtype": "u1", "values": [1, 1]},
-        "level_column": {"dtype": "i4", "values": [0, 1]},
-        "level_start": {"dtype": "i4", "values": [0, 250, 500]},
-        "level_number": {"dtype": "f8", "values": []},
-        "level_text": {"dtype": "U3", "values": [*words, *words]},
+        "category_kind": {"dtype": "u1", "values": [1, 1]},
+        "category_column": {"dtype": "i4", "values": [0, 1]},
+        "category_start": {"dtype": "i4", "values": [0, 250, 500]},
+        "category_number": {"dtype": "f8", "values": []},
+        "category_text": {"dtype": "U3", "values": [*words, *words]},
     }
     return named(table={**said, **fields})
 
 
 WIDE = [f"{k:05}" for k in range(MANY)]
 ATTACKS = {
-    "labels of a wide dtype": named(labels={"dtype": "U16384", "values": [""] * 30_000}),
-    "one long label": named(labels={"dtype": "U16000", "values": [*WIDE, LONG]}),
-    "long doubles": named(labels={"dtype": "f16", "values": [0, 1]}),
+    "labels of a wide dtype": named(classes={"dtype": "U16384", "values": [""] * 30_000}),
+    "one long label": named(classes={"dtype": "U16000", "values": [*WIDE, LONG]}),
+    "long doubles": named(classes={"dtype": "f16", "values": [0, 1]}),
     "a long string among numbers": of_nodes(feature=[LONG * 4, *[""] * MANY]),
     "a long string among rows": of_nodes(value=[[LONG * 4], *[[""]] * MANY]),
     "a long string among values": named(bias=[LONG * 4, *[""] * MANY]),
     "a long level": table(
-        level_text={"dtype": "U16000", "values": [*WIDE, LONG]},
-        level_column={"dtype": "i4", "values": [0, 0]},
-        level_start={"dtype": "i4", "values": [0, 200, MANY + 1]},
-        level_kind={"dtype": "u1", "values": [1, 0]},
+        category_text={"dtype": "U16000", "values": [*WIDE, LONG]},
+        category_column={"dtype": "i4", "values": [0, 0]},
+        category_start={"dtype": "i4", "values": [0, 200, MANY + 1]},
+        category_kind={"dtype": "u1", "values": [1, 0]},
     ),
     "names in one": named(feature_names="ab"),
     "numbers in a row": of_nodes(children=[[0] * MANY, [0]]),

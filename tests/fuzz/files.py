@@ -124,7 +124,7 @@ def rows_for(rng: Generator, model: Any) -> tuple[np.ndarray, Any]:
         X = np.where(known < 0.4, rng.choice(cuts, X.shape), X)
     if rng.random() < 0.3:
         X = np.where(known > 0.9, rng.choice(EXTREMES, X.shape), X)
-    labels = getattr(model, "labels", None)
+    labels = getattr(model, "classes", None)
     return X, rng.normal(size=n) if labels is None else labels[rng.integers(0, len(labels), n)]
 
 

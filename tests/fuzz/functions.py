@@ -192,7 +192,7 @@ def check_answers(model: Any, X: np.ndarray, found: dict[str, np.ndarray]) -> No
         check_shares("predict_proba", share)
         if label is None:
             raise Finding("predict", "refused where predict_proba is not")
-        best = np.asarray(model.labels)[np.argmax(share, axis=1)]
+        best = np.asarray(model.classes)[np.argmax(share, axis=1)]
         if not (best == label).all():
             row = int(np.flatnonzero(best != label)[0])
             raise Finding("predict", f"{label[row]!r} with probabilities {share[row].tolist()}")

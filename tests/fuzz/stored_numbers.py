@@ -236,7 +236,7 @@ def out_of_bag(fit: Fit, p: Problem, model: Any) -> list[str]:
         return [] if np.isnan(model.oob.error) else [f"error {model.oob.error!r} of no rows"]
     said = model.oob.prediction[seen]
     if p.n_classes:
-        loss = model.labels[said.argmax(axis=1)] != p.y[seen]
+        loss = model.classes[said.argmax(axis=1)] != p.y[seen]
     else:
         loss = (said - p.y[seen]) ** 2
     anew = float(np.average(loss, weights=weight[seen]))
@@ -257,7 +257,7 @@ def loss_unit(p: Problem, value: np.ndarray, weight: np.ndarray | None) -> float
 
 def losses(fit: Fit, p: Problem, model: Any) -> list[str]:
     """Compare the losses after each tree, in training and on rows given for validation."""
-    target = np.where(p.y == model.labels[1], 1.0, -1.0) if p.n_classes else p.y
+    target = np.where(p.y == model.classes[1], 1.0, -1.0) if p.n_classes else p.y
     loss, found = pb.losses.check_loss(fit.options["loss"]), []
     kept = {"training": (model.training_loss, p.weight)}
     if model.validation_loss is not None:
@@ -285,9 +285,9 @@ def member_errors(p: Problem, model: Any) -> list[str]:
 
 def risks(p: Problem, model: Any) -> list[str]:
     """Compare the probit risk of a model, or of each leaf of a tree of two classes."""
-    if len(model.labels) < 2:
+    if len(model.classes) < 2:
         return []
-    sign = np.where(p.y == model.labels[1], 1.0, -1.0)
+    sign = np.where(p.y == model.classes[1], 1.0, -1.0)
     value, weight = -log_ndtr(sign * pb.decision_function(model, p.X)), weight_of(p)
     if isinstance(model, pb.models.ProbitTree):
         leaf = pb.inspection.apply(model.partition, p.X)

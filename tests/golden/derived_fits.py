@@ -139,22 +139,22 @@ def cross_validated() -> dict[str, Made]:
     binned = pb.data.bin_columns(
         MISSING,
         max_bins=32,
-        edges="sample",
+        bin_edges="sample",
         sample_weight=None,
-        values=True,
+        keep_values=True,
         n_threads=1,
     )
     return {
         "chain": of(pb.fit_adaboost, CHAIN, TWO),
         "chain, soft labels": of(
-            pb.fit_adaboost, CHAIN, None, y_proba=SOFT_TWO, labels=["no", "yes"]
+            pb.fit_adaboost, CHAIN, None, y_proba=SOFT_TWO, classes=["no", "yes"]
         ),
         "tree, three classes, weights": of(
             pb.fit_cart, _without(CART, "task"), THREE, sample_weight=SHARES
         ),
         "sum, numbers": of(pb.fit_gradient_boosting, SUM, NUMBERS, task="regression"),
         "sum, three soft labels": of(
-            pb.fit_gradient_boosting, SUM_IN_BINS, None, y_proba=SOFT_THREE, labels=None
+            pb.fit_gradient_boosting, SUM_IN_BINS, None, y_proba=SOFT_THREE, classes=None
         ),
         "forest, words": of(pb.fit_random_forest, FOREST, WORDS, folds=2),
         "chain, binned columns": of(pb.fit_adaboost, {**CHAIN, "weak": BINNED}, TWO, X=binned),
@@ -219,7 +219,7 @@ def imitated() -> dict[str, Made]:
     """Return models within budgets, and those that imitate others."""
     distilled = {
         "comparisons": 12.0,
-        "labels": None,
+        "classes": None,
         "task": None,
         "synthetic": 200,
         "kind": "neighbours",
@@ -295,9 +295,9 @@ def pruned() -> dict[str, Made]:
 def columns() -> dict[str, Made]:
     """Return columns in bins, and what is fitted to columns in a folder."""
 
-    def bins(X: Any, weight: Any = None, values: bool = False, **options: Any) -> Made:
-        given = {"max_bins": 16, "edges": "sample", **options}
-        make = partial(pb.data.bin_columns, X, sample_weight=weight, values=values, **given)
+    def bins(X: Any, weight: Any = None, keep_values: bool = False, **options: Any) -> Made:
+        given = {"max_bins": 16, "bin_edges": "sample", **options}
+        make = partial(pb.data.bin_columns, X, sample_weight=weight, keep_values=keep_values, **given)
         return Made(lambda n: make(n_threads=n), ())
 
     def batches(X: Any, y: Any, weight: Any) -> Callable[[], Iterator[Any]]:
@@ -308,13 +308,13 @@ def columns() -> dict[str, Made]:
 
         return read
 
-    def of(fit: Any, X: Any, y: Any, rows: Any, weight: Any = None, values: bool = False) -> Made:
+    def of(fit: Any, X: Any, y: Any, rows: Any, weight: Any = None, keep_values: bool = False) -> Made:
         def make(n_threads: int) -> Any:
-            given = {"target": None, "weight": None, "task": None, "edges": "exact"}
+            given = {"target": None, "weight": None, "task": None, "bin_edges": "exact"}
             with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 path = Path(folder, "columns")
                 pb.data.bin_files(
-                    batches(X, y, weight), path, **given, max_bins=32, values=values, n_threads=1
+                    batches(X, y, weight), path, **given, max_bins=32, keep_values=keep_values, n_threads=1
                 )
                 found = pb.data.open_columns(path, check=True)
                 return fit(found.columns, found.y, sample_weight=found.weight, n_threads=n_threads)
@@ -334,14 +334,14 @@ def columns() -> dict[str, Made]:
     numbers = ROWS_OF_NUMBERS
     return {
         "bin_columns: missing": bins(MISSING),
-        "bin_columns: frame, exact": bins(FRAME, edges="exact", values=True),
+        "bin_columns: frame, exact": bins(FRAME, bin_edges="exact", keep_values=True),
         "bin_columns: frame, weights": bins(FRAME, SHARES),
         "folder: chain, frame": of(chain, FRAME, WORDS, ROWS),
         "folder: tree, weights": of(tree, MISSING, TWO, numbers, SHARES),
         "folder: cart, three classes": of(cart, FRAME, THREE, ROWS),
         "folder: sum, counts": of(tree_sum, MISSING, COUNTS + 0.5, numbers),
         "folder: sum, a share held out": of(held_out, FRAME, TWO, ROWS),
-        "folder: forest, numbers": of(forest, MISSING, NUMBERS, numbers, values=True),
+        "folder: forest, numbers": of(forest, MISSING, NUMBERS, numbers, keep_values=True),
     }
 
 

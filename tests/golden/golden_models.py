@@ -162,7 +162,7 @@ def _named_tree(named: dict[str, np.ndarray]) -> Any:
 def _several_votes() -> Any:
     one = pb.fit_boosted_tree(fits.X, fits.TWO, nodes=5)
     votes = np.stack([one.vote, -0.5 * one.vote, one.vote[:, ::-1]], axis=-1)
-    return replace(one, vote=votes, bias=np.array([0.5, 0.0, -2.0]), labels=np.arange(3))
+    return replace(one, vote=votes, bias=np.array([0.5, 0.0, -2.0]), classes=np.arange(3))
 
 
 def outputs(model: Any, target: str) -> Iterator[tuple[str, Any]]:
@@ -226,7 +226,7 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
         "truncate": lambda: pb.decision_function(pb.models.truncate(model, 3), X),
         "continue_fit": lambda: pb.decision_function(_continued(model), X),
         "oob": lambda: _fields(getattr(model, "oob", None), "error members prediction"),
-        "fields": lambda: _fields(model, "labels n_features bias n_nodes certificate_note"),
+        "fields": lambda: _fields(model, "classes n_features bias n_nodes certificate_note"),
     }
 
 
@@ -243,7 +243,7 @@ def _fields(found: Any, names: str) -> dict[str, Any]:
 
 
 def _continued(model: Any) -> Any:
-    is_words = model.labels is not None and model.labels.dtype.kind == "U"
+    is_words = model.classes is not None and model.classes.dtype.kind == "U"
     target = fits.WORDS if is_words else fits.TWO
     more = {"rounds": 3} if getattr(model, "is_chain", False) else {"nodes": 3}
     options = {"rng": 5, "n_threads": 1, **more}

@@ -21,7 +21,7 @@ DIVIDED = {1: (), 2: (130,), 3: (90, 310), 5: (40, 40, 201, 390)}
 #: On which of them a fit is made, on how many threads. The first is that of quick tests.
 TRIED = ((3, 1), (1, 1), (2, 2), (5, 4))
 #: Options of the bins and of the partitions, which builders do not have.
-OF_BINS = {"max_bins": 256, "edges": "sample", "values": False, "weighted_edges": False}
+OF_BINS = {"max_bins": 256, "bin_edges": "sample", "keep_values": False, "weighted_bin_edges": False}
 #: The options of builders that partitions do not have.
 UNUSED = {
     "prices",
@@ -53,7 +53,7 @@ def partition_fit(
 def table_fit(builder: str, X: Any, y: Any, weight: Any, **options: Any) -> Any:
     """Return the model of the same rows in one table of the same bins."""
     bins = {name: options.pop(name) for name in OF_BINS}
-    edge_weight = weight if bins.pop("weighted_edges") else None
+    edge_weight = weight if bins.pop("weighted_bin_edges") else None
     columns = pb.data.bin_columns(X, **bins, sample_weight=edge_weight)
     start = (options.pop("start_model"),) if "start_model" in options else ()
     build = pb.continue_fit if start else BUILDERS[builder]
@@ -108,7 +108,7 @@ BINS = stump("kearns-mansour", "auto", 256)
 FEW = {"max_bins": 16, "weak": stump("gini", "auto", 256)}
 FEW_BINS = {"max_bins": 16}
 WEIGHTED = {"sample_weight": SHARES}
-VALUED = {"values": True}
+VALUED = {"keep_values": True}
 
 
 def _of_graphs() -> dict[str, PartitionFit]:
@@ -125,8 +125,8 @@ def _of_graphs() -> dict[str, PartitionFit]:
         "missing, weights": {"table": "missing", "sample_weight": WEIGHT},
         "frame, words": {"y": WORDS},
         "frame, weights": WEIGHTED,
-        "frame, few bins, edges by weight": {**FEW, **WEIGHTED, "weighted_edges": True},
-        "frame, exact edges": {"edges": "exact"},
+        "frame, few bins, edges by weight": {**FEW, **WEIGHTED, "weighted_bin_edges": True},
+        "frame, exact edges": {"bin_edges": "exact"},
         "validation": {"validation": (*HELD, SHARES[300:] + 1), "patience": 3},
         "a share held out": {**WEIGHTED, **VALUED, "validation": 0.25, "patience": 3},
         **{name: {"observation": observation} for name, observation in table.items()},
@@ -190,9 +190,9 @@ def _of_trees() -> dict[str, PartitionFit]:
             **FEW_BINS,
             **WEIGHTED,
             "table": "missing",
-            "weighted_edges": True,
+            "weighted_bin_edges": True,
         },
-        "entropy, exact edges": {"criterion": "entropy", "edges": "exact"},
+        "entropy, exact edges": {"criterion": "entropy", "bin_edges": "exact"},
         "best first": {"max_leaves": 8, "max_depth": None, "y": THREE},
         "columns drawn": {"features_per_split": 2},
         "prices": {"prices": {"a": 4.0, "b": 1.0}, "comparison_price": 0.5},
@@ -234,8 +234,8 @@ def _of_sums() -> dict[str, PartitionFit]:
             for growth in ("free", "pooled", "symmetric", "auto")
         },
         "frame, words, few bins": {**FEW_BINS, "y": WORDS},
-        "edges by weight": {**FEW_BINS, **WEIGHTED, "weighted_edges": True},
-        "exact edges, numbers": {**numbers, "edges": "exact"},
+        "edges by weight": {**FEW_BINS, **WEIGHTED, "weighted_bin_edges": True},
+        "exact edges, numbers": {**numbers, "bin_edges": "exact"},
         "best first": {"max_leaves": 6, "max_depth": None},
         "columns of trees drawn": {"features_per_tree": 0.5},
         "columns of splits drawn": {"features_per_split": 2, "max_depth": 4},

@@ -25,8 +25,8 @@ SMOOTHED, SMOOTHED_J = (
     )
     for criterion in ("gini", "kearns-mansour")
 )
-SOFT = {"y": None, "y_proba": SOFT_TWO, "labels": ["no", "yes"]}
-SOFT_J = {"y": None, "y_proba": SOFT_THREE, "labels": None}
+SOFT = {"y": None, "y_proba": SOFT_TWO, "classes": ["no", "yes"]}
+SOFT_J = {"y": None, "y_proba": SOFT_THREE, "classes": None}
 WEIGHTED = {"sample_weight": SHARES}
 FRAME = {"table": "frame"}
 #: More than 5,000 rows, whose labels only a pair of columns tells.
@@ -277,9 +277,9 @@ def of_sums() -> dict[str, Fit]:
             "X": pb.data.bin_columns(
                 TABLES["missing"].X,
                 max_bins=32,
-                edges="exact",
+                bin_edges="exact",
                 sample_weight=None,
-                values=False,
+                keep_values=False,
                 n_threads=1,
             ),
             "search": "auto",
@@ -333,9 +333,9 @@ def of_trees() -> dict[str, Fit]:
     binned = pb.data.bin_columns(
         TABLES["missing"].X,
         max_bins=16,
-        edges="sample",
+        bin_edges="sample",
         sample_weight=SHARES,
-        values=True,
+        keep_values=True,
         n_threads=1,
     )
     prepared = {
@@ -370,7 +370,7 @@ def of_ensembles() -> dict[str, Fit]:
         "bagging: soft labels, frame": Fit(
             pb.fit_bagging,
             (pb.fit_cart, frame.X, None),
-            {**trees, "y_proba": SOFT_THREE, "labels": None, "vote": "average"},
+            {**trees, "y_proba": SOFT_THREE, "classes": None, "vote": "average"},
             both,
         ),
         "bagging: chains, levels, weights": Fit(
@@ -385,7 +385,7 @@ def of_ensembles() -> dict[str, Fit]:
         "one_vs_rest: soft labels, levels": Fit(
             pb.fit_one_vs_rest,
             (pb.fit_adaboost, levels.X, None),
-            {**rest, **of_levels, "y_proba": SOFT_THREE, "labels": None},
+            {**rest, **of_levels, "y_proba": SOFT_THREE, "classes": None},
             of_300,
         ),
         "samme: trees, frame, weights": Fit(
@@ -394,7 +394,7 @@ def of_ensembles() -> dict[str, Fit]:
         "samme: soft labels": Fit(
             pb.fit_samme,
             (frame.X, None),
-            {**again, "y_proba": SOFT_THREE, "labels": None, "sample_weight": None},
+            {**again, "y_proba": SOFT_THREE, "classes": None, "sample_weight": None},
             both,
         ),
     }

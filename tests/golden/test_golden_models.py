@@ -126,7 +126,7 @@ def test_there_is_a_file_of_every_kind_and_every_function_is_asked():
         "truncate",
         "continue_fit",
         "oob.prediction",
-        "fields.labels",
+        "fields.classes",
     )
     assert asked >= set(functions)
 

@@ -23,7 +23,7 @@ LEFT_OUT = {
     "X",
     "y",
     "y_proba",
-    "labels",
+    "classes",
     "fit",
     "model",
     "n_threads",

@@ -51,7 +51,7 @@ def test_soft_labels_are_rows_of_either_label(seed):
     w = None if seed % 2 else rng.uniform(0.1, 1, len(y))
     share = rng.dirichlet([0.5, 0.5], size=len(y))
     share[::3] = np.eye(2)[rng.integers(0, 2, len(share[::3]))]
-    state = GenericGreedy(sample_weight=w, y_proba=share, labels=["no", "yes"])
+    state = GenericGreedy(sample_weight=w, y_proba=share, classes=["no", "yes"])
     rows, label = np.nonzero(share)
     twin = GenericGreedy(label, share[rows, label] * (1.0 if w is None else w[rows]))
     for _ in range(5):

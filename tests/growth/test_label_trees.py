@@ -273,7 +273,7 @@ def test_names_and_order_of_labels_do_not_matter(fit):
     found = fit(X, Y)
     order = np.array([2, 0, 3, 1])
     other = fit(X, np.array(list("abcd"))[order[Y]])
-    assert other.labels.tolist() == list("abcd")
+    assert other.classes.tolist() == list("abcd")
     assert digest(other)[:3] == digest(found)[:3]
     np.testing.assert_allclose(other.vote[..., order], found.vote, rtol=1e-9, atol=1e-12)
 
@@ -467,7 +467,7 @@ def test_what_takes_two_labels_says_so(fit, said):
 def test_a_label_without_weight():
     with pytest.raises(ValueError, match="every class"):
         pb.fit_adaboost(X, Y, sample_weight=(Y > 0).astype(float))
-    assert pb.fit_one_vs_rest(pb.fit_adaboost, X, Y).labels.tolist() == [0, 1, 2, 3]
+    assert pb.fit_one_vs_rest(pb.fit_adaboost, X, Y).classes.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("module", "said"), [(label_trees, 19200), (label_search, 32768)])

@@ -58,7 +58,7 @@ def test_labels_that_are_absent_at_nodes_change_nothing(fit):
 def test_a_class_of_one_row(fit):
     y = np.where(np.arange(len(Y)) == 5, 9, Y)
     model = fit(X, y)
-    assert model.labels.tolist() == [0, 1, 2, 3, 9]
+    assert model.classes.tolist() == [0, 1, 2, 3, 9]
     assert pb.certificate(model, X, y) == pytest.approx(pb.certificate(model), rel=1e-9)
     for share in (pb.predict_proba(model, X), *pb.staged_predict_proba(model, X)):
         np.testing.assert_allclose(share.sum(axis=1), 1)
@@ -72,7 +72,7 @@ def test_classes_that_folds_or_validation_lack(fit):
     assert np.isfinite(table.error).all()
     held = X[50:80], Y[50:80]
     model = fit(X[:50], y[:50], validation=held)
-    assert 9 in model.labels
+    assert 9 in model.classes
     assert len(model.record.validation) > 1
     with pytest.raises(ValueError, match=r"(?s)label.* got 9"):
         fit(X[50:80], Y[50:80], validation=(X[:50], y[:50]))
@@ -82,12 +82,12 @@ def test_classes_that_folds_or_validation_lack(fit):
 def test_probabilities_of_labels(fit):
     share = np.full((len(Y), 4), 0.05)
     share[np.arange(len(Y)), Y] = 0.85
-    model = fit(X, y_proba=share, labels=list("abcd"))
-    assert model.labels.tolist() == list("abcd")
+    model = fit(X, y_proba=share, classes=list("abcd"))
+    assert model.classes.tolist() == list("abcd")
     found = pb.certificate(model, X, y_proba=share)
     assert found == pytest.approx(pb.certificate(model), rel=1e-9)
-    with pytest.raises(ValueError, match="labels"):
-        fit(X, y_proba=share, labels=list("abc"))
+    with pytest.raises(ValueError, match="classes"):
+        fit(X, y_proba=share, classes=list("abc"))
     with pytest.raises(ValueError, match="y_proba"):
         fit(X, y_proba=share * 2)
     with pytest.raises(ValueError, match="expected labels of the model"):

@@ -64,7 +64,7 @@ def test_answers_of_rows_in_another_order_give_the_same_bytes(fit, tmp_path):
         rows = rng.permutation(len(y)).astype(np.int32)
         cells = rng.random((len(y), columns.n_features)) / 2
         if columns.table is not None:
-            cells[:, [j for j, of in enumerate(columns.table.levels) if of is not None]] = 0.0
+            cells[:, [j for j, of in enumerate(columns.table.categories) if of is not None]] = 0.0
         for sigma in (cells[0], cells):
             noise = [
                 pb.observation.gaussian(s)

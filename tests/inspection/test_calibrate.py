@@ -33,7 +33,7 @@ MADE: dict = {}
 def made(kind, method):
     if (kind, method) not in MADE:
         model = inspected.made(kind)
-        labels = model.labels[LABELS[len(model.labels)].astype(int)]
+        labels = model.classes[LABELS[len(model.classes)].astype(int)]
         MADE[kind, method] = pb.calibrate(model, CAL, labels, method=method)
     return MADE[kind, method]
 
@@ -46,7 +46,7 @@ def whole_values(model, rows):
         score = pb.predict_proba(model, rows)
     if score.ndim == 1:
         return score[:, None]
-    return score[:, 1:] - score[:, :1] if len(model.labels) == 2 else score
+    return score[:, 1:] - score[:, :1] if len(model.classes) == 2 else score
 
 
 VALUES = {
@@ -104,7 +104,7 @@ def test_separable_values_have_a_finite_slope():
 @pytest.mark.parametrize("method", METHODS)
 def test_weights_are_copies(method):
     model = inspected.made("chain")
-    y = model.labels[LABELS[2].astype(int)]
+    y = model.classes[LABELS[2].astype(int)]
     times = RNG.integers(0, 4, size=len(CAL))
     found = pb.calibrate(model, CAL, y, method=method, sample_weight=times)
     copies = pb.calibrate(model, CAL.repeat(times, axis=0), y.repeat(times), method=method)
@@ -120,7 +120,7 @@ def test_every_model_of_labels(kind, method):
     values = whole_values(inner, inspected.X[:60])
     chance = model.chances(values)
     share = pb.predict_proba(model, inspected.X[:60])
-    if len(model.labels) == 2:
+    if len(model.classes) == 2:
         expected = np.column_stack([1 - chance, chance])
     else:
         total = chance.sum(axis=1, keepdims=True)
@@ -128,10 +128,10 @@ def test_every_model_of_labels(kind, method):
     np.testing.assert_allclose(share, expected, atol=1e-12)
     np.testing.assert_allclose(share.sum(axis=1), 1)
     labels = pb.predict(model, inspected.X[:60])
-    np.testing.assert_array_equal(labels, model.labels[share.argmax(axis=1)])
+    np.testing.assert_array_equal(labels, model.classes[share.argmax(axis=1)])
     score = pb.decision_function(model, inspected.X[:60])
     assert np.isfinite(score).all()
-    assert score.shape == ((60,) if len(model.labels) == 2 else (60, 3))
+    assert score.shape == ((60,) if len(model.classes) == 2 else (60, 3))
     np.testing.assert_array_equal(
         pb.prediction_cost(model, inspected.X[:60]), pb.prediction_cost(inner, inspected.X[:60])
     )
@@ -143,7 +143,7 @@ def test_every_model_of_labels(kind, method):
     np.testing.assert_array_equal(
         said.contributions, pb.explain(inner, inspected.X[5]).contributions
     )
-    assert f"calibrated: {model.labels[0].item()!r} {share[5, 0]:.4f}, " in str(said)
+    assert f"calibrated: {model.classes[0].item()!r} {share[5, 0]:.4f}, " in str(said)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -183,7 +183,7 @@ def test_routes(method):
 def test_rows_that_leave_early_do(method):
     whole = inspected.made("stagewise")
     small = pb.early_exit(whole, CAL, comparisons=0.6 * pb.prediction_cost(whole, CAL).mean())
-    y = whole.labels[LABELS[2].astype(int)]
+    y = whole.classes[LABELS[2].astype(int)]
     model = pb.calibrate(small, CAL, y, method=method)
     for exit in (None, "none"):
         np.testing.assert_array_equal(
@@ -238,7 +238,7 @@ def test_labels_follow_probabilities():
 @pytest.mark.parametrize("method", METHODS)
 def test_equal_rows(method):
     model = inspected.made("cart, three")
-    y = model.labels[[0, 0, 1, 2]]
+    y = model.classes[[0, 0, 1, 2]]
     found = pb.calibrate(model, np.zeros((4, D)), y, method=method)
     share = pb.predict_proba(found, CAL)
     np.testing.assert_array_equal(share, share[:1].repeat(len(CAL), axis=0))
@@ -284,19 +284,19 @@ CHAIN = partial(inspected.made, "chain")
 )
 def test_bad_input(options, error, said):
     model = options.pop("model", None) or CHAIN()
-    y = CHAIN().labels[LABELS[2].astype(int)]
+    y = CHAIN().classes[LABELS[2].astype(int)]
     given = {"X_cal": CAL, "y_cal": y} | options
     with pytest.raises(error, match=said):
         pb.calibrate(model, **given)
 
 
 def test_labels_that_are_not_there():
-    labels = CHAIN().labels
+    labels = CHAIN().classes
     with pytest.raises(ValueError, match=r"got .* only: the probability of rows of other labels"):
         pb.calibrate(CHAIN(), CAL, labels[[0] * 160])
     three = inspected.made("cart, three")
-    y = three.labels[LABELS[3] % 2]
-    with pytest.raises(ValueError, match=f"none of {three.labels[2].item()!r}, whose probability"):
+    y = three.classes[LABELS[3] % 2]
+    with pytest.raises(ValueError, match=f"none of {three.classes[2].item()!r}, whose probability"):
         pb.calibrate(three, CAL, y)
     with pytest.raises(NotImplementedError, match="expected a classifier"):
         pb.calibrate(inspected.made("cart, numbers"), CAL, NOISE)

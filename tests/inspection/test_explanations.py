@@ -45,7 +45,7 @@ def test_contributions_add_up(kind):
         assert found.label == labels[row]
         assert found.contributions.shape == (5, *values.shape[1:])
         assert not found.contributions[2].any()  # never read
-        assert found.classes == (tuple(model.labels.tolist()) if values.ndim > 1 else ())
+        assert found.classes == (tuple(model.classes.tolist()) if values.ndim > 1 else ())
         assert bool(found.tests) == isinstance(model, pb.models.DecisionGraph)
 
 
@@ -78,7 +78,7 @@ def test_one_row_in_any_form(kind):
     assert pb.explain(model, X[8]) != found
     assert found.names[0] == "length"
     text = str(found).splitlines()
-    assert str(found.label) in text[-1] if model.labels is not None else "prediction" in text[-1]
+    assert str(found.label) in text[-1] if model.classes is not None else "prediction" in text[-1]
     assert text[-1].startswith(found.explained)
     if not found.tests and found.order():
         assert [line.split(" = ")[0] for line in text if " = " in line] == [
@@ -191,7 +191,7 @@ def test_votes_go_to_the_columns_that_speak_for_them():
     assert (found.contributions >= 0).all()
     shares = []
     for member in model.models:
-        winner = np.flatnonzero(model.labels == pb.predict(member, X[2:3])[0])[0]
+        winner = np.flatnonzero(model.classes == pb.predict(member, X[2:3])[0])[0]
         one = pb.explain(member, X[2])
         lead = one.contributions - one.contributions.mean(axis=1, keepdims=True)
         shares.append(np.zeros((5, 3)))
@@ -258,7 +258,7 @@ def test_functions():
 def test_several_votes_per_exit():
     chain, rng = made("chain"), np.random.default_rng(0)
     votes, bias = rng.normal(size=(*chain.vote.shape, 3)), np.array([0.5, 0.0, -2.0])
-    model = replace(chain, vote=votes, bias=bias, labels=np.unique(THREE))
+    model = replace(chain, vote=votes, bias=bias, classes=np.unique(THREE))
     found = pb.explain(model, X[0])
     np.testing.assert_allclose(found.bias + found.contributions.sum(axis=0), found.score)
     np.testing.assert_array_equal(found.score, pb.decision_function(model, X[:1])[0])
@@ -302,10 +302,10 @@ def test_members_that_do_not_know_every_class_and_classes_that_are_numbers():
         return next(fits)(X[rows], y[rows], sample_weight=sample_weight[rows])
 
     model = pb.fit_bagging(fit, X, y, members=2, rng=0)
-    assert len(model.labels) == 3
+    assert len(model.classes) == 3
     found = pb.explain(model, X[1])
     np.testing.assert_allclose(found.bias + found.contributions.sum(axis=0), found.score)
-    numbers = replace(model, labels=None, oob=replace(model.oob, prediction=np.zeros(160)))
+    numbers = replace(model, classes=None, oob=replace(model.oob, prediction=np.zeros(160)))
     found = pb.explain(numbers, X[1])
     assert found.bias + found.contributions.sum() == pytest.approx(found.score)
     assert found.explained == "prediction"

@@ -222,8 +222,8 @@ def test_large_graphs_have_no_texts():
     assert len(list(found["outs"][0].iter(f"{SVG}use"))) == (model.next == OUT).sum()
     assert not ax.texts
     assert max(ax.figure.get_size_inches()) <= 40
-    assert not pb.plot.graph(made("tree"), most_labels=3).texts
-    assert pb.plot.graph(made("tree"), most_labels=4).texts
+    assert not pb.plot.graph(made("tree"), max_labeled_nodes=3).texts
+    assert pb.plot.graph(made("tree"), max_labeled_nodes=4).texts
 
 
 @pytest.mark.full
@@ -249,8 +249,8 @@ def test_refusals(monkeypatch):
         pb.plot.graph(made("cart"))
     with pytest.raises(TypeError, match=r"plot\.graph, got a RandomForest, .*: plot\.tree draws its trees"):
         pb.plot.graph(made("forest"))
-    with pytest.raises(ValueError, match="most_labels: expected"):
-        pb.plot.graph(tree, most_labels=-1)
+    with pytest.raises(ValueError, match="max_labeled_nodes: expected"):
+        pb.plot.graph(tree, max_labeled_nodes=-1)
     with pytest.raises(TypeError, match="ax: expected"):
         pb.plot.graph(tree, ax=3)
     with pytest.raises(ValueError, match="y: expected None without X"):
@@ -304,7 +304,7 @@ def test_what_leaves_say():
     texts = said(pb.plot.tree(tree), "out").values()
     best = value.argmax(axis=1)
     assert sorted(text.split("\n")[1] for text in texts) == sorted(
-        f"{tree.labels[k]}: {row[k]:.3g}" for k, row in zip(best, value, strict=True)
+        f"{tree.classes[k]}: {row[k]:.3g}" for k, row in zip(best, value, strict=True)
     )
     tree = made("cart, numbers")
     texts = said(pb.plot.tree(tree), "out").values()
@@ -322,13 +322,13 @@ def test_equations_in_leaves():
     tree = made("probit tree")
     texts = [
         t.replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
-        for t in said(pb.plot.tree(tree, most_terms=5), "out").values()
+        for t in said(pb.plot.tree(tree, max_terms=5), "out").values()
     ]
     assert len(texts) == tree.n_leaves
     for coefficient in tree.coefficient[:, 0]:
         terms = [f"{abs(c):.3g}*x[{j}]" for j, c in enumerate(coefficient[1:]) if c]
         assert any(f"f = {coefficient[0]:.3g}" in t and all(w in t for w in terms) for t in texts)
-    one = said(pb.plot.tree(tree, most_terms=1), "out").values()
+    one = said(pb.plot.tree(tree, max_terms=1), "out").values()
     assert any("more" in text for text in one)
     assert all(text.count("*") <= 1 for text in one)
     many = made("sbpmt, three")
@@ -350,5 +350,5 @@ def test_refusals_of_trees():
             pb.plot.tree(made(kind), tree=99)
     with pytest.raises(ValueError, match="tree: expected"):
         pb.plot.tree(made("cart"), tree=-1)
-    with pytest.raises(ValueError, match="most_terms: expected"):
-        pb.plot.tree(made("probit tree"), most_terms=0)
+    with pytest.raises(ValueError, match="max_terms: expected"):
+        pb.plot.tree(made("probit tree"), max_terms=0)

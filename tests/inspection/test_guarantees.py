@@ -28,14 +28,14 @@ def of_three():
 def test_numbers_of_a_guarantee(model):
     found = pb.error_bound(model, X[CAL], Y[CAL], delta=0.1)
     wrong = pb.predict(model, X[CAL]) != Y[CAL]
-    assert (found.rows, found.errors) == (800, wrong.sum())
+    assert (found.n_rows, found.errors) == (800, wrong.sum())
     assert found.upper == pb.bounds.clopper_pearson_upper(wrong.sum(), 800, delta=0.1)
     assert found.lower < found.error < found.upper <= found.pac_bayes
     for k, label in enumerate(["no", "yes"]):
         rows = Y[CAL] == label
-        assert found.label_error[k] == pytest.approx(wrong[rows].mean())
+        assert found.class_error[k] == pytest.approx(wrong[rows].mean())
         expected = stats.beta.ppf(0.9, wrong[rows].sum() + 1, rows.sum() - wrong[rows].sum())
-        assert found.label_upper[k] == pytest.approx(expected)
+        assert found.class_upper[k] == pytest.approx(expected)
     assert found.certificate == pb.certificate(model)
     assert found.cost == found.whole_cost == 40
     text = str(found)
@@ -61,8 +61,8 @@ def test_out_of_bag_is_an_estimate(of_three):
 def test_a_label_without_rows_is_not_bounded(of_three):
     rows = np.flatnonzero(THREE[CAL] != 1) + 800
     found = pb.error_bound(of_three, X[rows], THREE[rows])
-    assert np.isnan(found.label_error[1])
-    assert found.label_upper[1] == 1
+    assert np.isnan(found.class_error[1])
+    assert found.class_upper[1] == 1
     assert "of 1: no rows, so that nothing is bounded" in str(found)
 
 

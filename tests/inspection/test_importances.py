@@ -77,7 +77,7 @@ def test_linear_models():
 @pytest.mark.parametrize("kind", ["probit tree", "probit tree, three"])
 def test_probit_trees_lower_their_loss(kind):
     model, tree = made(kind), made(kind).partition
-    share = tree.value[:, 1:] if len(tree.labels) == 2 else tree.value
+    share = tree.value[:, 1:] if len(tree.classes) == 2 else tree.value
     loss = tree.weight[:, None] * np.array(
         [[-sum(q * np.log(q) for q in (p, 1 - p) if q > 0) for p in row] for row in share]
     )
@@ -234,5 +234,5 @@ def test_shuffled_rows_of_other_shapes():
 def test_several_votes_per_exit():
     chain = made("chain")
     votes = np.random.default_rng(0).normal(size=(*chain.vote.shape, 3))
-    model = replace(chain, vote=votes, bias=np.zeros(3), labels=np.unique(THREE))
+    model = replace(chain, vote=votes, bias=np.zeros(3), classes=np.unique(THREE))
     assert (pb.feature_importances(model) == pb.feature_importances(chain)).all()

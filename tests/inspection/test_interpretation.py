@@ -61,7 +61,7 @@ def test_other_models():
 def test_plot(monkeypatch):
     pytest.importorskip("matplotlib")
     tree = pb.fit_probit_tree(X, SCORE > 0, max_depth=2, steps=20)
-    ax = pb.plot.coefficients(tree, X, most=2)
+    ax = pb.plot.coefficients(tree, X, max_features=2)
     found = pb.inspection.coefficients(tree, X)
     assert [text.get_text() for text in ax.get_yticklabels()] == [
         found.names[j] for j in found.order()[1::-1]
@@ -72,8 +72,8 @@ def test_plot(monkeypatch):
     assert ax.get_xlabel() == "slope per standard deviation"
     three = pb.fit_probit_tree(X, np.digitize(SCORE, [-0.5, 0.5]), max_depth=1, steps=5)
     assert len(pb.plot.coefficients(three, ax=ax).get_legend().get_texts()) == 4
-    with pytest.raises(ValueError, match="most: expected"):
-        pb.plot.coefficients(tree, most=0)
+    with pytest.raises(ValueError, match="max_features: expected"):
+        pb.plot.coefficients(tree, max_features=0)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pboosting\[plot\]"):
         pb.plot.coefficients(tree)

@@ -236,7 +236,7 @@ def test_soft_labels_have_two_margins_each(fit, scale):
     if fit is FITS["functions"]:
         model = fit(X, names[share.argmax(axis=1)])
     else:
-        model = fit(X, y_proba=share, labels=names)
+        model = fit(X, y_proba=share, classes=names)
     of_rows = {"sample_weight": w[rows] * mass, "scale": scale}
     soft = {"y_proba": share, "sample_weight": w, "scale": scale}
     for ask in (pb.inspection.margin_error, pb.inspection.margin_bound):
@@ -250,7 +250,7 @@ def test_soft_labels_have_two_margins_each(fit, scale):
 @pytest.mark.parametrize("fit", [FITS["chain"], FITS["tree"]])
 def test_curves_of_soft_labels_by_cross_validation(fit):
     X, w, share, *_ = soft_problem()
-    soft = {"y_proba": share, "labels": ["a", "b"], "sample_weight": w}
+    soft = {"y_proba": share, "classes": ["a", "b"], "sample_weight": w}
     curve = pb.inspection.margin_curve(fit, X, None, THETAS, folds=3, rng=1, **soft)
     test_fold = pb.cross_validate(fit, X, folds=3, rng=1, **soft).test_fold
     up = np.empty(len(X))
@@ -279,18 +279,18 @@ def test_sure_soft_labels_have_the_margins_of_labels():
 def test_probabilities_in_a_frame_are_told_by_name():
     pd = pytest.importorskip("pandas")
     X, _, share, *_ = soft_problem()
-    model = FITS["tree"](X, y_proba=share, labels=["no", "yes"])
+    model = FITS["tree"](X, y_proba=share, classes=["no", "yes"])
     turned = pd.DataFrame({"yes": share[:, 1], "no": share[:, 0]})
     expected = pb.certificate(model, X, y_proba=share)
     assert pb.certificate(model, X, y_proba=turned) == expected
     error = pb.inspection.margin_error(model, X, None, 0.1, y_proba=turned)
     assert error == pb.inspection.margin_error(model, X, None, 0.1, y_proba=share)
-    more = FITS["tree"](X, y_proba=share, labels=["no", "yes"], validation=(X, turned))
-    again = FITS["tree"](X, y_proba=share, labels=["no", "yes"], validation=(X, share))
+    more = FITS["tree"](X, y_proba=share, classes=["no", "yes"], validation=(X, turned))
+    again = FITS["tree"](X, y_proba=share, classes=["no", "yes"], validation=(X, share))
     np.testing.assert_array_equal(more.record.validation, again.record.validation)
     for call in (
         lambda other: pb.certificate(model, X, y_proba=other),
-        lambda other: FITS["tree"](X, y_proba=share, labels=["no", "yes"], validation=(X, other)),
+        lambda other: FITS["tree"](X, y_proba=share, classes=["no", "yes"], validation=(X, other)),
     ):
         with pytest.raises(ValueError, match=r"y_proba: expected columns of the model's labels, "):
             call(turned.set_axis(["a", "b"], axis=1))

@@ -226,7 +226,7 @@ def test_classes_that_are_not_in_a_fold():
     for fold, model in enumerate(fit.models):
         test = result.test_fold == fold
         share = np.zeros((test.sum(), 3))
-        share[:, model.labels] = pb.predict_proba(model, X[test])
+        share[:, model.classes] = pb.predict_proba(model, X[test])
         assert result.brier[fold] == metrics.brier_score(share, code[test])
         assert len(set(code[test])) > 1 or math.isnan(result.auc[fold])
     some = replace(result, auc=np.where(np.arange(20) < 5, np.nan, 0.75))

@@ -97,9 +97,9 @@ def test_forests_and_what_has_no_proof():
     X, y = rows_with_holes(300)
     forest = pb.fit_random_forest(X, y, members=3, task="regression", categorical=[4], rng=0)
     assert not pb.inspection.is_monotone(forest, 0)
-    with pytest.raises(ValueError, match="column: expected one of numbers, got column 4, a cat"):
+    with pytest.raises(ValueError, match="feature: expected one of numbers, got column 4, a cat"):
         pb.inspection.is_monotone(forest, 4)
-    with pytest.raises(ValueError, match="column: "):
+    with pytest.raises(ValueError, match="feature: "):
         pb.inspection.is_monotone(forest, 5)
     with pytest.raises(ValueError, match="direction: expected None, 1 or -1, got 2"):
         pb.inspection.is_monotone(forest, 1, 2)

@@ -57,7 +57,7 @@ def test_regions_of_every_model(kind):
             at = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low), 8)
             row[column] = at[k]
         found = pb.predict(model, row[None])[0]
-        expected = found if model.labels is None else model.labels.tolist().index(found)
+        expected = found if model.classes is None else model.classes.tolist().index(found)
         assert shown[i, j] == expected
 
 
@@ -229,7 +229,7 @@ def test_level_sets_of_graphs_and_trees():
     place = nodes.tolist().index(0)  # the root asks for a colour
     taken = [pb.explain(graph, rows.iloc[[k]]).tests[0].answer for k in range(4)]
     assert taken == expected[place].tolist()
-    assert mesh(pb.plot.category_splits(graph, "colour", most=1)).shape == (1, 4)
+    assert mesh(pb.plot.category_splits(graph, "colour", max_nodes=1)).shape == (1, 4)
 
 
 @pytest.mark.parametrize("builder", ["cart", "forest", "stagewise", "probit", "sbpmt"])
@@ -241,7 +241,7 @@ def test_level_sets_of_trees(builder):
         "probit": lambda: pb.fit_probit_tree(FRAME, IS_WARM, max_depth=2, steps=3, min_leaf=20),
         "sbpmt": lambda: pb.fit_sbpmt(FRAME, IS_WARM, members=2, rounds=1, steps=3, rng=0),
     }[builder]()
-    ax = pb.plot.category_splits(model, 1, most=4)
+    ax = pb.plot.category_splits(model, 1, max_nodes=4)
     shown = mesh(ax)
     assert 1 <= len(shown) <= 4
     assert shown.shape[1] == 4
@@ -255,12 +255,12 @@ def test_refusals_of_level_sets():
         with pytest.raises(ValueError, match="no node does"):
             pb.plot.category_splits(made(kind))
     model = pb.fit_cart(FRAME, IS_WARM, max_depth=3)
-    with pytest.raises(ValueError, match="column: expected one that nodes ask"):
+    with pytest.raises(ValueError, match="feature: expected one that nodes ask"):
         pb.plot.category_splits(model, "size")
-    with pytest.raises(ValueError, match="column: expected names"):
+    with pytest.raises(ValueError, match="feature: expected names"):
         pb.plot.category_splits(model, "sise")
-    with pytest.raises(ValueError, match="most: expected"):
-        pb.plot.category_splits(model, most=0)
+    with pytest.raises(ValueError, match="max_nodes: expected"):
+        pb.plot.category_splits(model, max_nodes=0)
     with pytest.raises(TypeError, match="sum of trees"):
         pb.plot.category_splits(made("probit"))
 

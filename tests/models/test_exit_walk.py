@@ -34,7 +34,7 @@ TABLES = {"plain": (X, {}), "holes": (HOLES, {}), "levels": (LEVELS, {"categoric
 def drawn_exits(model, seed):
     """Return exits at some of the joints, of a size at which rows leave everywhere."""
     rng = np.random.default_rng(seed)
-    shape = model.n_joints, model.n_votes
+    shape = model.n_stages, model.n_votes
     size = np.std(trajectory(model, X).score[-1]) * rng.uniform(0.2, 2)
     high = np.where(rng.random((shape[0], 1)) < 0.4, np.inf, size * rng.uniform(0.2, 1, shape))
     low = -high * rng.uniform(0.5, 1, shape) if shape[1] == 1 else -rng.uniform(0, size / 9, shape)

@@ -50,8 +50,8 @@ def test_round_trip_keeps_every_bit(path, labels):
     model = tree(labels)
     save(model, path)
     loaded = load(path)
-    native = model.labels.dtype.newbyteorder("=")
-    assert_same(dataclasses.replace(model, labels=model.labels.astype(native)), loaded)
+    native = model.classes.dtype.newbyteorder("=")
+    assert_same(dataclasses.replace(model, classes=model.classes.astype(native)), loaded)
 
 
 @pytest.mark.parametrize("n_nodes", [0, 1, 2, 1000])
@@ -91,7 +91,7 @@ def test_numpy_reads_the_columns_without_pickle(path):
     save(model, path)
     with np.load(path, allow_pickle=False) as file:
         np.testing.assert_array_equal(file["threshold"], model.threshold)
-        np.testing.assert_array_equal(file["labels"], ["no", "yes"])
+        np.testing.assert_array_equal(file["classes"], ["no", "yes"])
         assert json.loads(file["header"].tobytes())["format"] == "pboost-model"
 
 
@@ -121,7 +121,7 @@ def test_settings_that_cannot_be_stored_are_named(path, value):
 def test_labels_that_cannot_be_stored(path, labels):
     if labels.dtype == np.float64:
         pytest.skip("long double is float64 here")
-    with pytest.raises(TypeError, match=r"model\.labels: .* got dtype"):
+    with pytest.raises(TypeError, match=r"model\.classes: .* got dtype"):
         save(tree(labels), path)
     assert not os.listdir(path.parent)
 

@@ -82,8 +82,8 @@ def test_what_is_saved_comes_back(kind, path):
     assert [type(member) for member in again.models] == [type(member) for member in model.models]
     rows = X[:, :1] if kind == "samme without members" else X
     assert np.array_equal(pb.predict(again, rows), pb.predict(model, rows))
-    if model.labels is not None:
-        assert again.labels.dtype == model.labels.dtype
+    if model.classes is not None:
+        assert again.classes.dtype == model.classes.dtype
         assert np.array_equal(pb.predict_proba(again, rows), pb.predict_proba(model, rows))
     assert again.settings == pickle.loads(pickle.dumps(model)).settings
     assert pb.describe(again) == pb.describe(model)
@@ -175,7 +175,7 @@ def nested(depth):
             (model,),
             *(
                 getattr(model, name)
-                for name in ("labels", "n_features", "feature_names", "settings", "oob")
+                for name in ("classes", "n_features", "feature_names", "settings", "oob")
             ),
         )
     return model
@@ -255,8 +255,8 @@ def test_members_of_members_are_not_compressed(path, members):
         ("alpha", [1.0], r"alpha: expected shape \(4,\)"),
         ("alpha", [1.0, np.nan, 1.0, 1.0], "alpha: expected finite"),
         ("bias", [0.0], r"bias: expected shape \(3,\)"),
-        ("labels", ["oak", "elm", "ash"], "labels: expected sorted"),
-        ("labels", [["ash", "elm", "oak"]], "labels: expected sorted"),
+        ("classes", ["oak", "elm", "ash"], "classes: expected sorted"),
+        ("classes", [["ash", "elm", "oak"]], "classes: expected sorted"),
     ],
 )
 def test_model_that_fails_validation(path, members, name, array, message):
@@ -300,7 +300,7 @@ def test_files_say_how_members_vote_where_they_are_averaged(path):
     assert members_of(path).keys() == members.keys() - {"vote.npy"}
     again = pb.load(path)
     assert again.vote == "majority"
-    votes = np.mean([pb.predict(m, X)[:, None] == again.labels for m in again.models], axis=0)
+    votes = np.mean([pb.predict(m, X)[:, None] == again.classes for m in again.models], axis=0)
     assert np.array_equal(pb.predict_proba(again, X), votes)
     pb.save(MODELS["bagging of stagewise"](), path)
     assert "vote.npy" not in members_of(path)

@@ -91,7 +91,7 @@ def test_repacked_members_still_load(path, members):
     assert_same(tree(), load(path))
 
 
-@pytest.mark.parametrize("name", [*COLUMNS, "labels", "certificate", "cost"])
+@pytest.mark.parametrize("name", [*COLUMNS, "classes", "certificate", "cost"])
 def test_changed_column_is_noticed(path, members, name):
     content = members[f"{name}.npy"]
     zip_up(path, {**members, f"{name}.npy": content[:-1] + bytes([content[-1] ^ 1])})
@@ -99,7 +99,7 @@ def test_changed_column_is_noticed(path, members, name):
         load(path)
 
 
-@pytest.mark.parametrize("name", [*COLUMNS, "labels", "certificate", "cost"])
+@pytest.mark.parametrize("name", [*COLUMNS, "classes", "certificate", "cost"])
 def test_missing_column_is_named(path, members, name):
     zip_up(path, {key: value for key, value in members.items() if key != f"{name}.npy"})
     with pytest.raises(ModelFileError, match=f"'{name}.npy' is missing"):
@@ -210,8 +210,8 @@ def test_columns_that_are_unknown(path, members):
         ("feature", np.zeros(3, np.int64)),
         ("threshold", np.zeros(3, ">f8")),
         ("vote", np.zeros((3, 2), np.float32)),
-        ("labels", np.array([b"a", b"b"])),
-        ("labels", np.array([0, 1], "c16")),
+        ("classes", np.array([b"a", b"b"])),
+        ("classes", np.array([0, 1], "c16")),
         ("cost", np.zeros(4, [("x", "f8")])),
     ],
 )
@@ -221,7 +221,7 @@ def test_column_of_an_unexpected_dtype_is_named(path, members, name, array):
         load(path)
 
 
-@pytest.mark.parametrize("name", ["feature", "labels", "header"])
+@pytest.mark.parametrize("name", ["feature", "classes", "header"])
 def test_pickled_column_is_never_unpickled(path, members, name, tmp_path):
     class Trap:
         def __reduce__(self):
@@ -247,8 +247,8 @@ def test_pickled_column_is_never_unpickled(path, members, name, tmp_path):
         ("next", [[1, 2], [3, -1], [-1, -1]], "next: every exit"),
         ("next", [[1, -1], [-1, -1], [-1, -1]], "next: no exit leads to node 2"),
         ("vote", [[0, 0], [0, np.nan], [0, 0]], "vote: expected finite"),
-        ("labels", [1, 0], "labels: expected two sorted"),
-        ("labels", [0, 1, 2], "labels: expected shape"),
+        ("classes", [1, 0], "classes: expected two sorted"),
+        ("classes", [0, 1, 2], "classes: expected shape"),
         ("certificate", [1, 1, 1], "certificate: expected shape"),
         ("cost", [0, 1, 2, -1], "cost: expected finite"),
     ],

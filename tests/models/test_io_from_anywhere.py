@@ -81,16 +81,16 @@ def test_headers_that_end_nowhere(path):
 
 BIG = 500_000
 ARRAYS = {
-    "labels of a letter": ("tree", "labels", np.full(BIG, "z")),
-    "labels of bytes": ("tree", "labels", np.full(BIG, 2, dtype=np.int8)),
+    "labels of a letter": ("tree", "classes", np.full(BIG, "z")),
+    "labels of bytes": ("tree", "classes", np.full(BIG, 2, dtype=np.int8)),
     "places": ("tree", "feature", np.full(BIG, 7, dtype=np.int32)),
     "children": ("tree", "children", np.full((BIG, 2), 7, dtype=np.int32)),
     "values": ("tree", "value", np.full((BIG, 2), 0.5)),
     "next": ("graph", "next", np.full((BIG, 2), 2**31 - 1, dtype=np.int32)),
-    "kinds of columns": ("holes", "level_kind", np.full(BIG, 8, dtype=np.uint8)),
-    "lists of levels": ("holes", "level_start", np.arange(BIG, dtype=np.int32)),
-    "columns of levels": ("holes", "level_column", np.full(BIG, 1, dtype=np.int32)),
-    "words": ("holes", "level_text", np.full(BIG, "z")),
+    "kinds of columns": ("holes", "category_kind", np.full(BIG, 8, dtype=np.uint8)),
+    "lists of levels": ("holes", "category_start", np.arange(BIG, dtype=np.int32)),
+    "columns of levels": ("holes", "category_column", np.full(BIG, 1, dtype=np.int32)),
+    "words": ("holes", "category_text", np.full(BIG, "z")),
 }
 
 
@@ -144,8 +144,8 @@ def test_messages_are_short(path):
             pb.load(path)
         assert len(str(raised.value)) < 1000
     many = replace(SOURCES["graph"], feature_names=None)
-    with pytest.raises(ValueError, match="labels: expected") as raised:
-        replace(many, labels=np.arange(9000))
+    with pytest.raises(ValueError, match="classes: expected") as raised:
+        replace(many, classes=np.arange(9000))
     assert len(str(raised.value)) < 200
 
 

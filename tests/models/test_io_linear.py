@@ -38,7 +38,7 @@ def test_same_model_same_bytes(model, path, members):
     pb.save(pb.load(path), path)
     assert path.read_bytes() == first
     assert header_of(members)["kind"] == "linear"
-    others = {"labels", "certificate", "cost", "header"}
+    others = {"classes", "certificate", "cost", "header"}
     assert set(members) == {f"{name}.npy" for name in {*ARRAYS, *others}}
     X = np.random.default_rng(1).normal(size=(20, 3))
     score = pb.decision_function(model, X)
@@ -70,8 +70,8 @@ def test_no_flipped_byte_changes_the_model(model, path, members):
         ("mu", [[1, 1, 1, 1]], "mu: expected shape"),
         ("center", [0, 0], "center: expected shape"),
         ("scale", [1, 0, 1], "scale: expected numbers above 0"),
-        ("labels", ["yes", "no"], "labels: expected two sorted"),
-        ("labels", ["a", "b", "c"], "labels: expected shape"),
+        ("classes", ["yes", "no"], "classes: expected two sorted"),
+        ("classes", ["a", "b", "c"], "classes: expected shape"),
         ("certificate", [], r"record\.cost: expected shape \(0,\)"),
         ("certificate", [1, 1, 1], r"record\.cost: expected shape"),
         ("cost", [0, 1, 2, -1, 2], "cost: expected finite"),

@@ -54,7 +54,7 @@ EVERY = {**TWO_CLASS, **OTHERS}
 def test_evaluation(kind):
     model = EVERY[kind]()
     y = {"regression": X[:, 0] + X[:, 1]}.get(
-        kind, Y if model.labels is not None and len(model.labels) == 2 else ZONE
+        kind, Y if model.classes is not None and len(model.classes) == 2 else ZONE
     )
     found = pb.predict(model, X)
     if kind == "regression":
@@ -63,7 +63,7 @@ def test_evaluation(kind):
             pb.predict_proba(model, X)
     else:
         share = pb.predict_proba(model, X)
-        np.testing.assert_array_equal(found, model.labels[share.argmax(axis=1)])
+        np.testing.assert_array_equal(found, model.classes[share.argmax(axis=1)])
         np.testing.assert_allclose(share.sum(axis=1), 1)
         assert np.mean(found == y) > 0.6
     assert (pb.prediction_cost(model, X) >= 1).all()
@@ -81,7 +81,7 @@ def test_evaluation(kind):
         shares = list(pb.staged_predict_proba(model, X))
         assert len(shares) == len(stages)
         for labels, at in zip(stages, shares, strict=True):
-            np.testing.assert_array_equal(model.labels[at.argmax(axis=1)], labels)
+            np.testing.assert_array_equal(model.classes[at.argmax(axis=1)], labels)
         np.testing.assert_allclose(shares[-1], share, rtol=1e-12)
     else:
         with pytest.raises(NotImplementedError, match="has no stages"):
@@ -126,7 +126,7 @@ def test_who_has_a_certificate_and_margins(kind):
 @pytest.mark.parametrize("kind", [kind for kind in EVERY if kind != "regression"])
 def test_cross_validation(kind):
     model = EVERY[kind]()
-    y = Y if len(model.labels) == 2 else ZONE
+    y = Y if len(model.classes) == 2 else ZONE
     result = pb.cross_validate(lambda X, y: model, X, y, folds=2)
     size = model.n_nodes
     if kind.startswith(("rest", "samme", "bagging")):

@@ -20,16 +20,16 @@ def whole_cost(model):
 def test_mean_cost_is_that_of_the_training_rows(kind):
     model = inspected.made(kind)
     if kind in DRAWN:
-        assert model.mean_cost == pytest.approx(whole_cost(model), rel=0.15)
+        assert model.mean_prediction_cost == pytest.approx(whole_cost(model), rel=0.15)
     elif "soft" in kind or kind in ("gaussian", "sampled"):
-        assert np.isfinite(model.mean_cost)  # expected, under answers that err
+        assert np.isfinite(model.mean_prediction_cost)  # expected, under answers that err
     else:
-        assert model.mean_cost == pytest.approx(whole_cost(model), rel=1e-9)
+        assert model.mean_prediction_cost == pytest.approx(whole_cost(model), rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_around_models():
     whole = inspected.made("stagewise")
-    small = pb.early_exit(whole, inspected.X, comparisons=0.6 * whole.mean_cost)
+    small = pb.early_exit(whole, inspected.X, comparisons=0.6 * whole.mean_prediction_cost)
     calibrated = pb.calibrate(small, inspected.X, inspected.TWO)
-    assert small.mean_cost == calibrated.mean_cost == pytest.approx(whole_cost(small))
+    assert small.mean_prediction_cost == calibrated.mean_prediction_cost == pytest.approx(whole_cost(small))

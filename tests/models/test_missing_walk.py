@@ -50,7 +50,7 @@ def graph(rng, kind, n, *, sets=False):
         threshold=threshold,
         next=next_,
         vote=rng.normal(size=(n, 2)),
-        labels=np.array([0, 1]),
+        classes=np.array([0, 1]),
         n_features=D,
         feature_names=None,
         bias=0.25,

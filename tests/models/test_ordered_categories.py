@@ -75,7 +75,7 @@ HELD_OUT = {
 COLUMNS = {
     "frame": lambda X: X,
     "sorted": pb.data.sort_columns,
-    "binned": partial(pb.data.bin_columns, values=True),
+    "binned": partial(pb.data.bin_columns, keep_values=True),
 }
 
 

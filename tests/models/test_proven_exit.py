@@ -53,7 +53,7 @@ def whole_labels(model, rows):
     try:
         return model.labels_of(pb.decision_function(model, rows))
     except TypeError:
-        return model.labels[pb.predict_proba(model, rows).argmax(axis=1)]
+        return model.classes[pb.predict_proba(model, rows).argmax(axis=1)]
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -80,7 +80,7 @@ def test_a_tree_for_each_class():
     tree = model[1].models[2].models[0]
     alone = model.tree(15)  # of the second member, third round, first class
     assert np.array_equal(tree.coefficient, alone.coefficient)
-    assert tree.labels.tolist() == [False, True]
+    assert tree.classes.tolist() == [False, True]
     cost = sum(pb.prediction_cost(model.tree(t), X) for t in range(36))
     np.testing.assert_allclose(pb.prediction_cost(model, X), cost)
     # Of two classes there is one tree in either case.
@@ -155,7 +155,7 @@ def test_stages_are_models_of_fewer_members(classes, vote):
     for members, share in enumerate(stages, start=1):
         fewer = pb.fit_sbpmt(X, y, **{**FAST, "members": members}, vote=vote, rng=0)
         np.testing.assert_allclose(share, pb.predict_proba(fewer, X), rtol=1e-12, atol=1e-15)
-        assert np.array_equal(model.labels[share.argmax(axis=1)], pb.predict(fewer, X))
+        assert np.array_equal(model.classes[share.argmax(axis=1)], pb.predict(fewer, X))
 
 
 def test_members_never_answer_a_class_that_they_have_not_seen():

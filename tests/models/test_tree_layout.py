@@ -27,7 +27,7 @@ def made(X, next_, rng, bias=None, vote=None):
         threshold=X[rng.integers(0, n, n_nodes), feature],
         next=next_,
         vote=rng.normal(size=(n_nodes, 2)) if vote is None else vote,
-        labels=np.array([-1, 1]),
+        classes=np.array([-1, 1]),
         n_features=d,
         feature_names=None,
         bias=float(rng.normal()) if bias is None else bias,

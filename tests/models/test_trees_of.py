@@ -21,8 +21,8 @@ from pboost.models.trees_of import count_unrolled
 
 def values_of(model, X):
     """Return decision values; of trees of several labels the shares."""
-    has_shares = isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.Bagging) and model.labels is not None
-    many = has_shares and len(model.labels) > 2
+    has_shares = isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.Bagging) and model.classes is not None
+    many = has_shares and len(model.classes) > 2
     return pb.predict_proba(model, X) if many else pb.decision_function(model, X)
 
 
@@ -30,16 +30,16 @@ def assert_rebuilt(model, X, rows):
     trees = pb.models.as_tree_ensemble(model)
     values = twin.values(trees, rows)
     expected = values_of(model, X)
-    many = trees.link == "shares" and len(trees.labels) > 2
+    many = trees.link == "shares" and len(trees.classes) > 2
     found = values if many else twin.decision_values(trees, rows)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15 * (1 + twin.size(trees).max()))
     lead = np.abs(values if values.shape[1] == 1 else np.diff(np.sort(values))[:, -1:])[:, 0]
     clear = lead > 1e-12
-    if trees.labels is None:
+    if trees.classes is None:
         np.testing.assert_allclose(twin.predictions(trees, rows), pb.predict(model, X), rtol=1e-14)
     else:
         assert np.array_equal(twin.predictions(trees, rows)[clear], pb.predict(model, X)[clear])
-    if trees.labels is not None and trees.link != "none":
+    if trees.classes is not None and trees.link != "none":
         share = pb.predict_proba(model, X)
         np.testing.assert_allclose(twin.probabilities(trees, rows), share, rtol=1e-13, atol=1e-15)
 
@@ -77,7 +77,7 @@ def test_what_the_record_says():
         "<=",
     )
     assert trees.n_nodes == 2 * made("votes").n_nodes + 1
-    assert trees.labels.tolist() == ["ash", "elm", "oak"]
+    assert trees.classes.tolist() == ["ash", "elm", "oak"]
     assert repr(trees) == "<trees of fit_boosted_tree: 1 tree, 19 nodes>"
     assert pb.models.as_tree_ensemble(made("forest")).aggregation == "mean"
     assert pb.models.as_tree_ensemble(made("softmax")).target.tolist() == [0, 1, 2] * 3
@@ -93,9 +93,9 @@ def test_what_the_record_says():
 
 def test_sets_are_those_of_levels():
     trees = pb.models.as_tree_ensemble(made("cart"))
-    number = int(trees.level_set[trees.level_set >= 0][0])
+    number = int(trees.category_set[trees.category_set >= 0][0])
     assert [int(trees.sets[number, b // 64]) >> (b % 64) & 1 for b in range(256)] == [
-        int(b in trees.levels(number)) for b in range(256)
+        int(b in trees.categories(number)) for b in range(256)
     ]
 
 
@@ -138,7 +138,7 @@ def test_joints_cut_paths():
     """A sum of matryoshki that all paths meet between is a sum of their trees."""
     outer = made("matryoshka")
     trees = pb.models.as_tree_ensemble(outer)
-    assert trees.n_trees == outer.n_joints > 1
+    assert trees.n_trees == outer.n_stages > 1
 
 
 # Models of models

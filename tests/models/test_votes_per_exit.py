@@ -26,7 +26,7 @@ def several(chain=False):
     votes = RNG.normal(size=(*one.vote.shape, J))
     bias = np.array([0.5, 0.0, -2.0])
     singles = [replace(one, vote=votes[..., j], bias=float(bias[j])) for j in range(J)]
-    return replace(one, vote=votes, bias=bias, labels=np.arange(J)), singles
+    return replace(one, vote=votes, bias=bias, classes=np.arange(J)), singles
 
 
 @pytest.fixture(params=[False, True], ids=["tree", "chain"])
@@ -82,7 +82,7 @@ def test_pickles_and_files(models, tmp_path):
     pb.save(loaded, tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
     for same in (loaded, pickle.loads(pickle.dumps(model))):
-        for name in ("feature", "threshold", "next", "vote", "bias", "labels"):
+        for name in ("feature", "threshold", "next", "vote", "bias", "classes"):
             assert getattr(same, name).tobytes() == getattr(model, name).tobytes()
             assert not getattr(same, name).flags.writeable
         expected = stacked(pb.decision_function(single, X) for single in singles)
@@ -120,7 +120,7 @@ def random_graph(kind, rng):
 
 def wide(model, J, rng):
     votes = rng.normal(size=(*model.vote.shape, J))
-    return replace(model, vote=votes, bias=rng.normal(size=J), labels=np.arange(J))
+    return replace(model, vote=votes, bias=rng.normal(size=J), classes=np.arange(J))
 
 
 KINDS = ["plain", "holes", "levels", "affine"]
@@ -213,7 +213,7 @@ def test_kernels_refuse_arrays_that_do_not_fit(models):
 
 def test_predictions_are_the_largest_votes(models):
     model, _ = models
-    model = replace(model, labels=np.array(["a", "b", "c"]))
+    model = replace(model, classes=np.array(["a", "b", "c"]))
     score = pb.decision_function(model, X)
     assert pb.predict(model, X).tolist() == [*map("abc".__getitem__, score.argmax(axis=1))]
     stages = list(pb.staged_predict(model, X))
@@ -278,7 +278,7 @@ def test_certificates_and_margins_of_several_labels(models):
 
 def test_explanations_name_the_labels(models):
     model, _ = models
-    model = replace(model, labels=np.array(["setosa", "versicolor", "virginica"]))
+    model = replace(model, classes=np.array(["setosa", "versicolor", "virginica"]))
     found = pb.explain(model, X[0])
     assert found.label == pb.predict(model, X[:1])[0]
     said = str(found).splitlines()
@@ -352,9 +352,9 @@ def test_answers_by_label(models):
         ({"bias": 0.0}, "bias: expected 3 finite numbers"),
         ({"bias": np.zeros(2)}, "bias: expected 3 finite numbers"),
         ({"bias": np.array([0.0, np.nan, 0.0])}, "bias: expected 3 finite numbers"),
-        ({"labels": np.array([0, 1])}, r"labels: expected shape \(3,\)"),
-        ({"vote": np.zeros((9, 2))}, "labels: expected shape"),
-        ({"vote": np.zeros((9, 2, 1))}, "labels: expected shape"),
+        ({"classes": np.array([0, 1])}, r"classes: expected shape \(3,\)"),
+        ({"vote": np.zeros((9, 2))}, "classes: expected shape"),
+        ({"vote": np.zeros((9, 2, 1))}, "classes: expected shape"),
         ({"vote": np.zeros((9, 3, 3))}, r"vote: expected shape \(9, 2, 3\)"),
         ({"vote": np.full((9, 2, 3), 1e308)}, "vote: .*finite sum along every path"),
         ({"vote": np.full((9, 2, 3), np.inf)}, "vote: expected finite"),

@@ -20,7 +20,7 @@ def random_graph(rng, X, n_nodes, p_join=0.3):
         threshold=threshold,
         next=random_topology(rng, n_nodes, p_join),
         vote=rng.normal(size=(n_nodes, 2)),
-        labels=np.array([-1, 1]),
+        classes=np.array([-1, 1]),
         n_features=d,
         feature_names=None,
         bias=float(rng.normal()),

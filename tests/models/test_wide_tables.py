@@ -73,7 +73,7 @@ def test_trees_say_the_same(monkeypatch, fit, values, rows):
     if values is not X and fit is OF_TREES["regression"]:
         values = np.where(np.arange(300) == 7, X, values)
     model = fit(values, **({"categorical": range(0, 300, 3)} if values is LEVELS else {}))
-    said = pb.predict if model.labels is None else pb.predict_proba
+    said = pb.predict if model.classes is None else pb.predict_proba
     Z = values[:rows]
     found, nodes = said(model, Z), as_tree_ensemble(model).nodes_of(Z)
     read, narrow = as_tree_ensemble(model).found["narrowed"]

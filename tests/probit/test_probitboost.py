@@ -247,7 +247,7 @@ def test_functions_of_the_model(tmp_path):
     assert pb.describe(model).splitlines()[-1].startswith("P('yes') = Phi(f), f = ")
     pb.save(model, tmp_path / "m.npz")
     for copy in (pb.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
-        for name in ("slopes", "feature", "step", "length", "risk", "labels"):
+        for name in ("slopes", "feature", "step", "length", "risk", "classes"):
             np.testing.assert_array_equal(getattr(copy, name), getattr(model, name))
         for name in ("intercept", "settings", "stop_reason", "n_features", "feature_names"):
             assert getattr(copy, name) == getattr(model, name)

@@ -255,7 +255,7 @@ def test_a_class_that_a_subsample_has_lost(classes, where):
     if classes == 2:
         y[np.arange(120) != 7] = "x"
     model = pb.fit_sbpmt(X, y, **FAST, bag=0.5, one_vs_all=where, rng=0)
-    labels = model.labels.tolist()
+    labels = model.classes.tolist()
     lost = {member for member, label in model.lost if label == "rare"}
     assert {label for _, label in model.lost} == {"rare"}
     assert 0 < len(lost) < 4

@@ -116,7 +116,7 @@ def assert_alike(one, other, votes=1e-10):
         for model in (one, other):
             assert all(np.abs(tree.value).max() <= votes for tree in list(model.trees)[k:])
         one, other = pb.models.truncate(one, k), pb.models.truncate(other, k)
-    for name in ("feature", "threshold", "next", "children", "root", "labels", "taken"):
+    for name in ("feature", "threshold", "next", "children", "root", "classes", "taken"):
         if (array := getattr(one, name, None)) is not None:
             np.testing.assert_array_equal(array, getattr(other, name), name)
     for name in ("vote", "value", "bias", "alpha", "error", "step", "intercept", "slopes"):

@@ -152,7 +152,7 @@ BINNED_BEFORE = [case for case in CASES if case[1] in ("adaboost", "boosted tree
 
 @pytest.mark.parametrize(("target", "name"), BINNED_BEFORE)
 def test_of_bins_made_before_only_the_bins_depend_on_all_rows(target, name):
-    columns = pb.data.bin_columns(X, max_bins=9, values=True)
+    columns = pb.data.bin_columns(X, max_bins=9, keep_values=True)
     Changed(target).assert_same(FITS[target][name], columns, columns)
 
 
@@ -171,7 +171,7 @@ def test_nor_do_those_of_partitions(fit, target):
     def cut(rows):
         return [rows[:20], rows[20:55], rows[55:]]
 
-    columns = pb.data.bin_columns(X, max_bins=9, values=True)
+    columns = pb.data.bin_columns(X, max_bins=9, keep_values=True)
     parts = [columns.select(rows.astype(np.int32)) for rows in cut(np.arange(N))]
     Changed(target).assert_same(fit, parts, parts, cut)
 
@@ -349,8 +349,8 @@ def check_measured(model, rows, y):
         assert model.record.validation[model.n_nodes] == pytest.approx(error)
         return
     f = pb.decision_function(model, rows)
-    truth = y if model.labels is None else np.searchsorted(model.labels, y).astype(float)
-    truth = 2 * truth - 1 if model.labels is not None and f.ndim == 1 else truth
+    truth = y if model.classes is None else np.searchsorted(model.classes, y).astype(float)
+    truth = 2 * truth - 1 if model.classes is not None and f.ndim == 1 else truth
     loss = model.loss.reported * model.loss.value(truth, f).mean()
     assert model.validation_loss[len(model)] == pytest.approx(loss, rel=1e-9)
 

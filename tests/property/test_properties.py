@@ -141,7 +141,7 @@ def test_save_and_load(builder, data):
         pb.save(model, file)
         loaded = pb.load(file)
     assert_identical(model, loaded)
-    assert model.labels.dtype == loaded.labels.dtype
+    assert model.classes.dtype == loaded.classes.dtype
     assert dict(model.settings) == dict(loaded.settings)
     assert model.feature_names == loaded.feature_names
     assert decision(model, X).tobytes() == decision(loaded, X).tobytes()
@@ -244,7 +244,7 @@ def test_inputs_are_left_alone(builder, max_bins, data):
     list(pb.staged_decision_function(model, X))
     for array, copy in zip((X, y, weight), before, strict=True):
         assert array.tobytes() == copy.tobytes()
-    for name in ("feature", "threshold", "next", "vote", "labels"):
+    for name in ("feature", "threshold", "next", "vote", "classes"):
         assert not getattr(model, name).flags.writeable
 
 
@@ -295,7 +295,7 @@ def test_label_values_do_not_matter(builder, data):
     X, y = data.draw(problems())
     model = fit(builder, X, y)
     named = fit(builder, X, np.where(y > 0, "spam", "ham"))
-    assert named.labels.tolist() == ["ham", "spam"]
+    assert named.classes.tolist() == ["ham", "spam"]
     assert decision(model, X).tobytes() == decision(named, X).tobytes()
     answers = pb.predict(named, X)
     np.testing.assert_array_equal(answers, np.where(decision(model, X) > 0, "spam", "ham"))

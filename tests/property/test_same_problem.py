@@ -93,7 +93,7 @@ FITS = {
 
 def scores(model, rows):
     """Return what a model says of rows, as numbers."""
-    if getattr(model, "labels", None) is None:
+    if getattr(model, "classes", None) is None:
         return pb.predict(model, rows)
     return (
         pb.predict_proba(model, rows)

@@ -10,7 +10,7 @@ import numpy as np
 
 def goes_to_second(trees, node, row):
     value = float(row[trees.feature[node]])
-    number = int(trees.level_set[node])
+    number = int(trees.category_set[node])
     if math.isnan(value):
         assert trees.missing is not None
         return bool(trees.missing[node])
@@ -88,9 +88,9 @@ def probabilities(trees, X):
 def predictions(trees, X):
     """Return what `predict` returns."""
     found = values(trees, X)
-    if trees.labels is None:
+    if trees.classes is None:
         found = found[:, 0]
         return np.exp(found) if trees.link == "exp" else found
     if found.shape[1] == 1:
-        return trees.labels[(found[:, 0] > 0).astype(int)]
-    return trees.labels[found.argmax(axis=1)]
+        return trees.classes[(found[:, 0] > 0).astype(int)]
+    return trees.classes[found.argmax(axis=1)]

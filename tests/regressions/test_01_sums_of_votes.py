@@ -30,7 +30,7 @@ def graph(vote, follow, **changes):
         "threshold": np.full(n, 1.5),
         "next": np.asarray(follow).reshape(n, 2),
         "vote": np.asarray(vote, dtype=float).reshape(n, 2),
-        "labels": np.array([0, 1]),
+        "classes": np.array([0, 1]),
         "n_features": 1,
         "feature_names": None,
         "bias": 0.0,
@@ -136,7 +136,7 @@ def test_probit_models_of_far_rows():
 
 def test_sums_over_members_are_finite():
     stump = graph([[1.0, -1.0]], [[-1, -1]])
-    shared = {"models": (stump, stump), "labels": np.array([0, 1]), "settings": {}, "error": []}
+    shared = {"models": (stump, stump), "classes": np.array([0, 1]), "settings": {}, "error": []}
     with pytest.raises(ValueError, match=r"alpha, bias: .* finite sum"):
         WeightedVote(alpha=[1e308, 1e308], bias=[0.0, 0.0], stop_reason="", **shared)
     vote = WeightedVote(alpha=[8e307, 8e307], bias=[0.0, -1e307], stop_reason="", **shared)

@@ -72,7 +72,7 @@ def test_a_file_has_means_of_all_columns_or_of_none(tmp_path):
 def test_composites_name_columns_of_members(tmp_path):
     model = pb.fit_one_vs_rest(pb.fit_boosted_tree, X, [0, 0, 1, 2], nodes=1)
     members = tuple(widened(tmp_path, one, COLUMNS) for one in model.models)
-    wide = type(model)(members, model.labels, model.settings)
+    wide = type(model)(members, model.classes, model.settings)
     pb.save(wide, tmp_path / "wide.npz")
     assert wide.n_features == COLUMNS
     assert "x[0] <= " in pb.describe(pb.load(tmp_path / "wide.npz"))

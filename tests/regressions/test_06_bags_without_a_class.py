@@ -117,10 +117,10 @@ def test_three_classes(name):
     """A member knows the classes of its bag, and is what a fit to these rows alone would be."""
     fit, options = ANY_CLASSES[name]
     bagging = pb.fit_bagging(fit, X, THREE, members=MEMBERS, rng=0, **options)
-    assert bagging.labels.tolist() == ["elm", "oak", "yew"]
+    assert bagging.classes.tolist() == ["elm", "oak", "yew"]
     lacks = ~(BAGS[:, THREE == "yew"] > 0).any(axis=1)
     for member, bag, lacking in zip(bagging.models, BAGS, lacks, strict=True):
-        assert member.labels.tolist() == (["elm", "oak"] if lacking else ["elm", "oak", "yew"])
+        assert member.classes.tolist() == (["elm", "oak"] if lacking else ["elm", "oak", "yew"])
         rows = bag > 0
         alone = fit(X[rows], THREE[rows], sample_weight=bag[rows], **options)
         assert np.array_equal(pb.predict(member, X), pb.predict(alone, X))
@@ -157,7 +157,7 @@ def test_trees_and_models_of_any_classes_are_fitted_as_they_are():
         bagging = pb.fit_bagging(fit, X, RARE, members=MEMBERS, rng=0)
         for member, bag in zip(bagging.models, BAGS, strict=True):
             assert type(member) is type(fit(X, RARE))
-            assert member.labels.tolist() == ["no", "yes"]
+            assert member.classes.tolist() == ["no", "yes"]
             assert np.array_equal(
                 pb.predict(member, X), pb.predict(fit(X, RARE, sample_weight=bag), X)
             )

@@ -92,17 +92,17 @@ def test_integers_beyond_64_bits(fit):
 def test_integers_of_64_bits_are_kept_apart(kind, labels, tmp_path):
     given = [labels[int(name == "oak")] for name in TWO]
     model = EVERY[kind](given)
-    assert model.labels.tolist() == labels
+    assert model.classes.tolist() == labels
     assert set(pb.predict(model, X).tolist()) == set(labels)
     assert (pb.predict(model, X) == np.array(given)).mean() > 0.9
     pb.save(model, tmp_path / "model.npz")
-    assert pb.load(tmp_path / "model.npz").labels.tolist() == labels
+    assert pb.load(tmp_path / "model.npz").classes.tolist() == labels
     assert pb.inspection.permutation_importance(model, X, given, rng=0)[0].mean() > 0.1
 
 
 def test_objects_that_are_all_numbers():
     model = pb.fit_cart(X, np.where(TWO == "ash", 1.0, 2.0).astype(object))
-    assert model.labels.tolist() == [1.0, 2.0]
+    assert model.classes.tolist() == [1.0, 2.0]
 
 
 # Numbers of a regression
@@ -118,23 +118,23 @@ def test_a_continuous_target(fit):
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_two_numbers_are_two_labels(kind):
     model = EVERY[kind](np.where(TWO == "ash", 0.5, 1.5))
-    if hasattr(model, "labels"):
-        assert model.labels.tolist() == [0.5, 1.5]
+    if hasattr(model, "classes"):
+        assert model.classes.tolist() == [0.5, 1.5]
 
 
 @pytest.mark.parametrize("kind", SEVERAL)
 def test_whole_numbers_are_labels(kind):
     three = np.digitize(X[:, 0], [-0.5, 0.5]) * 1.0 - 1
     model = SEVERAL[kind](three)
-    if hasattr(model, "labels"):
-        assert model.labels.tolist() == [-1.0, 0.0, 1.0]
+    if hasattr(model, "classes"):
+        assert model.classes.tolist() == [-1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize("kind", OF_BOTH)
 def test_a_regression_is_one(kind):
     for y in (X[:, 0], X[:, 0].astype(object), np.where(TWO == "ash", 0.5, 1.5)):
         found = EVERY[kind](y)
-        assert getattr(found, "task", None) == "regression" or found.labels is None
+        assert getattr(found, "task", None) == "regression" or found.classes is None
 
 
 # Encoded columns

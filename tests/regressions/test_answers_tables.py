@@ -45,7 +45,7 @@ FIT = ("fit", "t.csv", "--model", "cart", "-o", "m.npz")
 
 
 def fitted_labels():
-    return pb.load("m.npz").labels.tolist()
+    return pb.load("m.npz").classes.tolist()
 
 
 def test_columns_of_one_name(command):

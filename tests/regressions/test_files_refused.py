@@ -184,7 +184,7 @@ def reshaped(name, *shape):
 
 
 def no_booleans(members):
-    return {"labels": np.array([0, 2], dtype=np.uint8).view(np.bool_)}
+    return {"classes": np.array([0, 2], dtype=np.uint8).view(np.bool_)}
 
 
 WRAPPING = np.array([0, 2**31 - 1, -(2**31), -1], dtype=np.int32)
@@ -192,7 +192,7 @@ ARRAYS = {
     "graph": [
         (put("vote", (0, 0), 1.7e308), None),
         (fill("vote", 1.2e308), "vote: .*finite sum along every path"),
-        (no_booleans, "labels: expected booleans"),
+        (no_booleans, "classes: expected booleans"),
     ],
     "linear": [
         (fill("step", 1e308), "step, bias: .*finite sum"),
@@ -227,7 +227,7 @@ ARRAYS = {
         (fill("risk", -1.0), "risk: expected numbers >= 0"),
         (fill("length", 2.0), "length: expected numbers above 0"),
         (fill("step", 1e308), "step: .*finite sum"),
-        (no_booleans, "labels: expected booleans"),
+        (no_booleans, "classes: expected booleans"),
     ],
     "probit-tree": [
         (fill("value", 1e308), "value: expected probabilities"),
@@ -282,11 +282,11 @@ def test_arrays(path, kind, change, message):
 def test_labels_that_are_no_text(path):
     pb.save(tree(("a", "b")), path)
     members = members_of(path)
-    content = bytearray(members["labels.npy"])
+    content = bytearray(members["classes.npy"])
     content[-4:] = struct.pack("<I", 0x7FFFFFFF)
     columns = header_of(members)["columns"]
-    columns["labels"]["sha256"] = hashlib.sha256(content).hexdigest()
-    refused(path, forge({**members, "labels.npy": bytes(content)}, columns=columns), "labels: exp")
+    columns["classes"]["sha256"] = hashlib.sha256(content).hexdigest()
+    refused(path, forge({**members, "classes.npy": bytes(content)}, columns=columns), "classes: exp")
 
 
 @pytest.mark.parametrize("shape", [(0, 2**63), (2**62, 0, 2**62), (0, -1), (2**70, 0), (True, 0)])

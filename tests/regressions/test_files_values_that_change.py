@@ -33,7 +33,7 @@ class Rows:
 @pytest.fixture
 def stored(tmp_path):
     """Stored columns whose values become infinite after they have been opened."""
-    columns, y, _ = pb.data.bin_files([(X, Y)], tmp_path / "columns", values=True)
+    columns, y, _ = pb.data.bin_files([(X, Y)], tmp_path / "columns", keep_values=True)
     values = np.load(tmp_path / "columns" / "values.npy", mmap_mode="r+")
     values[1, 1000::7] = np.inf
     values.flush()

@@ -17,7 +17,7 @@ def anew(model, X, y, weight=None):
     """Return the certificate computed from the rows, and see that it bounds the error."""
     found = pb.certificate(model, X, y, sample_weight=weight)
     error = np.average(pb.predict(model, X) != np.asarray(y), weights=weight)
-    assert error <= len(model.labels) / 2 * pb.certificate(model) * (1 + 1e-9)
+    assert error <= len(model.classes) / 2 * pb.certificate(model) * (1 + 1e-9)
     return found
 
 

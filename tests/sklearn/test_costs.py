@@ -162,4 +162,4 @@ def test_early_exits_count_in_the_score():
 
 def test_forests_know_the_cost_of_their_bags():
     forest = RandomForestClassifier(members=3, random_state=0).fit(X, Y)
-    assert forest.cost_ == pytest.approx(sum(tree.mean_cost for tree in forest.model_))
+    assert forest.cost_ == pytest.approx(sum(tree.mean_prediction_cost for tree in forest.model_))

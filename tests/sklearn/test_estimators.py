@@ -290,7 +290,7 @@ def test_sure_soft_labels_are_labels(name, class_weight):
     weight = np.random.default_rng(4).exponential(size=150)
     sure = np.eye(3)[CODES][:, [2, 0, 1]]
     names = ["virginica", "setosa", "versicolor"]
-    found = clone(estimator).fit(X, sample_weight=weight, y_proba=sure, labels=names)
+    found = clone(estimator).fit(X, sample_weight=weight, y_proba=sure, classes=names)
     other = clone(estimator).fit(X, SPECIES, weight)
     assert found.classes_.tolist() == other.classes_.tolist()
     assert np.array_equal(found.predict_proba(X), other.predict_proba(X))
@@ -335,8 +335,8 @@ def test_what_soft_labels_must_be(name):
         estimator.fit(X, CODES[1:], y_proba=SHARE)
     with pytest.raises(ValueError, match=r"y: expected labels of the model, .* got 'setosa'"):
         estimator.fit(X, SPECIES, y_proba=SHARE)
-    with pytest.raises(ValueError, match="labels: given without y_proba"):
-        estimator.fit(X, CODES, labels=[0, 1, 2])
+    with pytest.raises(ValueError, match="classes: given without y_proba"):
+        estimator.fit(X, CODES, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="requires y to be passed"):
         estimator.fit(X)
     with pytest.raises(ValueError, match="y_proba: expected 150 rows, one per row of X, got 149"):
@@ -468,7 +468,7 @@ def test_categories_of_arrays():
     frame, y = rows_of_a_table()
     values = frame.to_numpy(dtype=object)
     model = CartClassifier(categorical=[1]).fit(values, y)
-    assert model.model_.table.levels[1].tolist() == ["u", "v", "w"]
+    assert model.model_.table.categories[1].tolist() == ["u", "v", "w"]
     assert model.predict(values).tolist() == pb.predict(model.model_, values).tolist()
     codes = np.column_stack([frame.a, frame.sky.astype("category").cat.codes])
     assert CartClassifier(categorical=[1]).fit(codes, y).model_.table.has_levels

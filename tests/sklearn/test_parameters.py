@@ -34,7 +34,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 Y = X[:, 0] + X[:, 1] ** 2 + 0.3 * RNG.normal(size=120) > 1
 #: What estimators have under another name, or say themselves.
-OTHERS = {"X", "y", "y_proba", "labels", "sample_weight", "task", "callback", "progress"}
+OTHERS = {"X", "y", "y_proba", "classes", "sample_weight", "task", "callback", "progress"}
 RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 #: Defaults that are not those of the builders.
 OWN = {

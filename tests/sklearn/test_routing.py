@@ -19,7 +19,7 @@ X = RNG.normal(size=(150, 3))
 SHARE = RNG.dirichlet([0.4, 0.4, 0.4], size=150)
 NAMES = np.array(["ash", "elm", "oak"])
 Y = NAMES[SHARE.argmax(axis=1)]
-SOFT = {"y_proba": SHARE, "labels": NAMES}
+SOFT = {"y_proba": SHARE, "classes": NAMES}
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def routing():
 def by_hand(estimator, data, folds):
     """Return the accuracies in folds, of which y is not fitted."""
     return [
-        clone(estimator).fit(data[a], y_proba=SHARE[a], labels=NAMES).score(data[b], Y[b])
+        clone(estimator).fit(data[a], y_proba=SHARE[a], classes=NAMES).score(data[b], Y[b])
         for a, b in folds
     ]
 
@@ -46,7 +46,7 @@ def by_hand(estimator, data, folds):
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_soft_labels_in_a_cross_validation(estimator):
-    asking = clone(estimator).set_fit_request(y_proba=True, labels=True)
+    asking = clone(estimator).set_fit_request(y_proba=True, classes=True)
     folds = [(np.arange(150)[k::3], np.arange(150)[k + 1 :: 3]) for k in range(2)]
     found = cross_validate(asking, X, Y, cv=folds, params=SOFT, error_score="raise")["test_score"]
     assert found.tolist() == by_hand(estimator, X, folds)
@@ -55,7 +55,7 @@ def test_soft_labels_in_a_cross_validation(estimator):
 
 
 def test_soft_labels_through_a_pipeline_and_a_search():
-    tree = CartClassifier(random_state=0).set_fit_request(y_proba=True, labels=True)
+    tree = CartClassifier(random_state=0).set_fit_request(y_proba=True, classes=True)
     piped = make_pipeline(StandardScaler(), tree)
     grid = {"cartclassifier__max_depth": [1, 3]}
     search = GridSearchCV(piped, grid, cv=3, error_score="raise").fit(X, Y, **SOFT)

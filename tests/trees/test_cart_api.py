@@ -42,13 +42,13 @@ def test_walks(tree, n):
     np.testing.assert_array_equal(pb.prediction_cost(tree, rows), [len(p) - 1 for p in paths])
     read = [len({int(tree.feature[i]) for i in path[:-1]}) for path in paths]
     np.testing.assert_array_equal(pb.prediction_cost(tree, rows, "features"), read)
-    if tree.labels is None:
+    if tree.classes is None:
         np.testing.assert_array_equal(pb.predict(tree, rows), tree.value[ends])
         np.testing.assert_array_equal(pb.decision_function(tree, rows), tree.value[ends])
     else:
         share = pb.predict_proba(tree, rows)
         np.testing.assert_array_equal(share, tree.value[ends])
-        np.testing.assert_array_equal(pb.predict(tree, rows), tree.labels[share.argmax(axis=1)])
+        np.testing.assert_array_equal(pb.predict(tree, rows), tree.classes[share.argmax(axis=1)])
 
 
 def test_layouts_and_types(tree):
@@ -74,7 +74,7 @@ def test_decision_values_of_two_classes():
     tree = pb.fit_cart(X, Y == "a", max_depth=2)
     share = pb.predict_proba(tree, X)
     np.testing.assert_array_equal(pb.decision_function(tree, X), share[:, 1] - share[:, 0])
-    assert tree.labels.dtype == bool
+    assert tree.classes.dtype == bool
     np.testing.assert_array_equal(pb.predict(tree, X), share[:, 1] > share[:, 0])
 
 
@@ -90,7 +90,7 @@ def test_what_a_tree_has_not():
 
 @pytest.mark.parametrize("prune", [False, True])
 def test_files_and_pickles(tree, prune, tmp_path):
-    y = Z if tree.labels is None else Y
+    y = Z if tree.classes is None else Y
     if prune:
         tree = pb.fit_pruned_cart(X, y, task=tree.task, folds=3, rng=0)
     path = tmp_path / "tree.npz"
@@ -133,7 +133,7 @@ def test_bad_trees(name, change):
     tree = pb.fit_cart(X, Y)
     arrays = {column: getattr(tree, column) for column in pb.models.trees.TREE_COLUMNS}
     arrays[name] = change(arrays[name])
-    rest = {"labels": tree.labels, "n_features": 4, "feature_names": None, "settings": {}}
+    rest = {"classes": tree.classes, "n_features": 4, "feature_names": None, "settings": {}}
     with pytest.raises(ValueError, match=name if name != "feature" else "."):
         pb.models.Tree(**arrays, **rest, stop_reason="")
 
@@ -160,7 +160,7 @@ def test_importances_without_gain():
 
 
 def test_importances_by_permutation(tree):
-    y = Z if tree.labels is None else Y
+    y = Z if tree.classes is None else Y
     before = X.copy()
     rise = pb.inspection.permutation_importance(tree, X, y, repeats=5, rng=1)
     np.testing.assert_array_equal(X, before)
@@ -169,7 +169,7 @@ def test_importances_by_permutation(tree):
     shuffled = X.copy()
     shuffled[:, 0] = draw.permutation(X[:, 0])
     found = pb.predict(tree, shuffled)
-    error = ((found - y) ** 2).mean() if tree.labels is None else (found != y).mean()
+    error = ((found - y) ** 2).mean() if tree.classes is None else (found != y).mean()
     assert rise[0, 0] == pytest.approx(error)  # the tree is without error on its training rows
     graph = pb.fit_boosted_tree(X, Y == "a", nodes=5)
     assert pb.inspection.permutation_importance(graph, X, Y == "a", rng=0)[1].mean() > 0.1
@@ -196,7 +196,7 @@ def test_cross_validation_of_trees():
 def test_a_class_without_weight():
     weight = (Y != "b").astype(float)
     tree = pb.fit_cart(X, Y, sample_weight=weight)
-    assert tree.labels.tolist() == ["a", "b", "c"]
+    assert tree.classes.tolist() == ["a", "b", "c"]
     assert (pb.predict_proba(tree, X)[:, 1] == 0).all()
     single = pb.fit_cart(X, Y, sample_weight=(Y == "b").astype(float))
     assert (single.n_leaves, set(pb.predict(single, X))) == (1, {"b"})

@@ -158,7 +158,7 @@ def test_prediction_is_the_mean_of_the_trees():
     mean = sum(pb.predict_proba(tree, new) for tree in forest) / 7
     assert np.array_equal(pb.predict_proba(forest, new), mean)
     assert np.allclose(mean.sum(axis=1), 1, rtol=0, atol=1e-12)
-    assert np.array_equal(pb.predict(forest, new), forest.labels[mean.argmax(axis=1)])
+    assert np.array_equal(pb.predict(forest, new), forest.classes[mean.argmax(axis=1)])
     leaves = np.column_stack([pb.inspection.apply(tree, new) for tree in forest])
     assert np.array_equal(pb.inspection.apply(forest, new), leaves)
     importance = np.mean([pb.feature_importances(tree) for tree in forest], axis=0)

@@ -49,8 +49,8 @@ def test_learns_and_lowers_the_loss(search, leaf_step):
     assert mean_loss(model, y, score) == pytest.approx(model.training_loss[-1], rel=1e-12)
     share = pb.predict_proba(model, X)
     np.testing.assert_allclose(share, SOFTMAX.probability(score), rtol=1e-12)
-    assert np.array_equal(model.labels[share.argmax(axis=1)], pb.predict(model, X))
-    assert np.array_equal(model.labels[score.argmax(axis=1)], pb.predict(model, X))
+    assert np.array_equal(model.classes[share.argmax(axis=1)], pb.predict(model, X))
+    assert np.array_equal(model.classes[score.argmax(axis=1)], pb.predict(model, X))
     stages = list(pb.staged_decision_function(model, X))
     assert len(stages) == len(model) == 50
     assert len(model.trees) == 150
@@ -66,7 +66,7 @@ def test_trees_of_a_round_see_the_scores_before_it():
     X, y = data()
     options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_step": "newton"}
     model = pb.fit_gradient_boosting(X, y, **options)
-    for k, label in enumerate(model.labels):
+    for k, label in enumerate(model.classes):
         one = pb.fit_gradient_boosting(X, y == label, loss="logistic", **options)
         assert np.array_equal(one.trees.feature, model.trees[k].feature)
         np.testing.assert_allclose(model.trees[k].value, one.trees.value, atol=2e-5)
@@ -110,13 +110,13 @@ def test_wrong_parts_are_named():
         ({"bias": 0.5}, "bias: expected 3 finite numbers"),
         ({"bias": model.bias[:2]}, "bias: expected 3 finite numbers"),
         ({"bias": model.bias * np.nan}, "bias: expected 3 finite numbers"),
-        ({"labels": None}, "labels: expected those|bias: "),
+        ({"classes": None}, "classes: expected those|bias: "),
         (
             {"trees": model.trees[:8], "training_loss": model.training_loss[:3]},
             "trees: expected one for each of 3 labels",
         ),
-        ({"labels": model.labels[:2]}, "bias: expected 2 finite numbers"),
-        ({"loss": LOSSES["logistic"]}, "bias: |labels: expected"),
+        ({"classes": model.classes[:2]}, "bias: expected 2 finite numbers"),
+        ({"loss": LOSSES["logistic"]}, "bias: |classes: expected"),
         ({"training_loss": model.training_loss[:2]}, "training_loss: expected shape"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -238,17 +238,17 @@ def test_soft_labels():
     labels = np.unique(y)
     share = (y[:, None] == labels).astype(float)
     hard = pb.fit_gradient_boosting(X, y, steps=5)
-    soft = pb.fit_gradient_boosting(X, y_proba=share, labels=labels, steps=5)
+    soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, steps=5)
     assert soft.settings["loss"] == "softmax"
     assert_same_model(hard, soft)
-    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, labels=labels, steps=100)
+    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, classes=labels, steps=100)
     found = pb.predict_proba(mixed, X)
     assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
     # A row of several labels is so many rows, by their shares.
     share = np.random.default_rng(0).integers(0, 4, (len(y), 3)) + 1.0
     share /= share.sum(axis=1, keepdims=True)
     options = {"steps": 5, "l2": 0.0}
-    soft = pb.fit_gradient_boosting(X, y_proba=share, labels=labels, **options)
+    soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, **options)
     rows, weight = np.repeat(X, 3, axis=0), share.ravel()
     copies = pb.fit_gradient_boosting(rows, np.tile(labels, len(y)), sample_weight=weight, **options)
     f, g = (pb.decision_function(m, X) for m in (soft, copies))
@@ -317,7 +317,7 @@ def test_default_loss():
     assert of_numbers.settings["loss"] == "softmax"
     assert pb.predict(of_numbers, X).dtype == numbers.dtype
     assert pb.fit_gradient_boosting(X, y == "class 1", steps=1).settings["loss"] == "logistic"
-    assert len(pb.fit_gradient_boosting(X, numbers, steps=1, loss="softmax").labels) == 3
+    assert len(pb.fit_gradient_boosting(X, numbers, steps=1, loss="softmax").classes) == 3
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_a_class_without_weight_is_kept_and_is_never_likely():
     X, y = data()
     weight = (y != "class 1").astype(float)
     model = pb.fit_gradient_boosting(X, y, steps=5, sample_weight=weight)
-    assert model.labels.tolist() == ["class 0", "class 1", "class 2"]
+    assert model.classes.tolist() == ["class 0", "class 1", "class 2"]
     assert pb.predict_proba(model, X)[:, 1].max() < 1e-12
 
 

@@ -152,7 +152,7 @@ def test_learns_and_lowers_the_loss(name):
         return
     share = pb.predict_proba(model, X)
     assert np.array_equal(share[:, 1], LOSSES[name].probability(score))
-    assert np.array_equal(model.labels[share.argmax(axis=1)], pb.predict(model, X))
+    assert np.array_equal(model.classes[share.argmax(axis=1)], pb.predict(model, X))
 
 
 @pytest.mark.parametrize("loss", ["squared", Huber()], ids=["squared", "huber"])
@@ -160,7 +160,7 @@ def test_regression(loss):
     X, y = numbers()
     new, truth = numbers(seed=8)
     model = pb.fit_gradient_boosting(X, y, loss=loss, steps=200)
-    assert model.labels is None
+    assert model.classes is None
     assert np.mean((pb.predict(model, new) - truth) ** 2) < 0.2 * truth.var()
     with pytest.raises(TypeError, match="no probabilities"):
         pb.predict_proba(model, X)
@@ -346,7 +346,7 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
     model = pb.fit_gradient_boosting(X, y, loss="squared", steps=3)
     pb.save(model, tmp_path / "m.npz")
     again = pb.load(tmp_path / "m.npz")
-    assert again.labels is None
+    assert again.classes is None
     assert_same_model(model, again)
     with pytest.raises(TypeError, match="'huber' is a function"):
         pb.save(pb.fit_gradient_boosting(X, y, loss=Huber(), steps=3), tmp_path / "h.npz")
@@ -454,7 +454,7 @@ def test_default_loss(y, options, loss):
     X = np.arange(80.0).reshape(40, 2)
     model = pb.fit_gradient_boosting(X, y, steps=2, **options)
     assert model.settings["loss"] == model.loss.name == loss
-    assert (model.labels is None) == (loss == "squared")
+    assert (model.classes is None) == (loss == "squared")
     same = pb.fit_gradient_boosting(X, y, steps=2, loss=loss, task=model.settings["task"])
     assert np.array_equal(pb.predict(same, X), pb.predict(model, X))
 
@@ -469,8 +469,8 @@ def test_targets_without_a_default_loss():
             pb.fit_gradient_boosting(X, y)
         for said in ('task="classification"', 'task="regression"'):
             assert said in str(e.value)
-    assert len(pb.fit_one_vs_rest(pb.fit_gradient_boosting, X, whole, steps=2).labels) == 21
-    assert pb.fit_gradient_boosting(X, whole, loss="squared", steps=2).labels is None
+    assert len(pb.fit_one_vs_rest(pb.fit_gradient_boosting, X, whole, steps=2).classes) == 21
+    assert pb.fit_gradient_boosting(X, whole, loss="squared", steps=2).classes is None
     with pytest.raises(ValueError, match="y: missing label in row 1"):
         pb.fit_gradient_boosting(X, [1.0, np.nan] * 20)
 

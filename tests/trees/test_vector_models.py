@@ -37,7 +37,7 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
     share = np.exp(one.bias) / np.exp(one.bias).sum()
     for leaf in (1, 2):
         rows = node == leaf
-        own = y[rows, None] == one.labels
+        own = y[rows, None] == one.classes
         step = (own - share).sum(axis=0) / (
             (share * (1 - share)).sum() * 0 + rows.sum() * share * (1 - share) + 0.5
         )
@@ -47,7 +47,7 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
         for cut in np.sort(X[:, j])[:-1]:
             below, loss = X[:, j] <= cut, 0.0
             for rows in (below, ~below):
-                g = (share - (y[rows, None] == one.labels)).sum(axis=0)
+                g = (share - (y[rows, None] == one.classes)).sum(axis=0)
                 loss += (g**2 / (rows.sum() * share * (1 - share) + 0.5)).sum()
             losses.append((loss, j, cut))
     _, j, cut = max(losses)
@@ -191,9 +191,9 @@ def test_weights_and_soft_labels():
     np.testing.assert_allclose(f, g, atol=1e-3)
     labels = np.unique(y)
     share = (y[:, None] == labels).astype(float)
-    soft = pb.fit_gradient_boosting(X, y_proba=share, labels=labels, **options)
+    soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, **options)
     assert_same_model(soft, pb.fit_gradient_boosting(X, y, **options))
-    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, labels=labels, **ONE, steps=100)
+    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, classes=labels, **ONE, steps=100)
     found = pb.predict_proba(mixed, X)
     assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
 

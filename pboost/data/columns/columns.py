@@ -498,7 +498,7 @@ def in_fixed_point(weights: FloatArray, scale: float) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinnedValues(BinnedColumns):
-    """BinnedColumns with the values of their rows. Made by ``bin_columns(X, values=True)``.
+    """BinnedColumns with the values of their rows. Made by ``bin_columns(X, keep_values=True)``.
 
     Searches read the codes; what reads values, as `pboost.observation.gaussian` or the leaves of
     `fit_sbpmt`, has them. Those of a folder stay on disk and are mapped.
@@ -588,7 +588,7 @@ def check_summed(columns: object, kind: str) -> None:
         raise ValueError(
             f"X: expected a matrix, a data frame or SortedColumns for weak classifiers {kind}, "
             "got BinnedColumns, which do not hold the values that are added up; "
-            "bin_columns(X, values=True) keeps them"
+            "bin_columns(X, keep_values=True) keeps them"
         )
 
 

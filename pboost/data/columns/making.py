@@ -103,9 +103,9 @@ def bin_columns(
     X: TableLike,
     *,
     max_bins: int = MAX_BINS,
-    edges: str = "sample",
+    bin_edges: str = "sample",
     sample_weight: ArrayLike | None = None,
-    values: bool = False,
+    keep_values: bool = False,
     n_threads: int | None = None,
 ) -> BinnedColumns:
     """Bin the columns of X once, for binned searches on large data.
@@ -113,7 +113,7 @@ def bin_columns(
     Of more than 200,000 rows of positive weight the edges are made from the 200,000 rows with the
     least hashes of their values. So they do not depend on the order of the rows, and a row of
     weight k is k rows. Least and largest values are those of all rows in any case.
-    ``edges="exact"`` makes them from all rows, which takes as long as sorting them.
+    ``bin_edges="exact"`` makes them from all rows, which takes as long as sorting them.
 
     Parameters
     ----------
@@ -121,11 +121,11 @@ def bin_columns(
         Numbers, some of which may be missing, and categories.
     max_bins : int
         Bins per column, 2 to 256, of about equal weight; equal values share a bin.
-    edges : {"sample", "exact"}
+    bin_edges : {"sample", "exact"}
         Rows that make the edges: of more than 200,000 some, or all.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
-    values : bool
+    keep_values : bool
         Whether the columns keep a copy of the values, for what reads these:
         `pboost.observation.gaussian`, weak learners that add up columns, probit trees.
     n_threads : int or None
@@ -134,7 +134,7 @@ def bin_columns(
     Returns
     -------
     BinnedColumns
-        To be passed to a builder in place of `X`; with `values` they are `BinnedValues`.
+        To be passed to a builder in place of `X`; with `keep_values` they are `BinnedValues`.
 
     Raises
     ------
@@ -148,21 +148,21 @@ def bin_columns(
     >>> pb.data.bin_columns(np.arange(6.0).reshape(6, 1), max_bins=2).codes.tolist()
     [[0, 0, 0, 1, 1, 1]]
     """
-    check_choice("edges", edges, EDGES)
+    check_choice("bin_edges", bin_edges, EDGES)
     features = as_features(X)
     check_has_rows(len(features.values))
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    values = check_flag("values", values)
+    keep_values = check_flag("keep_values", keep_values)
     weights = as_weights(sample_weight, len(features.values))
     features = training_features(features, weights, EVERYTHING)
     fixed = NO_WEIGHT if weights is None else to_fixed_point(weights)[1]
     rows = np.arange(len(features.values), dtype=np.int32)
-    if edges == "exact":
+    if bin_edges == "exact":
         with Workers(n_threads, features.values.size) as workers:
             columns = all_binned(features, rows, max_bins, fixed, workers, None)
     else:
         columns = binned_columns(features, rows, max_bins, fixed, n_threads)
-    return valued(columns, by_column(features.values)) if values else columns
+    return valued(columns, by_column(features.values)) if keep_values else columns
 
 
 def sorted_columns(

@@ -40,7 +40,7 @@ def known_sigma(
     `sigma` is one number, or that of each column or cell; `values` returns X. ValueError where it
     is NaN though there is a value, or of a category not 0 or NaN.
     """
-    levels = [] if table is None else [j for j, of in enumerate(table.levels) if of is not None]
+    levels = [] if table is None else [j for j, of in enumerate(table.categories) if of is not None]
     if not sigma.ndim:
         sigma = np.full(n_features, sigma)
         sigma[levels] = 0.0

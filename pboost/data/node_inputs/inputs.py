@@ -47,13 +47,13 @@ class ColumnNames(Sequence[str]):
         """Return what a row has in a column, such as ``age = 3`` or ``age is missing``."""
         if np.isnan(value):
             return f"{self[column]} is missing"
-        is_number = self._table is None or self._table.levels[column] is None
+        is_number = self._table is None or self._table.categories[column] is None
         found = f"{value:.6g}" if is_number else self.level(column, int(value))
         return f"{self[column]} = {found}"
 
     def level(self, column: int, number: int) -> str:
         """Return how a level of a column is written: its value, or its number if none is known."""
-        levels = None if self._table is None else self._table.levels[column]
+        levels = None if self._table is None else self._table.categories[column]
         if levels is None:
             return str(number)
         return str(levels[number]) if number < len(levels) else OTHER

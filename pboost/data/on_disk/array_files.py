@@ -67,13 +67,13 @@ def from_npz(content: bytes) -> dict[str, Array]:
 
 def check_rows(arrays: Mapping[str, Array], n: int) -> None:
     """Raise ValueError unless n rows have labels or targets, and positive weights if any."""
-    labels, count = arrays["labels"], arrays["label_count"]
+    classes, count = arrays["classes"], arrays["class_count"]
     targets, weights = arrays.get("targets"), arrays.get("weights")
-    _check_labels(labels)
+    _check_labels(classes)
     in_classes = n if targets is None else 0
-    is_count = count.shape == labels.shape and ((count >= 1) & (count <= n)).all()
+    is_count = count.shape == classes.shape and ((count >= 1) & (count <= n)).all()
     if not is_count or count.sum() != in_classes:
-        raise ValueError("label_count: expected the numbers of rows of the labels")
+        raise ValueError("class_count: expected the numbers of rows of the labels")
     if targets is not None and not _are_of_rows(targets, n, np.abs(targets) <= MOST_TARGET):
         raise ValueError("targets: expected a finite number for each row")
     if weights is not None and not _are_of_rows(weights, n, (weights > 0) & (weights < np.inf)):
@@ -84,14 +84,14 @@ def _are_of_rows(values: Array, n: int, are_right: NDArray[np.bool_]) -> bool:
     return values.shape == (n,) and bool(are_right.all())
 
 
-def _check_labels(labels: Array) -> None:
+def _check_labels(classes: Array) -> None:
     """Raise ValueError unless these are the sorted labels of a folder."""
-    if labels.dtype.kind not in "biufU" or labels.ndim != 1:
-        raise ValueError(f"labels: expected numbers or strings, got {labels.dtype}")
-    if labels.dtype.kind == "U" and labels.view(np.uint32).max(initial=0) > sys.maxunicode:
-        raise ValueError("labels: expected strings, got numbers that are no characters")
-    if not (labels[:-1] < labels[1:]).all():
-        raise ValueError("labels: expected different ones, sorted")
+    if classes.dtype.kind not in "biufU" or classes.ndim != 1:
+        raise ValueError(f"classes: expected numbers or strings, got {classes.dtype}")
+    if classes.dtype.kind == "U" and classes.view(np.uint32).max(initial=0) > sys.maxunicode:
+        raise ValueError("classes: expected strings, got numbers that are no characters")
+    if not (classes[:-1] < classes[1:]).all():
+        raise ValueError("classes: expected different ones, sorted")
 
 
 def check_values(

@@ -64,9 +64,9 @@ def bin_files(
     target: str | None = None,
     weight: str | None = None,
     task: str | None = None,
-    edges: str = "sample",
+    bin_edges: str = "sample",
     max_bins: int = MAX_BINS,
-    values: bool = False,
+    keep_values: bool = False,
     n_threads: int | None = None,
 ) -> StoredColumns:
     """Bin the columns of a table that is read in batches, into a folder that fits read from.
@@ -91,12 +91,12 @@ def bin_files(
         What the labels are. By default text, booleans and at most 20 different whole numbers in all
         batches are classes, and numbers that are not all whole are a regression. With more
         different whole numbers it must be given.
-    edges : {"sample", "exact"}
+    bin_edges : {"sample", "exact"}
         The rows that make the edges of bins, as in `bin_columns`: of more than 200,000 those with
         the least hashes of their values, or all.
     max_bins : int
         Bins per column, 2 to 256, of about equal weight; equal values share a bin.
-    values : bool
+    keep_values : bool
         Whether the values of the columns are written, too, for what reads them:
         `pboost.observation.gaussian`, weak learners that add up columns, probit trees. They take 8
         bytes each (4 where all batches are of float32), the codes 1.
@@ -124,7 +124,7 @@ def bin_files(
     -----
     Batches are read twice: for the edges, and for the codes; once before for their weights, where
     there are any, and once for the levels of categories, which are those of all batches. With
-    ``edges="exact"`` they are read three to six times for the edges as a rule: rows are counted by
+    ``bin_edges="exact"`` they are read three to six times for the edges as a rule: rows are counted by
     ranges of values, then by smaller ones where a bin can end. Codes are written class by class and
     column by column, as fits read them. Every file gets its name when it is whole, the header last.
 
@@ -151,16 +151,16 @@ def bin_files(
     """
     if task is not None:
         check_choice("task", task, TASKS)
-    check_choice("edges", edges, EDGES)
+    check_choice("bin_edges", bin_edges, EDGES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    values = check_flag("values", values)
+    keep_values = check_flag("keep_values", keep_values)
     reader = Reader(batches_of(source, target, weight))
     with Writer(folder) as writer, Workers(n_threads, INT32_MAX) as workers:
-        key = state_key(edges, max_bins, target, weight, values, task)
+        key = state_key(bin_edges, max_bins, target, weight, keep_values, task)
         if not _goes_on(reader, writer, key, workers):
-            encoding = _encoding(reader, task, edges, max_bins, values, workers)
+            encoding = _encoding(reader, task, bin_edges, max_bins, keep_values, workers)
             encoding.write(reader, writer, key, workers)
-        writer.header(edges=edges, max_bins=max_bins, names=reader.names)
+        writer.header(bin_edges=bin_edges, max_bins=max_bins, names=reader.names)
     return open_columns(folder)
 
 
@@ -183,13 +183,13 @@ def _goes_on(reader: Reader, writer: Writer, key: str, workers: Workers) -> bool
 
 
 def _encoding(
-    reader: Reader, task: str | None, edges: str, max_bins: int, values: bool, workers: Workers
+    reader: Reader, task: str | None, bin_edges: str, max_bins: int, keep_values: bool, workers: Workers
 ) -> Encoding:
     """Return what is needed to write codes, of which there are none."""
     total, seen = reader.total_weight() if reader.is_weighed() else None, None
     while seen is None:
         try:
-            seen = _first_pass(reader, total, task, edges == "exact", workers)
+            seen = _first_pass(reader, total, task, bin_edges == "exact", workers)
         except UnreadLevelsError:
             reader.find_levels(total)
         except NumbersError:
@@ -197,8 +197,8 @@ def _encoding(
     find = _bins if seen.counts is None else _exact_bins
     bins = find(reader, seen, total, max_bins, workers)
     none = bins.select(np.empty(0, dtype=np.int32))
-    dtype = seen.dtype.newbyteorder("<").str if values else ""
-    return Encoding(none, seen.labels, seen.count, seen.content, dtype)
+    dtype = seen.dtype.newbyteorder("<").str if keep_values else ""
+    return Encoding(none, seen.classes, seen.count, seen.content, dtype)
 
 
 class NumbersError(Exception):
@@ -217,7 +217,7 @@ class _Seen:
         Counts by which edges of all rows are found.
     holes : ndarray of bool, shape (d,)
         Which columns have missing values.
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         Label values, sorted.
     count, content : ndarray of int64 and uint64, shape (J,)
         Number of rows of each label, and the sum of their hashes.
@@ -234,7 +234,7 @@ class _Seen:
     sample: RowSample
     counts: BatchCounts | None
     holes: NDArray[np.bool_]
-    labels: Array
+    classes: Array
     count: NDArray[np.int64]
     content: NDArray[np.uint64]
     n_known: NDArray[np.int64]
@@ -292,17 +292,17 @@ class _Seen:
 
     def _count_labels(self, y: Array, hashed: NDArray[np.uint64]) -> None:
         """Count the labels of rows with these hashes."""
-        labels = label_values(y)
-        every = label_values(np.concatenate([self.labels, labels]))
+        classes = label_values(y)
+        every = label_values(np.concatenate([self.classes, classes]))
         if len(every) > MOST_LABELS:
             raise ValueError(f"y: expected labels, got more than {MOST_LABELS} different values")
         count, content = np.zeros(len(every), np.int64), np.zeros(len(every), np.uint64)
-        before, here = np.searchsorted(every, self.labels), np.searchsorted(every, labels)
+        before, here = np.searchsorted(every, self.classes), np.searchsorted(every, classes)
         count[before], content[before] = self.count, self.content
-        by_class = rows_by_class(y, labels)
+        by_class = rows_by_class(y, classes)
         count[here] += [len(rows) for rows in by_class]
         content[here] += sums_of_hashes(hashed, by_class)
-        self.labels, self.count, self.content = every, count, content
+        self.classes, self.count, self.content = every, count, content
 
 
 @contextmanager
@@ -350,7 +350,7 @@ def _first_pass(
     if seen.task is None:
         known_task(seen.targets)
     if seen.task != REGRESSION:
-        check_label_values(seen.labels, None)
+        check_label_values(seen.classes, None)
     return seen
 
 

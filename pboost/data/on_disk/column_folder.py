@@ -48,8 +48,8 @@ STATE = "state.npz"
 UNFINISHED = ".part"
 #: Arrays beside the codes: their dtypes, None for any of labels.
 _DTYPES: dict[str, str | None] = {
-    "labels": None,
-    "label_count": "<i8",
+    "classes": None,
+    "class_count": "<i8",
     "targets": "<f8",
     "weights": "<f8",
     "n_bins": "<i4",
@@ -482,7 +482,7 @@ def _assembled(
         check_values(values, codes, columns.n_bins, special)
         columns = valued(columns, values.T)
     is_regression = "targets" in arrays
-    y = arrays["targets"] if is_regression else rows_of(arrays["labels"], arrays["label_count"])
+    y = arrays["targets"] if is_regression else rows_of(arrays["classes"], arrays["class_count"])
     return StoredColumns(columns, y, arrays.get("weights"))
 
 

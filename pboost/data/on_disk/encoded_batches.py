@@ -35,7 +35,7 @@ def _check_state(state: Mapping[str, Array]) -> None:
     """Raise ValueError for arrays that are not those of an interrupted call."""
     n_bins, lower, count = state["n_bins"], state["lower"], state["count"]
     d, bins = len(n_bins), lower.shape[-1]
-    by_label = (max(len(state["labels"]), 1),)  # a regression has none, and one count
+    by_label = (max(len(state["classes"]), 1),)  # a regression has none, and one count
     ends: dict[str, Array] = dict(zip(_ENDS, joined_ends([], d), strict=True))
     expected: dict[str, tuple[Any, tuple[int, ...]]] = {
         "n_bins": (np.int32, (d,)),
@@ -78,7 +78,7 @@ class Encoding:
     ----------
     bins : BinnedColumns
         Bins between edges; they hold no row.
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         Label values; none of a regression.
     count, content : ndarray, shape (J,), of a regression (1,)
         The number of rows of each, and the sums of their hashes.
@@ -89,13 +89,13 @@ class Encoding:
     def __init__(
         self,
         bins: BinnedColumns,
-        labels: Array,
+        classes: Array,
         count: NDArray[np.int64],
         content: NDArray[np.uint64],
         value_dtype: str = "",
     ) -> None:
         self.value_dtype = value_dtype
-        self.bins, self.labels, self._count, self._content = bins, labels, count, content
+        self.bins, self.classes, self._count, self._content = bins, classes, count, content
         self._start = np.concatenate([[0], np.cumsum(count)])
         self._at, self._seen = self._start[:-1].copy(), np.zeros(len(count), dtype=np.uint64)
         self._ends = joined_ends([], bins.n_features)
@@ -114,7 +114,7 @@ class Encoding:
             "n_bins": bins.n_bins,
             "lower": bins.lower,
             "upper": bins.upper,
-            "labels": self.labels,
+            "classes": self.classes,
             "count": self._count,
             "content": self._content,
             "at": self._at,
@@ -145,7 +145,7 @@ class Encoding:
             None,
         )
         found = cls(
-            bins, state["labels"], state["count"], state["content"], state["value_dtype"].item()
+            bins, state["classes"], state["count"], state["content"], state["value_dtype"].item()
         )
         found._done, found._was_read = int(state["done"][0]), state["read"].tobytes()
         if found._done:
@@ -199,9 +199,9 @@ class Encoding:
 
     def _take(self, rows: Rows, at: NDArray[np.int64], workers: Workers) -> list[IntArray]:
         """Return the rows of each label, and take what is kept of them beside codes."""
-        targets = None if len(self.labels) else as_targets(rows.y, len(rows.y))
+        targets = None if len(self.classes) else as_targets(rows.y, len(rows.y))
         hashed = row_hashes(rows.values, targets, workers)[1]
-        by_class = rows_by_class(rows.y, self.labels)
+        by_class = rows_by_class(rows.y, self.classes)
         sizes = np.array([len(listed) for listed in by_class])
         if (at + sizes > self._start[1:]).any():
             raise StaleError if self._done else ChangedError
@@ -249,8 +249,8 @@ class Encoding:
         if table is not None:
             for name, array in table.members().items():
                 writer.array(name, array)
-        writer.array("labels", self.labels)
-        writer.array("label_count", self._count[: len(self.labels)])
+        writer.array("classes", self.classes)
+        writer.array("class_count", self._count[: len(self.classes)])
         if self._targets is not None:
             writer.array("targets", self._targets)
         if self._weights is not None:
@@ -258,25 +258,25 @@ class Encoding:
 
 
 def state_key(
-    edges: str,
+    bin_edges: str,
     max_bins: int,
     target: str | None,
     weight: str | None,
-    values: bool,
+    keep_values: bool,
     task: str | None,
 ) -> str:
     """Return what must be equal of two calls for the second to go on with the first."""
-    return json.dumps([__version__, edges, max_bins, target, weight, values, task])
+    return json.dumps([__version__, bin_edges, max_bins, target, weight, keep_values, task])
 
 
-def rows_by_class(y: Array, labels: Array) -> list[IntArray]:
+def rows_by_class(y: Array, classes: Array) -> list[IntArray]:
     """Return the rows that have each of the labels, in their order; without labels all rows."""
-    if not len(labels):
+    if not len(classes):
         return [np.arange(len(y), dtype=np.int32)]
-    if len(labels) == 1:
-        return [np.flatnonzero(y == labels[0]).astype(np.int32)]
-    label = codes_among(y, labels)
-    return [np.flatnonzero(label == k).astype(np.int32) for k in range(len(labels))]
+    if len(classes) == 1:
+        return [np.flatnonzero(y == classes[0]).astype(np.int32)]
+    label = codes_among(y, classes)
+    return [np.flatnonzero(label == k).astype(np.int32) for k in range(len(classes))]
 
 
 def row_hashes(

@@ -82,7 +82,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 def has_categories(parts: Sequence[Features]) -> bool:
     """Return whether there are columns of categories, ordered or not, in any part."""
-    return any(part.table is not None and part.table.categories for part in parts)
+    return any(part.table is not None and part.table.categorical for part in parts)
 
 
 def shared_levels(whole: PartLevels, names: tuple[str, ...] | None) -> Table:
@@ -91,9 +91,9 @@ def shared_levels(whole: PartLevels, names: tuple[str, ...] | None) -> Table:
     ValueError if text has mostly values that occur once.
     """
     table = whole.table
-    levels = list(table.levels)
+    levels = list(table.categories)
     other: list[Array | None] = [None] * table.n_features
-    for j, (found, counts) in enumerate(zip(table.levels, whole.counts, strict=True)):
+    for j, (found, counts) in enumerate(zip(table.categories, whole.counts, strict=True)):
         if found is None:
             continue
         if j in whole.undeclared:
@@ -134,10 +134,10 @@ def _joined(
         return None, None, _NONE, _NONE
     _check_kinds(parts, j, label)
     first = next((part for part in holders if part.has_values[j]), holders[0])
-    if first.table.levels[j] is None:
+    if first.table.categories[j] is None:
         return None, first.table.values_of(j), _NONE, _NONE
     some = [part for part in holders if part.has_values[j]] or [first]
-    own = [levels for part in some if (levels := part.table.levels[j]) is not None]
+    own = [levels for part in some if (levels := part.table.categories[j]) is not None]
     every, place = np.unique(np.concatenate(own), return_inverse=True)
     counts, mass = np.zeros((2, len(every)), dtype=np.int64)
     np.add.at(counts, place, np.concatenate([part.counts[j] for part in some]))
@@ -159,7 +159,7 @@ def _check_kinds(parts: Sequence[PartLevels], j: int, label: str) -> None:
             values = part.table.values_of(j)
             kind = "numbers without levels" if values is None else kind_of(values)
             kinds.setdefault(kind, part.where)
-            orders.append((None if part.table.levels[j] is not None else values, part.where))
+            orders.append((None if part.table.categories[j] is not None else values, part.where))
     if len(kinds) > 1 and set(kinds) != {"numbers", "booleans"}:
         (one, first), (two, second), *_ = kinds.items()
         raise TypeError(f"X: {label} holds {one} in {first}, {two} in {second}; make it all text")
@@ -410,7 +410,7 @@ class Reader:
         table = bins.table
         self._trained = Trained(bins.names, bins.n_features, table)
         self._weighs = weighs
-        if table is not None and table.categories:
+        if table is not None and table.categorical:
             self.n_known = np.zeros(bins.n_features, dtype=np.int64)
 
     def forget(self) -> None:

@@ -108,12 +108,12 @@ def _named_categories(features: Features, named: Sequence[str | int]) -> Feature
     new = [j for j in every if own.values_of(j) is None]
     if not new:
         return features
-    values, levels = features.values.copy(), list(own.levels)
+    values, levels = features.values.copy(), list(own.categories)
     for j in new:
         label = column_label(features.names, j)
         reader = ColumnReader(None, takes_text=False)
         levels[j], _ = reader.read(of_array(features.values[:, j]), values[:, j], label, True, j)
-    return Features(values, features.names, replace(own, levels=tuple(levels)))
+    return Features(values, features.names, replace(own, categories=tuple(levels)))
 
 
 def features_as_trained(X: TableLike, trained: Trained) -> Features:
@@ -129,7 +129,7 @@ def features_as_trained(X: TableLike, trained: Trained) -> Features:
         As `as_features`.
     """
     known = trained.table
-    has_values = known is not None and bool(known.categories)
+    has_values = known is not None and bool(known.categorical)
     is_numeric = type(X) is np.ndarray and X.dtype.kind in "biuf"
     if isinstance(X, Features) or (is_numeric and not has_values):
         return _as_trained(as_features(X), trained)
@@ -140,7 +140,7 @@ def _as_trained(features: Features, trained: Trained) -> Features:
     """Return features that have been read as those of training."""
     own, known = features.table, trained.table
     places = trained.places(features.names, features.n_features)
-    if own is None and (known is None or not known.categories):
+    if own is None and (known is None or not known.categorical):
         if places is None:
             return features
         return Features(features.values[:, places], trained.names)
@@ -263,7 +263,7 @@ def check_taken(table: Table | None, names: tuple[str, ...] | None, takes: Takes
     if table is None:
         return
     if not takes.levels:
-        column = next((j for j in table.categories if table.levels[j] is not None), None)
+        column = next((j for j in table.categorical if table.categories[j] is not None), None)
         if column is not None:
             raise TypeError(f"X: {column_label(names, column)} is not numeric{ENCODE}")
     if not takes.holes and table.has_missing.any():
@@ -436,23 +436,23 @@ def places_among(values: Array, found: Array) -> tuple[NDArray[np.intp], NDArray
     return place, values[place] == found
 
 
-def class_codes(labels: Array, y: object, n: int) -> NDArray[np.intp]:
+def class_codes(classes: Array, y: object, n: int) -> NDArray[np.intp]:
     """Return the place of each label among the sorted ones of a model; ValueError for others."""
     found = label_array(y)
     if found.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {found.shape}")
     code: NDArray[np.intp] = np.zeros(n, dtype=np.intp)
     row = 0
-    if (found.dtype.kind == "U") == (labels.dtype.kind == "U"):
+    if (found.dtype.kind == "U") == (classes.dtype.kind == "U"):
         if isinstance(found, RowLabels):  # those of the labels, for their rows
-            code, is_known = places_among(labels, found.labels)
+            code, is_known = places_among(classes, found.classes)
             code, is_known = code[found.codes], is_known[found.codes]
         else:
-            code, is_known = places_among(labels, found)
+            code, is_known = places_among(classes, found)
         row = first_false(is_known)
     if row >= 0 and n:
         raise ValueError(
-            f"y: expected labels of the model, {labels.tolist()}, got {found[row].item()!r} in "
+            f"y: expected labels of the model, {classes.tolist()}, got {found[row].item()!r} in "
             f"row {row}"
         )
     return code

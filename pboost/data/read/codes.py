@@ -21,7 +21,7 @@ class RowLabels(NDArrayOperatorsMixin):
 
     Attributes
     ----------
-    labels : ndarray, shape (J,)
+    classes : ndarray, shape (J,)
         The labels, sorted.
     codes : ndarray of unsigned integers, shape (n,)
         The place of each row's label among them.
@@ -41,8 +41,8 @@ class RowLabels(NDArrayOperatorsMixin):
 
     ndim = 1
 
-    def __init__(self, labels: Array, codes: Array) -> None:
-        self.labels, self.codes = freeze(labels), freeze(codes)
+    def __init__(self, classes: Array, codes: Array) -> None:
+        self.classes, self.codes = freeze(classes), freeze(codes)
 
     @property
     def shape(self) -> tuple[int]:
@@ -57,7 +57,7 @@ class RowLabels(NDArrayOperatorsMixin):
     @property
     def dtype(self) -> np.dtype[np.generic]:
         """That of the labels."""
-        return self.labels.dtype
+        return self.classes.dtype
 
     def tolist(self) -> list[Any]:
         """Return the labels of the rows as a list, in which equal ones are the same object."""
@@ -67,16 +67,16 @@ class RowLabels(NDArrayOperatorsMixin):
         return len(self.codes)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self.labels.tolist().__getitem__, self.codes.tolist())
+        return map(self.classes.tolist().__getitem__, self.codes.tolist())
 
     def __getitem__(self, rows: Any) -> Any:
         codes = self.codes[rows]
-        return RowLabels(self.labels, codes) if np.ndim(codes) == 1 else self.labels[codes]
+        return RowLabels(self.classes, codes) if np.ndim(codes) == 1 else self.classes[codes]
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("labels of rows are codes: an array of them is a copy")
-        found: Array = self.labels[self.codes]
+        found: Array = self.classes[self.codes]
         return found if dtype is None else found.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -84,25 +84,25 @@ class RowLabels(NDArrayOperatorsMixin):
         is_of_labels = len(others) == len(inputs) - 1 and all(np.ndim(one) == 0 for one in others)
         if method == "__call__" and is_of_labels and not options:
             # What is found for a label is found for its rows.
-            labels = (self.labels if isinstance(one, RowLabels) else one for one in inputs)
-            return ufunc(*labels)[self.codes]
+            classes = (self.classes if isinstance(one, RowLabels) else one for one in inputs)
+            return ufunc(*classes)[self.codes]
         plain = (np.asarray(one) if isinstance(one, RowLabels) else one for one in inputs)
         return getattr(ufunc, method)(*plain, **options)
 
     def __repr__(self) -> str:
         some = [
-            label if len(label) <= 20 else label[:19] + "…" for label in self.labels[:5].tolist()
+            label if len(label) <= 20 else label[:19] + "…" for label in self.classes[:5].tolist()
         ]
-        more = ", …" if len(self.labels) > 5 else ""
+        more = ", …" if len(self.classes) > 5 else ""
         return f"<labels of {len(self)} rows: {', '.join(some)}{more}>"
 
 
-def rows_of(labels: Array, count: Array) -> Array | RowLabels:
+def rows_of(classes: Array, count: Array) -> Array | RowLabels:
     """Return the labels of so many rows each, class by class; text as codes."""
-    if labels.dtype.kind != "U":
-        return np.repeat(labels, count)
-    codes = np.arange(len(labels), dtype=np.min_scalar_type(len(labels)))
-    return RowLabels(labels, np.repeat(codes, count))
+    if classes.dtype.kind != "U":
+        return np.repeat(classes, count)
+    codes = np.arange(len(classes), dtype=np.min_scalar_type(len(classes)))
+    return RowLabels(classes, np.repeat(codes, count))
 
 
 #: Numbers that are worked on at a time.
@@ -126,7 +126,7 @@ def copied(values: Array, dtype: DTypeLike | None = None, order: Literal["C", "K
 def distinct(values: Array | RowLabels) -> Array:
     """Return the sorted different values of an array of one dimension."""
     if isinstance(values, RowLabels):
-        return values.labels[np.unique(values.codes)]
+        return values.classes[np.unique(values.codes)]
     parts = [np.unique(values[here]) for here in blocks(values)]
     return np.unique(np.concatenate(parts)) if len(parts) > 1 else np.unique(values)
 
@@ -140,7 +140,7 @@ def as_codes(values: Array | RowLabels) -> tuple[Array, NDArray[np.int32]]:
 def codes_among(values: Array | RowLabels, found: Array) -> NDArray[np.int32]:
     """Return for each entry which of the sorted different values it is."""
     if isinstance(values, RowLabels):
-        return np.searchsorted(found, values.labels).astype(np.int32)[values.codes]
+        return np.searchsorted(found, values.classes).astype(np.int32)[values.codes]
     if len(found) == 2:
         return (values == found[1]).astype(np.int32)
     codes = np.empty(len(values), dtype=np.int32)

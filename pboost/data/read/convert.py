@@ -140,7 +140,7 @@ def _read(
         known, named = None, positions("categorical", categorical, None, d)
     else:
         trained.places(None, d)
-        known, named = trained.known, trained.known.categories
+        known, named = trained.known, trained.known.categorical
     if not (named or isinstance(values, np.ma.MaskedArray) or values.dtype.kind == "O"):
         return Features(values if values.dtype in PLAIN else matrix_to_float(values), None), []
     matrix = np.empty(values.shape, dtype=values.dtype if values.dtype in PLAIN else np.float64)
@@ -159,7 +159,7 @@ def _read_frame(
     else:
         order = trained.places(names, d)
         names = names if order is None else tuple(names[j] for j in order)
-        known, named = trained.known, trained.known.categories
+        known, named = trained.known, trained.known.categorical
     if not named and (matrix := float_frame(X)) is not None:
         return Features(matrix if order is None else matrix[:, order], names), []
     sources = of_frame(X, d)

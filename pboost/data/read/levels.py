@@ -96,7 +96,7 @@ def lightest_joined(
     values: Array, table: Table, weights: NDArray[np.float64] | None
 ) -> tuple[Array, Table]:
     """Return level numbers and a table in which the lightest of too many levels share the last."""
-    values, levels = values.copy(), list(table.levels)
+    values, levels = values.copy(), list(table.categories)
     other: list[Array | None] = [None] * len(levels)
     for j, found in enumerate(levels):
         if found is None or len(found) <= MOST_LEVELS:
@@ -119,7 +119,7 @@ def without_absent(
 
     Rows that have one are missing, as they would be among new rows.
     """
-    values, levels = values.copy(), list(table.levels)
+    values, levels = values.copy(), list(table.categories)
     for j, found in enumerate(levels):
         if found is None:
             continue
@@ -129,7 +129,7 @@ def without_absent(
         number[seen] = np.arange(len(seen))
         _replace(values[:, j], number)
         levels[j] = found[seen]
-    return values, replace(table, levels=tuple(levels))
+    return values, replace(table, categories=tuple(levels))
 
 
 def heaviest(mass: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

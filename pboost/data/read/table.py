@@ -60,20 +60,20 @@ class Table:
 
     Attributes
     ----------
-    levels : tuple of ndarray or None, length d
+    categories : tuple of ndarray or None, length d
         For each column None if it holds numbers; else the sorted values of its categories, which
         are strings, float64 numbers or booleans: the value at place k has level number k.
     has_missing : ndarray of bool, shape (d,)
         Which columns had missing values.
     other : tuple of ndarray or None, length d, or None
         Of columns with more than 255 levels the sorted values that share the level number
-        ``len(levels[j])``, which is called "other"; None where there are no such columns.
+        ``len(categories[j])``, which is called "other"; None where there are no such columns.
     order : tuple of ndarray or None, length d, or None
-        Of ordered categories, which count as numbers (their `levels` are None), the values in
+        Of ordered categories, which count as numbers (their `categories` are None), the values in
         their order: the value at place k is the number k. None where there are no such columns.
     """
 
-    levels: Levels
+    categories: Levels
     has_missing: NDArray[np.bool_]
     other: Levels | None = None
     order: Levels | None = None
@@ -82,15 +82,15 @@ class Table:
 
     #: Members of a model file, None: of strings of any length.
     stored: ClassVar[Mapping[str, np.dtype[np.generic] | None]] = {
-        "level_kind": np.dtype("|u1"),
-        "level_column": np.dtype("<i4"),
-        "level_start": np.dtype("<i4"),
-        "level_number": np.dtype("<f8"),
-        "level_text": None,
+        "category_kind": np.dtype("|u1"),
+        "category_column": np.dtype("<i4"),
+        "category_start": np.dtype("<i4"),
+        "category_number": np.dtype("<f8"),
+        "category_text": None,
     }
 
     def __post_init__(self) -> None:
-        for name in ("levels", "other", "order"):
+        for name in ("categories", "other", "order"):
             found = getattr(self, name)
             if found is None:
                 continue
@@ -98,7 +98,7 @@ class Table:
                 kept = tuple(None if v is None else _frozen(name, v) for v in found)
                 object.__setattr__(self, name, kept)
             else:
-                object.__setattr__(self, name, tuple(found) if name == "levels" else None)
+                object.__setattr__(self, name, tuple(found) if name == "categories" else None)
         object.__setattr__(self, "has_missing", freeze(self.has_missing, np.bool_))
         # Of strings no array: one long string would make all others as long.
         *arrays, text = self._listed()
@@ -107,7 +107,7 @@ class Table:
         object.__setattr__(self, "key", b"".join([*found, words.encode()]))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.levels, self.has_missing, self.other, self.order)
+        return type(self), (self.categories, self.has_missing, self.other, self.order)
 
     def __eq__(self, other: object) -> bool:
         return self.key == other.key if isinstance(other, Table) else NotImplemented
@@ -123,15 +123,15 @@ class Table:
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return len(self.levels)
+        return len(self.categories)
 
     @property
     def has_levels(self) -> bool:
         """Whether there are columns of categories."""
-        return any(values is not None for values in self.levels)
+        return any(values is not None for values in self.categories)
 
     @property
-    def categories(self) -> list[int]:
+    def categorical(self) -> list[int]:
         """Columns that are matched by their values: of categories, ordered or not."""
         return [j for j in range(self.n_features) if self.values_of(j) is not None]
 
@@ -147,24 +147,24 @@ class Table:
         shared = self.other or (None,) * self.n_features
         sizes = [
             0 if own is None else len(own) + (rest is not None)
-            for own, rest in zip(self.levels, shared, strict=True)
+            for own, rest in zip(self.categories, shared, strict=True)
         ]
         return np.array(sizes, dtype=np.int32)
 
     def level_names(self, column: int) -> tuple[str, ...]:
         """Return how the levels of a column of categories are written, by their numbers."""
-        values = self.levels[column]
+        values = self.categories[column]
         names = () if values is None else tuple(map(written, values.tolist()))
         return names if self._of("other", column) is None else (*names, OTHER)
 
     def values_of(self, column: int) -> Array | None:
         """Return the values of a column of categories, ordered or not; None of numbers."""
-        values = self.levels[column]
+        values = self.categories[column]
         return self._of("order", column) if values is None else values
 
     def numbers(self, column: int, values: Array) -> FloatArray:
         """Return the level numbers of values, NaN of those that were not seen in training."""
-        levels, order = self.levels[column], self._of("order", column)
+        levels, order = self.categories[column], self._of("order", column)
         found = np.full(len(values), np.nan)
         if order is not None:
             place = np.argsort(order, kind="stable")
@@ -183,7 +183,7 @@ class Table:
         """Return what is known of some columns, in this order."""
         parts = (
             None if found is None else tuple(found[j] for j in columns)
-            for found in (self.levels, self.other, self.order)
+            for found in (self.categories, self.other, self.order)
         )
         levels, other, order = parts
         assert levels is not None
@@ -191,7 +191,7 @@ class Table:
 
     def is_alike(self, column: int, other: Table, place: int) -> bool:
         """Return whether a column has the same numbers of categories as a column of `other`."""
-        for name in ("levels", "other", "order"):
+        for name in ("categories", "other", "order"):
             here, there = self._of(name, column), other._of(name, place)
             if here is None or there is None:
                 if here is not there:
@@ -231,7 +231,7 @@ class Table:
             values = self.values_of(j)
             if values is None:
                 continue
-            kind[j] |= _KINDS[values.dtype.kind] | (_ORDERED if self.levels[j] is None else 0)
+            kind[j] |= _KINDS[values.dtype.kind] | (_ORDERED if self.categories[j] is None else 0)
             for part in (values, self._of("other", j)):
                 if part is not None:
                     columns.append(j)
@@ -261,7 +261,7 @@ class Table:
         kind, column, start, number, text = found
         _check_members(kind, column, start, number, text)
         d = len(kind)
-        kept: dict[str, dict[int, Array]] = {"levels": {}, "other": {}, "order": {}}
+        kept: dict[str, dict[int, Array]] = {"categories": {}, "other": {}, "order": {}}
         at = {True: 0, False: 0}
         for j, size in zip(column.tolist(), np.diff(start).tolist(), strict=True):
             what = int(kind[j]) & 3
@@ -272,13 +272,13 @@ class Table:
                 words = values.tolist()
                 most -= text_bytes(words)
                 if most < 0:
-                    raise ValueError("level_text: expected strings of about the same lengths")
+                    raise ValueError("category_text: expected strings of about the same lengths")
                 values = np.array(words, dtype=np.str_)
             if what == _KINDS["b"]:
                 if not np.isin(values, (0.0, 1.0)).all():
-                    raise ValueError("level_number: expected 0 and 1 for booleans")
+                    raise ValueError("category_number: expected 0 and 1 for booleans")
                 values = values.astype(np.bool_)
-            name = "order" if kind[j] & _ORDERED else "levels"
+            name = "order" if kind[j] & _ORDERED else "categories"
             kept["other" if j in kept[name] else name][j] = values
         levels, other, order = (
             tuple(map(found_.get, range(d))) if found_ else None for found_ in kept.values()
@@ -290,20 +290,20 @@ class Table:
         if self.n_features != n_features or self.has_missing.shape != (n_features,):
             raise ValueError(f"table: expected {n_features} columns, got {self.n_features}")
         for j in range(n_features):
-            for name in ("levels", "other", "order"):
+            for name in ("categories", "other", "order"):
                 values = self._of(name, j)
                 if values is not None:
                     _check_values(f"table.{name}[{j}]", values, is_sorted=name != "order")
-            levels, other = self.levels[j], self._of("other", j)
+            levels, other = self.categories[j], self._of("other", j)
             if other is not None and (
                 levels is None
                 or levels.dtype.kind != other.dtype.kind
                 or not set(other.tolist()).isdisjoint(levels.tolist())
                 or not len(other)
             ):
-                raise ValueError(f"table.other[{j}]: expected values that are not in levels")
+                raise ValueError(f"table.other[{j}]: expected values that are not in categories")
             if self.n_levels[j] > MOST_LEVELS:
-                raise ValueError(f"table.levels[{j}]: expected at most {MOST_LEVELS} levels")
+                raise ValueError(f"table.categories[{j}]: expected at most {MOST_LEVELS} levels")
             if levels is not None and self._of("order", j) is not None:
                 raise ValueError(f"table.order[{j}]: expected None of a column that has levels")
 
@@ -321,7 +321,7 @@ def united(tables: Sequence[Table | None], n_features: int) -> Table | None:
     for j in range(n_features):
         every = [table._all_values(j) for table in known]
         if _are_alike(known, j):
-            columns.append([known[0]._of(name, j) for name in ("levels", "other", "order")])
+            columns.append([known[0]._of(name, j) for name in ("categories", "other", "order")])
         elif not all(every):
             columns.append([None, None, None])
         else:
@@ -460,21 +460,21 @@ def _check_values(name: str, values: Array, is_sorted: bool) -> None:
 def _check_members(kind: Array, column: Array, start: Array, number: Array, text: Array) -> None:
     """Raise ValueError for arrays of a file that do not go together."""
     if text.dtype.kind not in "UO":
-        raise ValueError("level_text: expected strings")
+        raise ValueError("category_text: expected strings")
     if not kind.ndim == column.ndim == start.ndim == number.ndim == text.ndim == 1:
-        raise ValueError("level_kind, level_column, level_start: expected one dimension")
+        raise ValueError("category_kind, category_column, category_start: expected one dimension")
     if len(start) != len(column) + 1 or start[0] != 0 or (start[:-1] > start[1:]).any():
-        raise ValueError("level_start: expected numbers that increase from 0, and one more")
+        raise ValueError("category_start: expected numbers that increase from 0, and one more")
     if len(column) and not (column.min() >= 0 and column.max() < len(kind)):
-        raise ValueError(f"level_column: expected values in [0, {len(kind)})")
+        raise ValueError(f"category_column: expected values in [0, {len(kind)})")
     if (len(column) and (np.diff(column) < 0).any()) or (column[2:] == column[:-2]).any():
-        raise ValueError("level_column: expected each column once, or twice with others, in order")
+        raise ValueError("category_column: expected each column once, or twice with others, in order")
     what, listed = kind & 3, np.unique(column)
     if (kind > 15).any() or not np.array_equal(np.flatnonzero(what), listed):
-        raise ValueError("level_kind: expected the kinds of the columns listed, and no others")
+        raise ValueError("category_kind: expected the kinds of the columns listed, and no others")
     twice = column[1:][np.diff(column) == 0]
     if (kind[twice] & _ORDERED > 0).any() or (kind[what == 0] & _ORDERED > 0).any():
-        raise ValueError("level_kind: expected levels of ordered columns")
+        raise ValueError("category_kind: expected levels of ordered columns")
     is_text, size = what[column] == _KINDS["U"], np.diff(start.astype(np.int64))
     if len(text) != size[is_text].sum() or len(number) != size[~is_text].sum():
-        raise ValueError("level_text, level_number: expected a value for each level")
+        raise ValueError("category_text, category_number: expected a value for each level")

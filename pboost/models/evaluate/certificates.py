@@ -45,9 +45,9 @@ def certificate(
         With `y` or `y_proba`: recompute the certificate on these data. On the training data, with
         their weights, it equals the stored one.
     y : array_like of shape (n,), optional
-        Labels, of the values in ``model.labels``.
+        Labels, of the values in ``model.classes``.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probabilities of ``model.labels`` in each row, in their order, or by
+        In place of `y`: the probabilities of ``model.classes`` in each row, in their order, or by
         the names of the columns of a data frame; one dimension: that of the second.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
@@ -135,7 +135,7 @@ def truth_for(
     """Return what a model is compared with: `y`, or `SoftLabels` in its place."""
     if y_proba is None or y is not None:
         return labels_of_rows(y, y_proba)
-    return shares_of(y_proba, model.labels)
+    return shares_of(y_proba, model.classes)
 
 
 def _shares(model: TwoClassModel, given: ArrayLike | SoftLabels, n: int) -> FloatArray:
@@ -143,7 +143,7 @@ def _shares(model: TwoClassModel, given: ArrayLike | SoftLabels, n: int) -> Floa
     if isinstance(given, SoftLabels):
         given.check_rows(n)
         return given.share
-    return np.eye(len(model.labels))[class_codes(model.labels, given, n)]
+    return np.eye(len(model.classes))[class_codes(model.classes, given, n)]
 
 
 def _losses(model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma) -> FloatArray:

@@ -113,11 +113,11 @@ def joints_left(
 
     T of rows that go to the end. With `may` (T, n): which rows may leave at each joint.
     """
-    high, low, n_joints = exits.high, exits.low, len(score) - 1
-    leaves = np.ones((n_joints + 1, score.shape[1]), dtype=bool)
+    high, low, n_stages = exits.high, exits.low, len(score) - 1
+    leaves = np.ones((n_stages + 1, score.shape[1]), dtype=bool)
     if score.ndim == 2:
         leaves[:-1] = (score[:-1] >= high) | (score[:-1] <= low)
-    for t in range(n_joints if score.ndim == 3 else 0):
+    for t in range(n_stages if score.ndim == 3 else 0):
         best = score[t].argmax(axis=1)
         lead = np.take_along_axis(score[t], best[:, None], axis=1) - score[t]
         is_settled = lead >= high[t] - low[t][best][:, None]

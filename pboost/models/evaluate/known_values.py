@@ -116,8 +116,8 @@ class Inquiry:
         low, high = known.low[-1], known.high[-1]
         if self.of_shares:
             return low, high, known.value
-        assert self.model.labels is not None
-        j = len(self.model.labels)
+        assert self.model.classes is not None
+        j = len(self.model.classes)
         now = self.model.probabilities(self.scores(known.value[None]))[0]
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             return np.zeros(j), np.ones(j), now
@@ -204,7 +204,7 @@ class BlockInquiry(Inquiry):
         is_mean: bool = False,
     ) -> None:
         self.model, self.blocks, self.start, self.each = model, blocks, start, each
-        self.of_shares = is_mean and model.labels is not None
+        self.of_shares = is_mean and model.classes is not None
         self._first, self._index = reads
         self.exits, self.is_mean = exits, is_mean
         self.columns = frozenset(self._index.tolist())
@@ -368,13 +368,13 @@ class Said(NamedTuple):
 Says: TypeAlias = Callable[[Inquiry, Known], Said]
 
 
-def by_label(said: FloatArray, labels: Array) -> Says:
+def by_label(said: FloatArray, classes: Array) -> Says:
     """Return what members say by the label that they predict: a row (K,) of `said` for each."""
 
     def says(member: Inquiry, known: Known) -> Said:
-        own = places(labels, member)
+        own = places(classes, member)
         options = said[own[member.possible(known)]]
-        now = said[np.searchsorted(labels, member.label(known))]
+        now = said[np.searchsorted(classes, member.label(known))]
         value = np.clip(now, options.min(axis=0), options.max(axis=0))
         return Said(
             options.min(axis=0),
@@ -387,14 +387,14 @@ def by_label(said: FloatArray, labels: Array) -> Says:
     return says
 
 
-def by_share(labels: Array) -> Says:
+def by_share(classes: Array) -> Says:
     """Return what members say by their probabilities, as those (J,) of these labels."""
 
     def says(member: Inquiry, known: Known) -> Said:
-        low, high, value = np.zeros((3, len(labels)))
-        own = places(labels, member)
+        low, high, value = np.zeros((3, len(classes)))
+        own = places(classes, member)
         low[own], high[own], value[own] = member.shares(known)
-        if len(own) == len(labels) and member.of_shares:
+        if len(own) == len(classes) and member.of_shares:
             return Said(low, high, value, known.leads)
         return Said(low, high, value, apart(low, high))
 
@@ -403,18 +403,18 @@ def by_share(labels: Array) -> Says:
 
 def by_number(member: Inquiry, known: Known) -> Said:
     """Return what a member says by the number that it predicts, which rises with its value."""
-    labels = member.model.labels
-    if labels is not None:
-        return by_label(labels.astype(np.float64)[:, None], labels)(member, known)
+    classes = member.model.classes
+    if classes is not None:
+        return by_label(classes.astype(np.float64)[:, None], classes)(member, known)
     ends = np.stack([known.low[-1], known.high[-1], known.value])
     low, high, value = member.model.labels_of(member.scores(ends)).astype(np.float64)[:, None]
     return Said(low, high, value, apart(low, high))
 
 
-def places(labels: Array, member: Inquiry) -> NDArray[np.intp]:
+def places(classes: Array, member: Inquiry) -> NDArray[np.intp]:
     """Return the places of a member's labels among all."""
-    assert member.model.labels is not None
-    return np.searchsorted(labels, member.model.labels)
+    assert member.model.classes is not None
+    return np.searchsorted(classes, member.model.classes)
 
 
 class MemberInquiry(Inquiry):
@@ -436,7 +436,7 @@ class MemberInquiry(Inquiry):
         self.model, self.members, self._says = model, members, says
         self.weight, self._start = weight, start
         self._is_mean, self._settles = is_mean, settles
-        self.of_shares = is_mean and model.labels is not None
+        self.of_shares = is_mean and model.classes is not None
         self.columns = frozenset().union(*(member.columns for member in members))
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
@@ -482,7 +482,7 @@ class MemberInquiry(Inquiry):
 
 def sum_of_votes(model: Any, members: Sequence[Inquiry], settles: bool) -> MemberInquiry:
     """Return what a model asks whose members vote for the labels that they predict."""
-    says = by_label(np.eye(len(model.labels)), model.labels)
+    says = by_label(np.eye(len(model.classes)), model.classes)
     return MemberInquiry(model, members, says, model.alpha, model.bias, False, settles)
 
 
@@ -498,10 +498,10 @@ def mean_of(
     `vote`: as of `Bagging`.
     """
     says: Says = by_number
-    n_values, labels = 1, model.labels
-    if labels is not None:
-        n_values = len(labels)
-        says = by_share(labels) if vote == "average" else by_label(np.eye(n_values), labels)
+    n_values, classes = 1, model.classes
+    if classes is not None:
+        n_values = len(classes)
+        says = by_share(classes) if vote == "average" else by_label(np.eye(n_values), classes)
     weight = np.ones(len(members)) if weight is None else weight
     return MemberInquiry(model, members, says, weight, np.zeros(n_values), True, settles)
 
@@ -509,8 +509,8 @@ def mean_of(
 class RestInquiry(Inquiry):
     """Of a model for each label, of which the one of largest probability is predicted."""
 
-    def __init__(self, model: Model, members: Sequence[Inquiry], labels: Array) -> None:
-        self.model, self.members, self.labels = model, members, labels
+    def __init__(self, model: Model, members: Sequence[Inquiry], classes: Array) -> None:
+        self.model, self.members, self.classes = model, members, classes
         self.columns = frozenset().union(*(member.columns for member in members))
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
@@ -534,7 +534,7 @@ class RestInquiry(Inquiry):
 
     def label(self, known: Known) -> Any:
         """Return the label of largest probability by what is known."""
-        return self.labels[known.parts[2].argmax()]
+        return self.classes[known.parts[2].argmax()]
 
     def shares(self, known: Known) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return bounds (J,) of the probabilities divided by their sum."""

@@ -241,7 +241,7 @@ def ordered_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
 def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> Array:
     """Return whether labels are the second, or their numbers where there are several votes."""
     one_vote = np.ndim(model.bias) == 0
-    return is_second(model.labels, y, n) if one_vote else class_codes(model.labels, y, n)
+    return is_second(model.classes, y, n) if one_vote else class_codes(model.classes, y, n)
 
 
 def leads_of(score: FloatArray, truth: Array) -> FloatArray:
