@@ -49,7 +49,7 @@ def measurements(row: NDArray[Any]) -> dict[str | int, Any]:
 
 def decide(model: pb.Forest, X: NDArray[Any], **options: Any) -> list[pb.Decision]:
     """Return the decisions about patients whose measurements are asked for."""
-    options = {"prices": PRICES, "groups": GROUPS, **options}
+    options = {"feature_costs": PRICES, "cost_groups": GROUPS, **options}
     return [pb.decide(model, measurements(row), **options) for row in X]
 
 

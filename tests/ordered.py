@@ -105,7 +105,7 @@ def scored(model: Any, X: Any) -> list[Any]:
 
 
 def exit_price(model: Any, X: Any, y: Any) -> Any:
-    return pb.early_exit(model, X, price=1.5, prices={"c": 1.0, "other": 2.0, "more": 0.5})
+    return pb.early_exit(model, X, price=1.5, feature_costs={"c": 1.0, "other": 2.0, "more": 0.5})
 
 
 def exit_comparisons(model: Any, X: Any, y: Any) -> Any:

@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices
+from pboost.data.prices import CostGroupOption, FeatureCostOption, CostOptions, FeatureCosts
 from pboost.data.row_digest import digest
 from pboost.inspection.guarantees import hashes_of_unseen
-from pboost.models.base import Model, Walks, check_model, prices_for
+from pboost.models.base import Model, Walks, check_model, feature_costs_for
 from pboost.models.early_exit import (
     EarlyExitModel,
     Trajectory,
-    priced_trajectory,
+    feature_cost_trajectory,
     trajectory,
     where_left,
 )
@@ -41,8 +41,8 @@ def early_exit(
     comparisons: float | None = None,
     worst: float | None = None,
     price: float | None = None,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
     length: float | None = 3.0,
 ) -> EarlyExitModel:
     """Let rows leave a model as soon as their decision values are sure enough for a budget.
@@ -67,7 +67,7 @@ def early_exit(
         Rows as they will come, best such that the model was not fitted to: on its own training rows
         a model is surer than on others. No labels are needed. Or the trajectories of such rows,
         `pboost.models.early_exit.trajectory`, for example out of folds; with `price` those of
-        `pboost.models.early_exit.priced_trajectory`, whose costs are what rows have paid.
+        `pboost.models.early_exit.feature_cost_trajectory`, whose costs are what rows have paid.
     comparisons : float, optional
         The budget: mean number of comparisons per row.
     worst : float, optional
@@ -75,7 +75,7 @@ def early_exit(
         joint to which no path is longer. Of DecisionGraph, StagewiseModel and Forest.
     price : float, optional
         In place of `comparisons`: the budget as the mean price that a row pays.
-    prices, groups : optional
+    feature_costs, cost_groups : optional
         With `price`: what columns cost, and which are paid together, see `fit_stagewise`. Default:
         the prices that the model was fitted with.
     length : float, optional
@@ -137,14 +137,14 @@ def early_exit(
         )
     if comparisons is None and worst is None and price is None:
         raise ValueError("comparisons: expected a budget, comparisons=, worst= or price=, got None")
-    known = _known_prices(model, comparisons, price, prices, groups)
+    known = _known_feature_costs(model, comparisons, price, feature_costs, cost_groups)
     hashed = None
     if isinstance(X_cal, Trajectory):
         states = X_cal
     elif known is None:
         states = trajectory(model, X_cal)
     else:
-        states = priced_trajectory(model, X_cal, known)
+        states = feature_cost_trajectory(model, X_cal, known)
     _check_states(states, model)
     if not isinstance(X_cal, Trajectory):
         hashed = hashes_of_unseen(model, X_cal)
@@ -158,33 +158,33 @@ def early_exit(
             mean = states.cost[1:].mean(axis=1)
             end = min(end, max(1, int(np.count_nonzero(mean <= most))))
     options = {unit: given, "worst": worst, "length": length}
-    if prices is not None:
-        options |= checked(PriceOptions, {"prices": prices, "groups": groups})
+    if feature_costs is not None:
+        options |= checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
     item = None if known is None else known.item
     found = calibrated(model, (states,), end, options, lambda costs: float(upper(costs[0])), item)
     return found if hashed is None else replace(found, seen=digest(hashed))
 
 
-def _known_prices(
+def _known_feature_costs(
     model: Model,
     comparisons: float | None,
     price: float | None,
-    prices: PriceOption,
-    groups: GroupOption,
-) -> Prices | None:
+    feature_costs: FeatureCostOption,
+    cost_groups: CostGroupOption,
+) -> FeatureCosts | None:
     """Return the prices of columns; None without a budget in prices."""
     if price is not None:
         if comparisons is not None:
             raise ValueError("price: expected without comparisons, another budget of the mean row")
-        return prices_for(model, prices, groups)
-    check_no_prices(prices, groups)
+        return feature_costs_for(model, feature_costs, cost_groups)
+    check_no_feature_costs(feature_costs, cost_groups)
     return None
 
 
-def check_no_prices(prices: PriceOption, groups: GroupOption) -> None:
+def check_no_feature_costs(feature_costs: FeatureCostOption, cost_groups: CostGroupOption) -> None:
     """Raise ValueError if there are prices though no budget is counted in them."""
-    if prices is not None or groups is not None:
-        name = "groups" if prices is None else "prices"
+    if feature_costs is not None or cost_groups is not None:
+        name = "cost_groups" if feature_costs is None else "feature_costs"
         raise ValueError(f"{name}: expected with price=, the budget that is counted in them")
 
 
@@ -202,16 +202,16 @@ def calibrated(
     budget is compared with what `takes` says of the costs of the rows of all. With `item`, see
     `EarlyExitModel`, costs are what rows have paid, as is the budget.
     """
-    states, is_priced = paths[0], item is not None
+    states, counts_feature_costs = paths[0], item is not None
     spread = _spreads(states.score, end)
     tau = np.full(end, np.inf)
-    mean = options["price" if is_priced else "comparisons"]
+    mean = options["price" if counts_feature_costs else "comparisons"]
     if mean is not None:
-        tau = _factors(paths, end, spread, mean, takes, is_priced)
+        tau = _factors(paths, end, spread, mean, takes, counts_feature_costs)
     threshold = _thresholds(spread, tau, model.n_joints)
-    if is_priced:  # 0 is for where all leave, whatever they would pay
+    if counts_feature_costs:  # 0 is for where all leave, whatever they would pay
         threshold[: len(tau)] = np.maximum(threshold[: len(tau)], LEAST)
-    cost, error, joint = _costs(states, threshold, is_priced)
+    cost, error, joint = _costs(states, threshold, counts_feature_costs)
     found = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
     counts = np.bincount(joint, minlength=model.n_joints + 1)
     budgets = (mean, options["worst"])
@@ -301,10 +301,10 @@ def mean_and_error(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _costs(
-    states: Trajectory, threshold: FloatArray, is_priced: bool
+    states: Trajectory, threshold: FloatArray, counts_feature_costs: bool
 ) -> tuple[float, float, NDArray[np.intp]]:
     """Return what rows take on average, its standard error, and the joints where they leave."""
-    joint = where_left(states, threshold, is_priced)
+    joint = where_left(states, threshold, counts_feature_costs)
     mean, error = mean_and_error(states.cost[joint, np.arange(len(joint))])
     return float(mean), float(error), joint
 
@@ -315,7 +315,7 @@ def _factors(
     spread: FloatArray,
     budget: float,
     takes: Takes,
-    is_priced: bool,
+    counts_feature_costs: bool,
 ) -> FloatArray:
     """Return by what the spreads (end,) are multiplied, so that the budget is kept.
 
@@ -325,7 +325,7 @@ def _factors(
     """
     if end == 1 or takes([path.cost[end] for path in paths]) <= budget:
         return np.full(end, np.inf)
-    search = _Search(paths, _sizes_on_the_way(paths, end, is_priced), spread[1:], takes)
+    search = _Search(paths, _sizes_on_the_way(paths, end, counts_feature_costs), spread[1:], takes)
     low, high = 0.0, 1.0
     for _ in range(ROUNDS):
         low, high, at_low = search.between(low, high, budget)
@@ -337,13 +337,13 @@ def _factors(
     return np.append(np.inf, search.tau)
 
 
-def _sizes_on_the_way(paths: Sequence[Trajectory], end: int, is_priced: bool) -> list[FloatArray]:
+def _sizes_on_the_way(paths: Sequence[Trajectory], end: int, counts_feature_costs: bool) -> list[FloatArray]:
     """Return the sizes of values (n, end - 1) of rows at the joints before the last.
 
     With prices those where rows pay nothing more are never large enough.
     """
     found = [np.array([sizes(one) for one in path.score[1:end]]).T.copy() for path in paths]
-    if is_priced:
+    if counts_feature_costs:
         for of, path in zip(found, paths, strict=True):
             pays = path.cost[2 : end + 1] > path.cost[1:end]
             of[~pays.T | (of < LEAST)] = -np.inf

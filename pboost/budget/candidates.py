@@ -15,10 +15,10 @@ from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.choice import REACH, by_weight, first_part
 from pboost.budget.distill import distill, held_back
-from pboost.data.prices import Prices
+from pboost.data.prices import FeatureCosts
 from pboost.data.read.convert import Features
 from pboost.export.c_file import c_size
-from pboost.models.early_exit import Trajectory, priced_trajectory, trajectory
+from pboost.models.early_exit import Trajectory, feature_cost_trajectory, trajectory
 from pboost.models.forest import Forest, join_trees
 from pboost.models.graph import DecisionGraph
 from pboost.models.tree_record import LEAF
@@ -97,7 +97,7 @@ class Fits:
 
     `task` is "two" or "many" labels, or "regression"; `budget` the largest for which models are
     wanted; `n_rows` the number of all rows, of which these may be a part; `rng` returns the random
-    numbers of each fit. Where budgets are prices, `prices` are those of the columns and `priced`
+    numbers of each fit. Where budgets are prices, `feature_costs` are those of the columns and `priced`
     the options of builders that say so; `is_device`: they are bytes of a small device.
     """
 
@@ -108,7 +108,7 @@ class Fits:
     n_rows: int
     rng: Callable[[int], np.random.Generator]
     n_threads: int | None
-    prices: Prices | None = None
+    feature_costs: FeatureCosts | None = None
     priced: Mapping[str, Any] = field(default_factory=dict)
     made: dict[str, Fitted] = field(default_factory=dict)
     weight: FloatArray | None = None
@@ -125,7 +125,7 @@ class Fits:
         """What budgets are counted in."""
         if self.is_device:
             return "bytes"
-        return "comparisons" if self.prices is None else "price"
+        return "comparisons" if self.feature_costs is None else "price"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Fits:
 
     def sum_of_trees(self, number: int, **options: Any) -> StagewiseModel:
         """Return a sum of trees, one a round; where prices are known, one for each label."""
-        has_one = self.task == "many" and "prices" not in options
+        has_one = self.task == "many" and "feature_costs" not in options
         return fit_stagewise(
             self.X,
             self.y,
@@ -257,10 +257,10 @@ def _priced(
     `price` is that of a comparison, by the mean price of a column: the larger, the less prices
     matter.
     """
-    assert fits.prices is not None
+    assert fits.feature_costs is not None
     every = np.ones((1, fits.X.n_features), dtype=np.bool_)
-    mean = float(fits.prices.of_columns(every)[0]) / fits.X.n_features
-    more = {} if price is None else {"comparison_price": price * mean or 1.0}
+    mean = float(fits.feature_costs.of_columns(every)[0]) / fits.X.n_features
+    more = {} if price is None else {"comparison_cost": price * mean or 1.0}
     return fits.sum_of_trees(
         5, max_leaves=leaves, learning_rate=0.3, steps=PRICED, **fits.priced, **more
     )
@@ -380,11 +380,11 @@ def first(model: Fitted, joints: int) -> Fitted:
     return model.first(min(joints, model.n_joints))
 
 
-def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Trajectory:
+def path_of(model: Fitted, X: Features, feature_costs: FeatureCosts | None = None) -> Trajectory:
     """Return the path of rows through a model, or through the parts of a tree; what they pay."""
     sizes = sizes_of(model)
     if sizes is None:
-        return trajectory(model, X) if prices is None else priced_trajectory(model, X, prices)
+        return trajectory(model, X) if feature_costs is None else feature_cost_trajectory(model, X, feature_costs)
     paths = [trajectory(model.prefix(int(size)), X) for size in sizes]
     paths = [first_part(paths[0], 0), *(Trajectory(*(at[-1:] for at in path)) for path in paths)]
     return Trajectory(*(np.concatenate(parts) for parts in zip(*paths, strict=True)))
@@ -414,7 +414,7 @@ def bytes_of(model: Fitted) -> FloatArray:
 
 def costly_path(fits: Fits, model: Fitted, X: Features) -> Trajectory:
     """Return the path of rows through a model, whose costs are what budgets are counted in."""
-    path = path_of(model, X, fits.prices)
+    path = path_of(model, X, fits.feature_costs)
     if not fits.is_device:
         return path
     return path._replace(cost=np.repeat(bytes_of(model)[:, None], X.n_rows, axis=1))

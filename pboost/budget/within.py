@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.budget.calibrate_exit import calibrated, check_no_prices, end_of, upper
+from pboost.budget.calibrate_exit import calibrated, check_no_feature_costs, end_of, upper
 from pboost.budget.candidates import (
     FAMILIES,
     LONG,
@@ -38,7 +38,7 @@ from pboost.budget.choice import (
     sharpened,
 )
 from pboost.data.columns.columns import values_of
-from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices, read_prices
+from pboost.data.prices import CostGroupOption, FeatureCostOption, CostOptions, FeatureCosts, read_feature_costs
 from pboost.data.read.check_xy import as_features
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
@@ -85,7 +85,7 @@ def fitted_within(
     if not tried.has_exits or joints < 2:
         return first(model, joints)
     longer, model = first(whole.of(chosen.family), joints + 1), first(model, joints)
-    item = None if whole.prices is None else whole.prices.item
+    item = None if whole.feature_costs is None else whole.feature_costs.item
     found = _with_exits(model, tried, seen, chosen, promise, item)
     found = _longer_by_one(found, longer)
     sharpness, _ = sharpened(found, _left(found, tried.path)[0], tried.truth)
@@ -152,7 +152,7 @@ class Seen:
 
         def path(of: Fitted, rows: NDArray[np.intp]) -> Trajectory:
             rows = rows[:: -(-len(rows) // MOST_SEEN)]
-            return path_of(of, X.take(rows), whole.prices)
+            return path_of(of, X.take(rows), whole.feature_costs)
 
         self.every = path(model, by_weight(whole.weight, X.n_rows))
         self.joints = min(len(self.every.cost), len(tried.path.cost)) - 1
@@ -202,8 +202,8 @@ def fit_within(
     worst: float | None = None,
     price: float | Sequence[float] | None = None,
     bytes: int | Sequence[int] | None = None,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
     task: str | None = None,
     folds: int = 3,
     categorical: Categorical = None,
@@ -239,11 +239,11 @@ def fit_within(
     worst : float, optional
         The number of comparisons that no row exceeds, at least 1.
     price : float or sequence of float, optional
-        In place of `comparisons`: the mean price that a row pays, for columns of `prices`.
+        In place of `comparisons`: the mean price that a row pays, for columns of `feature_costs`.
     bytes : int or sequence of int, optional
         In place of `comparisons`: what the model takes on a small device as `export_c` writes it
         with ``dtype="int16"``, code and tables, see `CFile.n_bytes`.
-    prices, groups : optional
+    feature_costs, cost_groups : optional
         With `price`: what columns cost, and which are paid together, see `fit_stagewise`.
     task : {"classification", "regression"}, optional
         What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
@@ -343,7 +343,7 @@ def fit_within(
     folds = check_integer("folds", folds, least=2)
     generator = as_generator(rng)
     seed = draw_seed(generator)
-    paid, priced = _prices(features, price, prices, groups)
+    paid, priced = _feature_costs(features, price, feature_costs, cost_groups)
     n = features.n_rows
     whole = Fits(
         features,
@@ -375,18 +375,18 @@ def fit_within(
     return models if is_list else models[0]
 
 
-def _prices(
-    features: Features, price: object, prices: PriceOption, groups: GroupOption
-) -> tuple[Prices | None, dict[str, Any]]:
+def _feature_costs(
+    features: Features, price: object, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
+) -> tuple[FeatureCosts | None, dict[str, Any]]:
     """Return the prices of columns, and the options of builders that say so."""
     if price is None:
-        check_no_prices(prices, groups)
+        check_no_feature_costs(feature_costs, cost_groups)
         return None, {}
-    if prices is None:
-        raise ValueError("prices: expected prices of columns, in which price= is counted, got None")
-    options = checked(PriceOptions, {"prices": prices, "groups": groups})
-    found = read_prices(options, features.names, features.n_features)
-    return found, {"prices": prices, "groups": groups}
+    if feature_costs is None:
+        raise ValueError("feature_costs: expected prices of columns, in which price= is counted, got None")
+    options = checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
+    found = read_feature_costs(options, features.names, features.n_features)
+    return found, {"feature_costs": feature_costs, "cost_groups": cost_groups}
 
 
 def _budgets(
@@ -495,7 +495,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
         unit: _plain(promise.comparisons),
         "worst": _plain(promise.worst),
         "folds": folds,
-        **checked(PriceOptions, whole.priced),
+        **checked(CostOptions, whole.priced),
         "tried": {
             name: min(option.error for option in found if option.family == name)
             for name in dict.fromkeys(option.family for option in found)

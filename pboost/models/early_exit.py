@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.prices import Prices, items_of
+from pboost.data.prices import FeatureCosts, items_of
 from pboost.data.read.convert import as_rows
 from pboost.data.read.table import Table, column_label
 from pboost.data.row_digest import Digest
@@ -83,21 +83,21 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     return Trajectory(*model.trajectory(read_rows(model, X)))
 
 
-def priced_trajectory(model: Model, X: TableLike, prices: Prices) -> Trajectory:
+def feature_cost_trajectory(model: Model, X: TableLike, feature_costs: FeatureCosts) -> Trajectory:
     """Return `trajectory` with what rows have paid by then for its costs."""
     X = read_rows(model, X)
     score, cost = model.trajectory(X)
-    paid = [prices.of_columns(read) for read in model.reads(X)]
+    paid = [feature_costs.of_columns(read) for read in model.reads(X)]
     return Trajectory(score, np.array([np.zeros(cost.shape[1]), *paid]))
 
 
-def where_left(states: Trajectory, threshold: FloatArray, is_priced: bool) -> NDArray[np.intp]:
+def where_left(states: Trajectory, threshold: FloatArray, counts_feature_costs: bool) -> NDArray[np.intp]:
     """Return the joint (n,) at which rows leave, given thresholds (T,); see `EarlyExitModel`.
 
-    With `is_priced` costs are what rows have paid, and they leave where they would pay more.
+    With `counts_feature_costs` costs are what rows have paid, and they leave where they would pay more.
     """
     score, cost = states
-    may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if is_priced else None
+    may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if counts_feature_costs else None
     return joints_left(score, exits_of(threshold, 1 if score.ndim == 2 else score.shape[2]), may)
 
 
@@ -284,7 +284,7 @@ class EarlyExitModel(Around):
         """Return in words what a row takes."""
         if self.item is None:
             return f"{self.cost:.4g} comparisons per {row}"
-        return f"a price of {self.cost:.4g} per {row}"
+        return f"a feature cost of {self.cost:.4g} per {row}"
 
     @property
     def mean_cost(self) -> float:
@@ -437,7 +437,7 @@ class EarlyExitModel(Around):
             lines.append(f"no row takes more than {worst:.4g}")
         lines += self._joint_lines()
         if self.curve is not None:
-            unit = "comparisons" if self.item is None else "price"
+            unit = "comparisons" if self.item is None else "feature cost"
             lines.append(f"budget, {unit}, error and its standard error:")
             lines += [f"  {b:.4g}  {c:.4g}  {e:.4g} +- {s:.2g}" for b, c, e, s in self.curve]
         return self.around(lines)

@@ -85,7 +85,7 @@ comparisons : float
     The budget: mean number of comparisons per row, at least 1; None: 50, where neither `worst` nor
     `price` is given.
 price : float
-    In place of `comparisons`: the mean price that a row pays, for columns of `prices`.
+    In place of `comparisons`: the mean price that a row pays, for columns of `feature_costs`.
 """)
 #: What is said of the attributes of classifiers, and of all.
 CLASSES = """

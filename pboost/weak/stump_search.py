@@ -27,7 +27,7 @@ from pboost.data.node_inputs.sums import (
     random_directions,
     standard_deviations,
 )
-from pboost.data.prices import Prices, read_prices
+from pboost.data.prices import FeatureCosts, read_feature_costs
 from pboost.data.read.table import Takes
 from pboost.data.targets import CODES, CRITERIA, IMPURITIES
 from pboost.data.training import Problem, Search, TrainingData, is_binned
@@ -552,12 +552,12 @@ VALUES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-class PricedSearch(StumpSearch):
-    """A search in columns that have prices.
+class CostSearch(StumpSearch):
+    """A search in columns that have costs.
 
     Attributes
     ----------
-    prices : Prices
+    feature_costs : FeatureCosts
     unpaid : ndarray of float64, shape (n_items,)
         Share of what arrives, by starting weight, that has still to pay each item; growth sets it
         before it searches.
@@ -567,13 +567,13 @@ class PricedSearch(StumpSearch):
         self, data: TrainingData, weak: Any, workers: Workers, generator: object = None
     ) -> None:
         super().__init__(data, weak, workers, generator)
-        self.prices: Prices = weak.prices
+        self.feature_costs: FeatureCosts = weak.feature_costs
         self._name = weak.criterion
-        self.unpaid = np.ones(len(self.prices.price))
+        self.unpaid = np.ones(len(self.feature_costs.cost))
 
     def items(self, feature: int) -> list[int]:
         """Return the items that are paid for a column."""
-        return [item for item in self.prices.item[feature].tolist() if item >= 0]
+        return [item for item in self.feature_costs.item[feature].tolist() if item >= 0]
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the stump that lowers the criterion most for what it costs."""
@@ -606,8 +606,8 @@ class PricedSearch(StumpSearch):
             return None
         mass = np.array(weights.masses, dtype=np.float64)
         whole = float(mass.sum() * IMPURITIES[self._name](mass[None] / mass.sum())[0])
-        to_pay = np.append(self.prices.price * self.unpaid, 0.0)  # the last of no item
-        cost = self.prices.comparison + to_pay[self.prices.item[able]].sum(axis=1)
+        to_pay = np.append(self.feature_costs.cost * self.unpaid, 0.0)  # the last of no item
+        cost = self.feature_costs.comparison + to_pay[self.feature_costs.item[able]].sum(axis=1)
         chosen = able[np.argmax((whole - VALUES[self._name](least[able])) / cost)]
         others = np.arange(len(self._best)) % d != chosen
         self._best[others] = np.inf
@@ -615,30 +615,30 @@ class PricedSearch(StumpSearch):
 
 
 @dataclass(frozen=True, slots=True)
-class PricedStump(Stump):
-    """A stump of columns that have prices."""
+class CostStump(Stump):
+    """A stump of columns that have costs."""
 
-    searches: ClassVar = PricedSearch
+    searches: ClassVar = CostSearch
 
-    prices: Prices | None = None
+    feature_costs: FeatureCosts | None = None
 
 
-def with_prices(weak: Weak, options: Any, problem: Problem) -> Weak:
-    """Return the weak learner that knows prices; itself where nothing has one.
+def with_feature_costs(weak: Weak, options: Any, problem: Problem) -> Weak:
+    """Return the weak learner that knows costs; itself where nothing has one.
 
     NotImplementedError for those that cannot know them.
     """
-    found = read_prices(options, problem.names, problem.n_features)
+    found = read_feature_costs(options, problem.names, problem.n_features)
     if found is None:
         return weak
     if type(weak) is not Stump:
         raise NotImplementedError(
-            "prices: expected None but with weak.stump(), which compares one column that is paid "
+            "feature_costs: expected None but with weak.stump(), which compares one column that is paid "
             f"for, got {weak!r}"
         )
     if problem.of_many:
         raise NotImplementedError(
-            "prices: expected None with more than two labels; fit_stagewise takes them with "
-            "prices, fit_one_vs_rest has one model for each"
+            "feature_costs: expected None with more than two labels; fit_stagewise takes them with "
+            "feature_costs, fit_one_vs_rest has one model for each"
         )
-    return PricedStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, prices=found)
+    return CostStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, feature_costs=found)

@@ -155,7 +155,7 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
     late = pb.decide(chain, [lambda: 1.0, -1.0, -1.0])
     assert (late.score, len(late.ledger)) == (pytest.approx(0.1), 1)
     # The chain waits for all of its columns, and the cheapest comes first.
-    cheap = pb.decide(chain, asking([1.0, 1.0, 1.0], []), prices=[9, 1, 2], budget=4)
+    cheap = pb.decide(chain, asking([1.0, 1.0, 1.0], []), feature_costs=[9, 1, 2], budget=4)
     assert [entry.asked for entry in cheap.ledger] == [1, 2]
     assert cheap.bounds == pytest.approx([-0.1, 0.7])
 
@@ -213,9 +213,9 @@ def test_prices_groups_and_budget():
         calls.append("blood")
         return {"wind": value["wind"], "age": value["age"]}
 
-    options = {"groups": {"blood": ["age", "wind"]}, "exit": "none"}
+    options = {"cost_groups": {"blood": ["age", "wind"]}, "exit": "none"}
     found = pb.decide(
-        model, {"blood": blood, "sky": lambda: "rain"}, **options, prices={"blood": 7, "sky": 2}
+        model, {"blood": blood, "sky": lambda: "rain"}, **options, feature_costs={"blood": 7, "sky": 2}
     )
     assert calls == ["blood"]
     assert found.price == 9
@@ -224,9 +224,9 @@ def test_prices_groups_and_budget():
     assert found.label == pb.predict(model, FRAME.head(1).assign(**value))[0]
     ask = {name: partial(value.get, name) for name in value}
     # One by one the group is paid with its first column.
-    alone = pb.decide(model, ask, **options, prices=[3, 2, 5])
+    alone = pb.decide(model, ask, **options, feature_costs=[3, 2, 5])
     assert sorted(entry.price for entry in alone.ledger) == [0, 2, 5]
-    few = pb.decide(model, ask, prices=[3, 2, 5], budget=4.9, exit="none")
+    few = pb.decide(model, ask, feature_costs=[3, 2, 5], budget=4.9, exit="none")
     assert few.price <= 4.9
     assert not few.is_settled
     assert few.reason == "the budget ends here"
@@ -234,15 +234,15 @@ def test_prices_groups_and_budget():
 
 @pytest.mark.parametrize("kind", ["chain", "forest", "samme", "softmax", "blocks, three"])
 def test_the_cheapest_of_what_is_wanted_is_asked_first(kind):
-    model, prices = made(kind), [5, 4, 3, 2, 1]
+    model, feature_costs = made(kind), [5, 4, 3, 2, 1]
     for row in TEST:
         dear: list = []
-        found = pb.decide(model, asking(row, dear), prices=prices, exit="none")
+        found = pb.decide(model, asking(row, dear), feature_costs=feature_costs, exit="none")
         assert sorted(dear) == sorted(columns_read(model, row))
         if kind == "chain":
             assert dear == sorted(dear, reverse=True)
         if kind != "samme":
-            cost = pb.evaluation_cost(model, row[None], unit="price", prices=prices)
+            cost = pb.evaluation_cost(model, row[None], unit="feature_cost", feature_costs=feature_costs)
             assert found.price == cost[0]
         assert found.label == pb.predict(model, row[None])[0]
 
@@ -253,14 +253,14 @@ def test_models_know_the_prices_they_were_fitted_with():
         inspected.TWO,
         loss="logistic",
         steps=3,
-        prices=[4, 4, 4, 2, 3],
-        groups={"pair": [0, 1]},
+        feature_costs=[4, 4, 4, 2, 3],
+        cost_groups={"pair": [0, 1]},
     )
     for row in TEST:
         pair = lambda row=row: {0: row[0], 1: row[1]}  # noqa: E731
         ask = {**{j: partial(float, row[j]) for j in (2, 3, 4)}, "pair": pair}
         found = pb.decide(model, ask, exit="none")
-        assert found.price == pb.evaluation_cost(model, row[None], unit="price")[0]
+        assert found.price == pb.evaluation_cost(model, row[None], unit="feature_cost")[0]
 
 
 def test_the_ledger_survives_a_function_that_fails():
@@ -290,9 +290,9 @@ def test_the_ledger_survives_a_function_that_fails():
         assert error.ledger == first[: [entry.asked for entry in first].index(last)]
         assert caught.value.__cause__ is not None
     with pytest.raises(pb.AskError, match="mapping of the columns"):
-        pb.decide(model, {"all": lambda: 3}, groups={"all": ["age", "sky", "wind"]})
+        pb.decide(model, {"all": lambda: 3}, cost_groups={"all": ["age", "sky", "wind"]})
     with pytest.raises(pb.AskError, match="expected values of the columns"):
-        pb.decide(model, {"all": lambda: {"age": 3}}, groups={"all": ["age", "sky", "wind"]})
+        pb.decide(model, {"all": lambda: {"age": 3}}, cost_groups={"all": ["age", "sky", "wind"]})
 
 
 def test_bad_input():
@@ -315,9 +315,9 @@ def test_bad_input():
         ("budget", -1),
         ("budget", np.nan),
         ("exit", "early"),
-        ("prices", [1, 2]),
-        ("prices", [1, 2, -3]),
-        ("groups", [["age"], ["age", "sky"]]),
+        ("feature_costs", [1, 2]),
+        ("feature_costs", [1, 2, -3]),
+        ("cost_groups", [["age"], ["age", "sky"]]),
     ):
         with pytest.raises(ValueError, match=name):
             pb.decide(model, row, **{name: wrong})
@@ -362,7 +362,7 @@ def test_questions_of_many_rows_in_batches():
 
 def test_sessions_take_groups_further_rows_and_wrong_answers():
     model = FITS["linear"](FRAME, GO)
-    session = pb.decisions(model, groups={"air": ["sky", "wind"]}, prices=[5, 1, 2])
+    session = pb.decisions(model, cost_groups={"air": ["sky", "wind"]}, feature_costs=[5, 1, 2])
     assert session.is_done
     assert session.add({}) == 0
     questions = session.ask()

@@ -191,14 +191,14 @@ def test_the_curve_is_drawn():
 @pytest.mark.full
 @pytest.mark.parametrize("task", TASKS)
 def test_a_price_is_kept(task):
-    y, prices, groups = TASKS[task], [4.0, 1.0, 1.0, 8.0], [[1, 2]]
+    y, feature_costs, cost_groups = TASKS[task], [4.0, 1.0, 1.0, 8.0], [[1, 2]]
     models = pb.fit_within(
-        X[TRAIN], y[TRAIN], price=[5.0, 7.0], prices=prices, groups=groups, rng=0
+        X[TRAIN], y[TRAIN], price=[5.0, 7.0], feature_costs=feature_costs, cost_groups=cost_groups, rng=0
     )
-    paid = [pb.evaluation_cost(model, X[TEST], unit="price") for model in models]
+    paid = [pb.evaluation_cost(model, X[TEST], unit="feature_cost") for model in models]
     for price, model, each in zip([5, 7], models, paid, strict=True):
         assert each.mean() <= 1.05 * price
-        given = pb.evaluation_cost(model, X[TEST], "price", prices=prices, groups=groups)
+        given = pb.evaluation_cost(model, X[TEST], "feature_cost", feature_costs=feature_costs, cost_groups=cost_groups)
         assert np.array_equal(each, given)
         assert curve_of(model)[-1, 0] == price
     assert not set(models[0].settings["tried"]) & set(families(task, 5.0))
@@ -376,20 +376,20 @@ def test_wrong_calls():
         pb.fit_within(X, TWO, comparisons="ten")
     with pytest.raises(TypeError, match="y: expected labels or numbers"):
         pb.fit_within(X, comparisons=5)
-    with pytest.raises(ValueError, match="prices: expected prices of columns"):
+    with pytest.raises(ValueError, match="feature_costs: expected prices of columns"):
         pb.fit_within(X, TWO, price=3.0)
-    with pytest.raises(ValueError, match="groups: expected with price="):
-        pb.fit_within(X, TWO, comparisons=5, groups=[[0, 1]])
+    with pytest.raises(ValueError, match="cost_groups: expected with price="):
+        pb.fit_within(X, TWO, comparisons=5, cost_groups=[[0, 1]])
     with pytest.raises(ValueError, match="bytes: expected without comparisons"):
         pb.fit_within(X, TWO, comparisons=5, bytes=500)
     with pytest.raises(ValueError, match=r"bytes: expected at least .*, what the least model"):
         pb.fit_within(X[:200], TWO[:200], bytes=90)
     with pytest.raises(ValueError, match="price: expected without comparisons"):
-        pb.fit_within(X, TWO, comparisons=5, price=3.0, prices=[1, 1, 1, 1])
+        pb.fit_within(X, TWO, comparisons=5, price=3.0, feature_costs=[1, 1, 1, 1])
     with pytest.raises(ValueError, match=r"price: expected a number in \(0"):
-        pb.fit_within(X, TWO, price=0, prices=[1, 1, 1, 1])
+        pb.fit_within(X, TWO, price=0, feature_costs=[1, 1, 1, 1])
     with pytest.raises(ValueError, match=r"price: expected at least .*, what the least model"):
-        pb.fit_within(X[:200], TWO[:200], price=0.5, prices=[1, 1, 1, 1])
+        pb.fit_within(X[:200], TWO[:200], price=0.5, feature_costs=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="y: expected at least two label values"):
         pb.fit_within(X, np.zeros(len(X), dtype=int), comparisons=5)
     with pytest.raises(ValueError, match="y: expected 900"):

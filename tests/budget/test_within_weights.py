@@ -6,7 +6,7 @@ import pytest
 import pboost as pb
 from pboost.budget.candidates import FAMILIES, Fits
 from pboost.budget.choice import by_weight, read_data
-from pboost.data.prices import PriceOptions, read_prices
+from pboost.data.prices import CostOptions, read_feature_costs
 from pboost.data.read.check_xy import as_features
 from pboost.models.early_exit import EarlyExitModel
 from pboost.values.options import checked
@@ -74,13 +74,13 @@ def test_every_family_knows_weights(name):
     task = family.tasks[0]
     y = Y[task] if task == "regression" else Y[task].astype(int)
     features = as_features(X)
-    priced = {"prices": [1.0, 2.0, 3.0]} if family.unit == "price" else {}
-    prices = read_prices(checked(PriceOptions, priced), None, 3)
+    priced = {"feature_costs": [1.0, 2.0, 3.0]} if family.unit == "price" else {}
+    feature_costs = read_feature_costs(checked(CostOptions, priced), None, 3)
     weight = np.where(TIMES > 0, TIMES, 0.5)
 
     def score(weight):
         fits = Fits(
-            features, y, task, 2.0, 9000, np.random.default_rng, 1, prices, priced, weight=weight
+            features, y, task, 2.0, 9000, np.random.default_rng, 1, feature_costs, priced, weight=weight
         )
         return pb.decision_function(fits.of(name), X)
 

@@ -426,7 +426,7 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     refused(whole, pb.early_exit(members, PLAIN, comparisons=40))
     forest = pb.fit_forest(PLAIN, np.arange(len(PLAIN)) % 8, members=3, rng=0)
     priced = pb.early_exit(
-        pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, price=2.0, prices=np.ones(PLAIN.shape[1])
+        pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, price=2.0, feature_costs=np.ones(PLAIN.shape[1])
     )
     refused("early exits within a price", priced)
     refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, comparisons=9))

@@ -176,10 +176,10 @@ def calibrated() -> dict[str, Made]:
     three = _to_first(pb.fit_forest, FOREST, THREE)
     tree_sum = _to_first(pb.fit_stagewise, {**SUM_IN_BINS, "steps": 12}, TWO)
     many = _to_first(pb.fit_stagewise, SUM_IN_BINS, THREE)
-    prices = {"prices": [4.0, 1.0, 2.0, 1.0], "groups": [[0, 3]], "comparison_price": 0.5}
-    paid = _to_first(pb.fit_stagewise, {**SUM_IN_BINS, **prices, "steps": 8}, TWO)
+    feature_costs = {"feature_costs": [4.0, 1.0, 2.0, 1.0], "cost_groups": [[0, 3]], "comparison_cost": 0.5}
+    paid = _to_first(pb.fit_stagewise, {**SUM_IN_BINS, **feature_costs, "steps": 8}, TWO)
     new, y_new, y_three = LEVELS[200:], TWO[200:], THREE[200:]
-    exits = {"comparisons": None, "worst": None, "price": None, "prices": None, "groups": None}
+    exits = {"comparisons": None, "worst": None, "price": None, "feature_costs": None, "cost_groups": None}
 
     def of(fit: Any, y: Any, method: str, weight: Any = None) -> Made:
         given = {"method": method, "folds": None, "rng": None, "sample_weight": weight}
@@ -234,8 +234,8 @@ def imitated() -> dict[str, Made]:
     budgets = {"comparisons": None, "worst": None, "price": None, "bytes": None}
     within = {
         **budgets,
-        "prices": None,
-        "groups": None,
+        "feature_costs": None,
+        "cost_groups": None,
         "task": None,
         "folds": 2,
         "categorical": None,
@@ -260,7 +260,7 @@ def imitated() -> dict[str, Made]:
         "distill: function": of(lambda n: _scored, X, (X[:40],), synthetic=0),
         "within: comparisons": budget(TWO[:90], MISSING[:90], comparisons=6.0),
         "within: three classes": budget(THREE[:90], MISSING[:90], comparisons=8.0),
-        "within: price": budget(TWO[:90], MISSING[:90], price=3.0, prices=[2.0, 1, 1, 0, 1, 0]),
+        "within: price": budget(TWO[:90], MISSING[:90], price=3.0, feature_costs=[2.0, 1, 1, 0, 1, 0]),
         "within: bytes": budget(TWO[:90], X[:90], bytes=600),
         "within: numbers": budget(NUMBERS[:90], MISSING[:90], comparisons=5.0),
     }

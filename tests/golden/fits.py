@@ -165,7 +165,7 @@ TREE_COLUMNS = {"missing": "learn", "level_smoothing": 0.0, **COLUMNS}
 SHARED = {"sample_weight": None, "rng": 5}
 STOPPING = {"validation": None, "patience": None}
 VOTING = {"smoothing": 1e-4, "learning_rate": 1.0}
-PRICES = {"prices": None, "groups": None, "comparison_price": None}
+PRICES = {"feature_costs": None, "cost_groups": None, "comparison_cost": None}
 ADABOOST = {
     "rounds": 12,
     "weak": stump(),
@@ -295,7 +295,7 @@ STAGEWISE = {
     "growth": "auto",
     "tree_comparisons": None,
     **PRICES,
-    "price_tradeoff": None,
+    "cost_tradeoff": None,
     **TREE_COLUMNS,
     **SHARED,
     **STOPPING,

@@ -57,7 +57,7 @@ FITS = {
         "sum squared": partial(sums, loss="squared", task="classification"),
         "sum hinge": partial(sums, loss="hinge", features_per_split=2),
         "sum wide": partial(sums, sums="wide", growth="free", l2=0.5, min_weight=0.1),
-        "sum priced": partial(sums, prices=[1, 2, 3, 4]),
+        "sum priced": partial(sums, feature_costs=[1, 2, 3, 4]),
     },
     "three": {
         "adaboost": ada,

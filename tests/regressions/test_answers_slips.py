@@ -74,7 +74,7 @@ ALSO_RIGHT = {
     "level_smoothing": ("fraction", "large"),
     "l2": ("fraction", "large"),
     "categorical": ("list", "array"),
-    "prices": ("dict",),
+    "feature_costs": ("dict",),
 }
 #: What `fit_stagewise` takes besides.
 OF_STAGEWISE = {

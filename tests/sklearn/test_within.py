@@ -78,8 +78,8 @@ def test_budgets():
     assert usual.model_.comparisons == 50
     worst = BudgetClassifier(worst=3, folds=2, random_state=0).fit(X, y)
     assert pb.evaluation_cost(worst.model_, 3 * X).max() <= 3
-    paid = BudgetClassifier(price=2, prices=[1.0, 1.0, 9.0], folds=2, random_state=0).fit(X, y)
-    assert pb.evaluation_cost(paid.model_, X, unit="price").mean() <= 2
+    paid = BudgetClassifier(price=2, feature_costs=[1.0, 1.0, 9.0], folds=2, random_state=0).fit(X, y)
+    assert pb.evaluation_cost(paid.model_, X, unit="feature_cost").mean() <= 2
 
 
 def test_cross_validation_of_frames():
@@ -111,7 +111,7 @@ def test_cross_validation_of_frames():
             r"comparisons: expected one budget, got .* pboost.fit_within fits",
         ),
         (
-            lambda: BudgetRegressor(comparisons=5, price=2, prices=[1, 1, 1]).fit(X, SIGNAL),
+            lambda: BudgetRegressor(comparisons=5, price=2, feature_costs=[1, 1, 1]).fit(X, SIGNAL),
             ValueError,
             "price: expected without comparisons, worst and bytes",
         ),
