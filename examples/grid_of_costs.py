@@ -75,7 +75,7 @@ def compare(name: str, data: Any, grid: Mapping[str, Any]) -> None:
     for said, k in choices.items():
         chosen = clone(estimator).set_params(**results["params"][k]).fit(X, y)
         print(measured(said, chosen, X_test, y_test))
-    within = BudgetClassifier(comparisons=BUDGET, random_state=0).fit(X, y)
+    within = BudgetClassifier(mean_comparisons=BUDGET, random_state=0).fit(X, y)
     print(measured(f"BudgetClassifier: {within.model_.settings['chosen']}", within, X_test, y_test))
 
 

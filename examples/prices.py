@@ -170,7 +170,7 @@ def leaving(model: Any, problem: Problem) -> list[Any]:
             early = pb.early_exit(
                 model,
                 states,
-                price=part * states.cost[-1].mean(),
+                mean_feature_cost=part * states.cost[-1].mean(),
                 feature_costs=problem.feature_costs,
                 cost_groups=problem.cost_groups,
                 length=None,

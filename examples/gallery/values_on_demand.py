@@ -26,7 +26,7 @@ feature_costs = {"age": 0, "pulse": 1, "blood": 20, "urine": 8, "scan": 100}
 # ``fit_within`` takes a budget of money as it takes one of comparisons: the mean of what is paid.
 # The models compare dear columns late, and let patients leave before whom they can tell without.
 budgets = [10, 30, 60, 90]
-models = pb.fit_within(patients[train], y[train], price=budgets, feature_costs=feature_costs, rng=0)
+models = pb.fit_within(patients[train], y[train], mean_feature_cost=budgets, feature_costs=feature_costs, rng=0)
 paid = [pb.evaluation_cost(m, patients[test], unit="feature_cost").mean() for m in models]
 error = [100 * np.mean(pb.predict(m, patients[test]) != y[test]) for m in models]
 for budget, p, e in zip(budgets, paid, error, strict=True):

@@ -124,8 +124,8 @@ class Fits:
     def unit(self) -> str:
         """What budgets are counted in."""
         if self.is_device:
-            return "bytes"
-        return "comparisons" if self.feature_costs is None else "price"
+            return "max_bytes"
+        return "mean_comparisons" if self.feature_costs is None else "mean_feature_cost"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -235,14 +235,14 @@ def _tree(fits: Fits, family: str) -> DecisionGraph:
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> StagewiseModel:
     """Return a shorter sum of trees that imitates a longer one."""
-    comparisons = REACH * min(fits.budget, FAMILIES[family].most)
+    mean_comparisons = REACH * min(fits.budget, FAMILIES[family].most)
     X = fits.X
     if fits.weight is not None:
         X = X.take(by_weight(fits.weight, X.n_rows))
     return distill(
         fits.of(teacher),
         X,
-        comparisons=comparisons,
+        mean_comparisons=mean_comparisons,
         learning_rate=rate,
         rng=fits.rng(3),
         n_threads=fits.n_threads,
@@ -250,17 +250,17 @@ def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> Stagewi
 
 
 def _priced(
-    fits: Fits, family: str, *, leaves: int = 8, price: float | None = None
+    fits: Fits, family: str, *, leaves: int = 8, comparison_cost: float | None = None
 ) -> StagewiseModel:
     """Return large steps whose splits know what is still to be paid.
 
-    `price` is that of a comparison, by the mean price of a column: the larger, the less prices
+    `comparison_cost` is that of a comparison, by the mean cost of a column: the larger, the less costs
     matter.
     """
     assert fits.feature_costs is not None
     every = np.ones((1, fits.X.n_features), dtype=np.bool_)
     mean = float(fits.feature_costs.of_columns(every)[0]) / fits.X.n_features
-    more = {} if price is None else {"comparison_cost": price * mean or 1.0}
+    more = {} if comparison_cost is None else {"comparison_cost": comparison_cost * mean or 1.0}
     return fits.sum_of_trees(
         5, max_leaves=leaves, learning_rate=0.3, steps=PRICED, **fits.priced, **more
     )
@@ -287,7 +287,7 @@ class Family(NamedTuple):
     tasks: tuple[str, ...] = ("two", "many", "regression")
     least: float = 0.0
     most: float = math.inf
-    unit: str = "comparisons"
+    unit: str = "mean_comparisons"
     rows: int = 0
 
 
@@ -329,22 +329,22 @@ FAMILIES = {
     "large steps of stumps": Family(
         partial(_short, number=4, leaves=2, rate=1.0, per_round=1.0), ("many",), least=8
     ),
-    "priced trees": Family(_priced, unit="price"),
-    "priced trees, mildly": Family(partial(_priced, price=1.0), unit="price"),
-    "priced stumps": Family(partial(_priced, leaves=2), unit="price"),
-    "unpriced trees": Family(partial(_priced, price=1e6), unit="price"),
-    "votes of stumps": Family(_small_stumps, ("two",), unit="bytes"),
+    "priced trees": Family(_priced, unit="mean_feature_cost"),
+    "priced trees, mildly": Family(partial(_priced, comparison_cost=1.0), unit="mean_feature_cost"),
+    "priced stumps": Family(partial(_priced, leaves=2), unit="mean_feature_cost"),
+    "unpriced trees": Family(partial(_priced, comparison_cost=1e6), unit="mean_feature_cost"),
+    "votes of stumps": Family(_small_stumps, ("two",), unit="max_bytes"),
     "chain of small trees": Family(
-        partial(_chain, nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="bytes"
+        partial(_chain, nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="max_bytes"
     ),
-    "small stumps": Family(partial(_small, leaves=2), unit="bytes"),
-    "small trees": Family(partial(_small, leaves=4), unit="bytes"),
-    "small larger trees": Family(partial(_small, leaves=8), unit="bytes"),
-    "small tree": Family(_tree, _LABELS, unit="bytes"),
+    "small stumps": Family(partial(_small, leaves=2), unit="max_bytes"),
+    "small trees": Family(partial(_small, leaves=4), unit="max_bytes"),
+    "small larger trees": Family(partial(_small, leaves=8), unit="max_bytes"),
+    "small tree": Family(_tree, _LABELS, unit="max_bytes"),
 }
 
 
-def families(task: str, budget: float, n_rows: int = 0, unit: str = "comparisons") -> list[str]:
+def families(task: str, budget: float, n_rows: int = 0, unit: str = "mean_comparisons") -> list[str]:
     """Return the families that are tried for a budget and so many rows."""
     return [
         name

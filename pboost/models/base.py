@@ -918,7 +918,7 @@ def feature_costs_for(model: Model, feature_costs: FeatureCostOption, cost_group
         options = {**COST_OPTIONS, "feature_costs": feature_costs, "cost_groups": cost_groups}
     if options is None:
         raise ValueError(
-            'feature_costs: expected prices of columns with unit="feature_cost" for a model that was fitted '
+            'feature_costs: expected costs of features with unit="feature_cost" for a model that was fitted '
             "without"
         )
     found = read_feature_costs(options, model.feature_names, model.n_features)

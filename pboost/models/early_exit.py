@@ -213,8 +213,8 @@ class EarlyExitModel(Around):
         none leaves; 0: all do.
     slope : ndarray of float64, shape (T,)
         By what decision values are multiplied with which rows leave there, see `early_exit`.
-    comparisons : float
-        The budget, in comparisons per row; with `item` in prices.
+    budget : float
+        The budget, in comparisons per row; with `item` in costs of features.
     cost : float
         What the rows took that it was calibrated on, on average.
     settings : mapping
@@ -224,7 +224,7 @@ class EarlyExitModel(Around):
     leaving : ndarray of float64, shape (T + 1,), or None
         Share of the calibration rows that left after 0, 1, ..., T joints.
     item : ndarray of int32, shape (d, 2), or None
-        Of exits within a price the items that each column needs, each paid once by a row: its own,
+        Of exits within a cost the items that each column needs, each paid once by a row: its own,
         and that of its group; -1: none. A row that is sure enough after t joints then leaves only
         where it would pay on its way to joint t + 1: if the columns read on that way need an item
         that those read before do not. Where the threshold is 0 all leave all the same. None: rows
@@ -240,7 +240,7 @@ class EarlyExitModel(Around):
         np.float64, lambda own: (own.model.n_joints,), finite=False, positive=True
     )
     slope: FloatArray = stored.column(np.float64, lambda own: (own.model.n_joints,))
-    comparisons: float = stored.number()
+    budget: float = stored.number()
     cost: float = stored.number()
     settings: Settings = stored.settings("builder")
     curve: FloatArray | None = stored.column(np.float64, ndim=2, finite=False, optional=True)
@@ -430,11 +430,11 @@ class EarlyExitModel(Around):
         """Return what is set at the joints, the curve if there is one, and the whole model."""
         lines = [
             f"early_exit: {self._per('calibration row')}, budget "
-            f"{self.comparisons:.4g}, {self.model.n_joints} joints"
+            f"{self.budget:.4g}, {self.model.n_joints} joints"
         ]
-        worst = self.settings.get("worst")
-        if worst is not None:
-            lines.append(f"no row takes more than {worst:.4g}")
+        max_comparisons = self.settings.get("max_comparisons")
+        if max_comparisons is not None:
+            lines.append(f"no row takes more than {max_comparisons:.4g}")
         lines += self._joint_lines()
         if self.curve is not None:
             unit = "comparisons" if self.item is None else "feature cost"

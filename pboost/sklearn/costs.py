@@ -117,13 +117,13 @@ def least_cost(
 
 
 def best_within(
-    comparisons: float, score: str = "score", cost: str = "cost"
+    mean_comparisons: float, score: str = "score", cost: str = "cost"
 ) -> Callable[[Mapping[str, Array]], int]:
     """Return what to pass as ``refit=``: the best setting among those within a budget.
 
     Parameters
     ----------
-    comparisons : float
+    mean_comparisons : float
         The budget: mean number of comparisons per row.
     score, cost : str
         The names of two scorers of the search, of which more is better; `cost` of `cost_scorer`.
@@ -158,8 +158,8 @@ def best_within(
     >>> search.fit(X, y).best_params_
     {'rounds': 5}
     """
-    budget = check_number("comparisons", comparisons, least=0.0)
-    return partial(_best_within, score=score, cost=cost, comparisons=budget)
+    budget = check_number("mean_comparisons", mean_comparisons, least=0.0)
+    return partial(_best_within, score=score, cost=cost, mean_comparisons=budget)
 
 
 def _least_cost(
@@ -178,15 +178,15 @@ def _least_cost(
 
 
 def _best_within(
-    cv_results: Mapping[str, Array], *, score: str, cost: str, comparisons: float
+    cv_results: Mapping[str, Array], *, score: str, cost: str, mean_comparisons: float
 ) -> int:
     """Return the best setting within a budget, see `best_within`."""
     scores, costs = _means(cv_results, score), -_means(cv_results, cost)
-    is_within = (costs <= comparisons) & np.isfinite(scores)
+    is_within = (costs <= mean_comparisons) & np.isfinite(scores)
     if not is_within.any():
         raise ValueError(
-            f"comparisons: expected at least {np.nanmin(costs):.4g}, what the cheapest setting "
-            f"takes, got {comparisons:.4g}"
+            f"mean_comparisons: expected at least {np.nanmin(costs):.4g}, what the cheapest setting "
+            f"takes, got {mean_comparisons:.4g}"
         )
     return _cheapest(is_within & (scores == scores[is_within].max()), scores, costs)
 
@@ -217,15 +217,15 @@ class Within(Estimator):
     """Base of those within a budget."""
 
     def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
-        for name in ("comparisons", "price"):
+        for name in ("mean_comparisons", "mean_feature_cost"):
             budget = getattr(self, name)
             if isinstance(budget, Sequence | np.ndarray) and not isinstance(budget, str):
                 raise TypeError(
                     f"{name}: expected one budget, got {shown(budget)}; pboost.fit_within fits "
                     "models for several, and a search tries several estimators"
                 )
-        if self.comparisons is self.worst is self.price is None:
-            given = {**given, "comparisons": USUAL}
+        if self.mean_comparisons is self.max_comparisons is self.mean_feature_cost is None:
+            given = {**given, "mean_comparisons": USUAL}
         return super()._options(given)
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
@@ -272,7 +272,7 @@ class BudgetClassifier(Within, Scored):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from pboost.sklearn import BudgetClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> small = BudgetClassifier(comparisons=5, random_state=0).fit(X[::2], y[::2])
+    >>> small = BudgetClassifier(mean_comparisons=5, random_state=0).fit(X[::2], y[::2])
     >>> small.cost_ <= 5, small.score(X[1::2], y[1::2]) > 0.9
     (True, True)
     """
@@ -326,7 +326,7 @@ class BudgetRegressor(Within, Regressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from pboost.sklearn import BudgetRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> BudgetRegressor(comparisons=10, random_state=0).fit(X, y).cost_ <= 10
+    >>> BudgetRegressor(mean_comparisons=10, random_state=0).fit(X, y).cost_ <= 10
     True
     """
 

@@ -81,11 +81,11 @@ random_state : int, RandomState or Generator
 n_jobs : int
     Threads of a fit, -1 for all; None: as many as it is worth, one in a worker of joblib. The model
     does not depend on it.
-comparisons : float
-    The budget: mean number of comparisons per row, at least 1; None: 50, where neither `worst` nor
-    `price` is given.
-price : float
-    In place of `comparisons`: the mean price that a row pays, for columns of `feature_costs`.
+mean_comparisons : float
+    The budget: mean number of comparisons per row, at least 1; None: 50, where neither `max_comparisons` nor
+    `mean_feature_cost` is given.
+mean_feature_cost : float
+    In place of `mean_comparisons`: the mean price that a row pays, for columns of `feature_costs`.
 """)
 #: What is said of the attributes of classifiers, and of all.
 CLASSES = """

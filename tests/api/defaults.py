@@ -29,7 +29,7 @@ OF_BUILDERS = {
 }
 OF_NUMBERS = ("fit_cart", "fit_forest", "fit_pruned_cart", "fit_stagewise", "fit_within")
 #: What cannot be left out.
-NEEDED = {"fit_within": {"comparisons": 10}}
+NEEDED = {"fit_within": {"mean_comparisons": 10}}
 OF_THREE = (
     "fit_cart",
     "fit_forest",

@@ -294,7 +294,7 @@ OF_ANY = {
     "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2},
     "fit_stagewise": {"task": "classification", "steps": 2},
     "fit_topdown_tree": {"nodes": 2},
-    "fit_within": {"comparisons": 2},
+    "fit_within": {"mean_comparisons": 2},
 }
 
 

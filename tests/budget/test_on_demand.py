@@ -37,7 +37,7 @@ def made(kind):
         if kind.startswith("leaving "):
             model = made(kind.removeprefix("leaving "))
             budget = 0.6 * pb.evaluation_cost(model, inspected.X).mean()
-            MADE[kind] = pb.early_exit(model, RNG.normal(size=(80, D)), comparisons=budget)
+            MADE[kind] = pb.early_exit(model, RNG.normal(size=(80, D)), mean_comparisons=budget)
         else:
             MADE[kind] = MORE[kind](inspected.X) if kind in MORE else inspected.made(kind)
     return MADE[kind]

@@ -53,7 +53,7 @@ def within(kind, share=0.8, **options):
     """Return the model within a share of what it costs."""
     model = fitted(kind)
     budget = share * pb.evaluation_cost(model, X[CAL], unit="feature_cost", **PRICED).mean()
-    return pb.early_exit(model, X[CAL], price=budget, **{**PRICED, **options})
+    return pb.early_exit(model, X[CAL], mean_feature_cost=budget, **{**PRICED, **options})
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -89,7 +89,7 @@ def test_the_price_is_kept_and_what_is_free_is_used(kind):
     budget = 0.8 * pb.evaluation_cost(model.model, X[CAL], unit="feature_cost", **PRICED).mean()
     assert paid.mean() == pytest.approx(model.cost)
     error = paid.std(ddof=1) / np.sqrt(len(paid))
-    assert paid.mean() + error <= budget == model.comparisons
+    assert paid.mean() + error <= budget == model.budget
     states = feature_cost_trajectory(model.model, X[CAL], known(model))
     joint = where_left(states, model.threshold, True)
     rows = np.flatnonzero(joint < len(model.threshold))
@@ -97,7 +97,7 @@ def test_the_price_is_kept_and_what_is_free_is_used(kind):
     assert is_open.any() or kind == "votes"
     more = states.cost[joint[rows] + 1, rows] > states.cost[joint[rows], rows]
     assert more[is_open].all()
-    again = pb.early_exit(model.model, states, price=budget, **PRICED)
+    again = pb.early_exit(model.model, states, mean_feature_cost=budget, **PRICED)
     assert np.array_equal(again.threshold, model.threshold)
 
 
@@ -109,7 +109,7 @@ def test_rows_for_which_the_rest_is_free_go_to_the_end():
     column = np.arange(40.0)[:, None] % 10
     y = np.arange(40) % 10 > 4
     model = pb.fit_stagewise(column, y, loss="logistic", steps=9, feature_costs=[2.0])
-    exits = pb.early_exit(model, column, price=2.0)
+    exits = pb.early_exit(model, column, mean_feature_cost=2.0)
     assert (exits.left(column).joint == 9).all()
     sure = replace(exits, threshold=np.append(np.inf, np.full(8, 1e-9)))
     assert (sure.left(column).joint == 9).all()  # one column, paid for by then
@@ -122,7 +122,7 @@ def test_ties_and_values_of_0_keep_the_price():
     states = feature_cost_trajectory(fitted("stagewise"), X[CAL], known(fitted("stagewise")))
     tied = states._replace(score=np.where(np.abs(states.score) < 0.5, 0.0, np.sign(states.score)))
     budget = 0.7 * states.cost[-1].mean()
-    model = pb.early_exit(fitted("stagewise"), tied, price=budget, length=None)
+    model = pb.early_exit(fitted("stagewise"), tied, mean_feature_cost=budget, length=None)
     assert model.cost + model.settings["standard_error"] <= budget
     joint = where_left(tied, model.threshold, True)
     assert tied.cost[joint, np.arange(len(joint))].mean() == pytest.approx(model.cost)
@@ -157,7 +157,7 @@ def test_why_a_row_leaves_is_told():
     joint = model.left(X[TEST]).joint
     row = X[TEST][np.flatnonzero((joint < joint.max()) & (joint > 0))[0]]
     assert "and to go on it would pay for column" in str(pb.explain(model, row))
-    assert "a price of" in repr(model)
+    assert "a feature cost of" in repr(model)
     assert "budget" in pb.describe(model)
 
 
@@ -178,15 +178,15 @@ def test_what_is_wrong_is_said():
     for wrong in (-2, 10):
         with pytest.raises(ValueError, match=r"item: expected values in \[-1, 10\)"):
             replace(model, item=np.where(model.item == 0, wrong, model.item))
-    with pytest.raises(ValueError, match="feature_costs: expected prices of columns"):
-        pb.early_exit(plain, X[CAL], price=3.0)
-    with pytest.raises(ValueError, match="price: expected without comparisons"):
-        pb.early_exit(plain, X[CAL], price=3.0, comparisons=3.0, **PRICED)
-    with pytest.raises(ValueError, match="feature_costs: expected with price="):
-        pb.early_exit(plain, X[CAL], comparisons=3.0, **PRICED)
-    with pytest.raises(ValueError, match="cost_groups: expected with price="):
-        pb.early_exit(plain, X[CAL], comparisons=3.0, cost_groups=GROUPS)
-    with pytest.raises(ValueError, match=r"price: expected at least .* first joint"):
-        pb.early_exit(plain, X[CAL], price=0.01, **PRICED)
-    with pytest.raises(ValueError, match="price: expected a number"):
-        pb.early_exit(plain, X[CAL], price=-1.0, **PRICED)
+    with pytest.raises(ValueError, match="feature_costs: expected costs of features"):
+        pb.early_exit(plain, X[CAL], mean_feature_cost=3.0)
+    with pytest.raises(ValueError, match="mean_feature_cost: expected without mean_comparisons"):
+        pb.early_exit(plain, X[CAL], mean_feature_cost=3.0, mean_comparisons=3.0, **PRICED)
+    with pytest.raises(ValueError, match="feature_costs: expected with mean_feature_cost="):
+        pb.early_exit(plain, X[CAL], mean_comparisons=3.0, **PRICED)
+    with pytest.raises(ValueError, match="cost_groups: expected with mean_feature_cost="):
+        pb.early_exit(plain, X[CAL], mean_comparisons=3.0, cost_groups=GROUPS)
+    with pytest.raises(ValueError, match=r"mean_feature_cost: expected at least .* first joint"):
+        pb.early_exit(plain, X[CAL], mean_feature_cost=0.01, **PRICED)
+    with pytest.raises(ValueError, match="mean_feature_cost: expected a number"):
+        pb.early_exit(plain, X[CAL], mean_feature_cost=-1.0, **PRICED)

@@ -21,7 +21,7 @@ TIMES = RNG.integers(0, 4, size=N)
 
 def fit(task, X=X, y=None, **options):
     given = {} if "y_proba" in options else {"y": Y[task] if y is None else y}
-    return pb.fit_within(X, **given, comparisons=4, folds=2, rng=0, n_threads=1, **options)
+    return pb.fit_within(X, **given, mean_comparisons=4, folds=2, rng=0, n_threads=1, **options)
 
 
 def assert_same(one, other):
@@ -74,7 +74,7 @@ def test_every_family_knows_weights(name):
     task = family.tasks[0]
     y = Y[task] if task == "regression" else Y[task].astype(int)
     features = as_features(X)
-    priced = {"feature_costs": [1.0, 2.0, 3.0]} if family.unit == "price" else {}
+    priced = {"feature_costs": [1.0, 2.0, 3.0]} if family.unit == "mean_feature_cost" else {}
     feature_costs = read_feature_costs(checked(CostOptions, priced), None, 3)
     weight = np.where(TIMES > 0, TIMES, 0.5)
 
@@ -144,5 +144,5 @@ def test_labels_are_true_as_often_as_is_probable():
 def test_bad_weights_and_probabilities(options, said):
     with pytest.raises(ValueError, match=said):
         pb.fit_within(
-            X, comparisons=5, **({} if "y_proba" in options else {"y": Y["two"]}) | options
+            X, mean_comparisons=5, **({} if "y_proba" in options else {"y": Y["two"]}) | options
         )

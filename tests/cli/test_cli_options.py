@@ -114,8 +114,8 @@ OTHERS = {
     "--model tree --nodes 5 --weak linear --pairs 2 --min-leaf 3": partial(
         pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_leaf=3)
     ),
-    "--model within --comparisons 4 --seed 2": partial(pb.fit_within, comparisons=4, rng=2),
-    "--model within --bytes 400": partial(pb.fit_within, bytes=400, rng=0),
+    "--model within --comparisons 4 --seed 2": partial(pb.fit_within, mean_comparisons=4, rng=2),
+    "--model within --bytes 400": partial(pb.fit_within, max_bytes=400, rng=0),
     "--rounds 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
         rounds=3,

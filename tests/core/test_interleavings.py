@@ -50,7 +50,7 @@ FITS = {
     "early": lambda **of: pb.early_exit(
         pb.fit_adaboost(X[:80], TWO[:80], rounds=9, **LEVELS, **of),
         X[80:],
-        comparisons=5,
+        mean_comparisons=5,
         length=None,
     ),
 }

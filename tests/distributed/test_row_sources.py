@@ -125,7 +125,7 @@ IN_ONE_PLACE = {
     "fit_pruned_cart": {"rng": 0},
     "fit_samme": {"rounds": 3},
     "fit_sbpmt": {"members": 2, "rng": 0},
-    "fit_within": {"comparisons": 5, "rng": 0},
+    "fit_within": {"mean_comparisons": 5, "rng": 0},
 }
 
 

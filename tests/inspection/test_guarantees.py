@@ -44,7 +44,7 @@ def test_numbers_of_a_guarantee(model):
 
 
 def test_of_early_exits_both_costs(model):
-    small = pb.early_exit(model, X[TRAIN] + 1e-9, comparisons=10)
+    small = pb.early_exit(model, X[TRAIN] + 1e-9, mean_comparisons=10)
     found = pb.guarantee(small, X[CAL], Y[CAL])
     assert found.cost < 15 < found.whole_cost == 40
     assert "40 of the whole model" in str(found)

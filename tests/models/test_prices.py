@@ -135,7 +135,7 @@ def test_models_remember_prices(tmp_path):
 def test_what_cannot_be_paid_is_refused():
     X, y = data()
     model = pb.fit_adaboost(X, y, rounds=3)
-    with pytest.raises(ValueError, match="feature_costs: expected prices of columns"):
+    with pytest.raises(ValueError, match="feature_costs: expected costs of features"):
         pb.evaluation_cost(model, X, unit="feature_cost")
     with pytest.raises(ValueError, match="expected None with unit='nodes'"):
         pb.evaluation_cost(model, X, feature_costs=PRICES)
@@ -148,7 +148,7 @@ def test_what_cannot_be_paid_is_refused():
 def test_rows_that_leave_early_pay_no_more(name):
     X, y = data(n=400)
     whole = FITS[name](X[:200], y[:200])
-    model = pb.early_exit(whole, X[200:], comparisons=0.6 * pb.evaluation_cost(whole, X).mean())
+    model = pb.early_exit(whole, X[200:], mean_comparisons=0.6 * pb.evaluation_cost(whole, X).mean())
     found = pb.evaluation_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
     joints = model.left(X).joint.tolist()
     assert len(set(joints)) > 1

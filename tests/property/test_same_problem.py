@@ -86,7 +86,7 @@ FITS = {
     "probitboost tol": (partial(pb.fit_probitboost, steps=99, tol=0.1), "two"),
     "probit_tree": (partial(pb.fit_probit_tree, steps=3), "two"),
     "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, **drawn), "two"),
-    "within": (partial(pb.fit_within, comparisons=3, **drawn), "two"),
+    "within": (partial(pb.fit_within, mean_comparisons=3, **drawn), "two"),
     "cart min_leaf": (partial(pb.fit_cart, min_leaf=9), "two"),
 }
 

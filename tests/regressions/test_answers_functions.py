@@ -260,7 +260,7 @@ def test_every_model_says_who_made_it(name):
         "fit_forest": {"members": 2},
         "fit_bagging": {"fit": pb.fit_cart, "members": 2},
         "fit_one_vs_rest": {"fit": pb.fit_cart},
-        "fit_within": {"comparisons": 2},
+        "fit_within": {"mean_comparisons": 2},
         "fit_samme": {"base": pb.fit_cart, "rounds": 2},
         "fit_probitboost": {"steps": 2},
         "fit_stagewise": {"loss": "logistic", "steps": 2},

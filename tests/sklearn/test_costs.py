@@ -40,7 +40,7 @@ FEW = {
     "stumps": 5,
     "folds": 2,
     "random_state": 0,
-    "comparisons": 5,
+    "mean_comparisons": 5,
 }
 #: What is grown on rows that are drawn, or on which exits are set, costs others somewhat else.
 NEAR = ("Forest", "SBPMT", "Budget")
@@ -109,7 +109,7 @@ def test_the_cheapest_that_is_about_as_good():
 def test_the_best_within_a_budget():
     found = results([[0.7, 0.9, 0.9, 0.95]], [1, 5, 4, 9])
     assert [best_within(budget)(found) for budget in (1, 3, 4, 8, 9, 100)] == [0, 0, 2, 2, 3, 3]
-    with pytest.raises(ValueError, match="comparisons: expected at least 1, what the cheapest"):
+    with pytest.raises(ValueError, match="mean_comparisons: expected at least 1, what the cheapest"):
         best_within(0.5)(found)
 
 
@@ -129,7 +129,7 @@ def test_wrong_names(make):
 def test_bad_numbers():
     with pytest.raises(ValueError, match="standard_errors: expected a number"):
         least_cost(standard_errors=-1)
-    with pytest.raises(ValueError, match="comparisons: expected a number"):
+    with pytest.raises(ValueError, match="mean_comparisons: expected a number"):
         best_within(np.nan)
 
 
@@ -153,7 +153,7 @@ def test_searches():
 
 def test_early_exits_count_in_the_score():
     estimator = StagewiseClassifier(steps=20).fit(X, Y)
-    small = pb.early_exit(estimator.model_, X + 1e-9, comparisons=0.3 * estimator.cost_)
+    small = pb.early_exit(estimator.model_, X + 1e-9, mean_comparisons=0.3 * estimator.cost_)
     whole = cost_scorer(estimator, X)
     estimator.model_ = small
     assert cost_scorer(estimator, X) > 0.5 * whole
