@@ -245,7 +245,7 @@ FUNCTIONS: dict[str, Any] = {
     ],
     "prune_path": lambda m, X, y: pb.prune_path(m, X, y),
     "reach": lambda m, X, y: pb.reach(m, X, y),
-    "risk_threshold": lambda m, X, y: pb.risk_threshold(m, X, y, limit=0.5),
+    "risk_threshold": lambda m, X, y: pb.risk_threshold(m, X, y, max_risk=0.5),
     "staged_decision_function": lambda m, X, y: pb.staged_decision_function(m, X),
     "staged_predict": lambda m, X, y: pb.staged_predict(m, X),
     "staged_predict_proba": lambda m, X, y: pb.staged_predict_proba(m, X),

@@ -222,7 +222,7 @@ OF_NUMBERS = tuple(
 OF_MEMBERS = ("cart", "forest", "samme", "sbpmt", "probit-tree", "within")
 #: Budgets, of which the model within one needs any, and what of it cannot be typed: prices have
 #: names, and folds are those of another command.
-BUDGETS, NOT_TYPED = ("comparisons", "worst", "bytes"), ("price", "folds")
+BUDGETS, NOT_TYPED = ("mean_comparisons", "max_comparisons", "max_bytes"), ("mean_feature_cost", "folds")
 #: Weak learners that answer with numbers, and the model that takes them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "adaboost-real"
 #: Options that most models have: of the others it is said that they do not go with them.
@@ -384,7 +384,7 @@ def check_model_options(options: Namespace) -> None:
     if options.model == "matryoshka":
         _check_matryoshka(given)
     if options.model == "within" and given.keys().isdisjoint(BUDGETS):
-        raise UsageError(f"--model within needs {', '.join(map(flag, BUDGETS[:-1]))} or --bytes")
+        raise UsageError(f"--model within needs {', '.join(map(flag, BUDGETS[:-1]))} or --max-bytes")
 
 
 def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:

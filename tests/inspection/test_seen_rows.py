@@ -17,7 +17,7 @@ Y = X[:, 0] + NOISE > 0
 FIT, NEW = slice(0, 400), slice(400, 900)
 CALLS = {
     "guarantee": pb.guarantee,
-    "risk_threshold": lambda *rows: pb.risk_threshold(*rows, limit=0.3),
+    "risk_threshold": lambda *rows: pb.risk_threshold(*rows, max_risk=0.3),
     "label_sets": pb.label_sets,
     "calibrate": pb.calibrate,
     "early_exit": lambda model, X, y: pb.early_exit(model, X, mean_comparisons=9),
