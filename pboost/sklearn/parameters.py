@@ -47,13 +47,13 @@ CHOICES = {
             "max_bins",
             "missing",
             "level_smoothing",
-            "directions",
-            "terms",
-            "pairs",
+            "n_directions",
+            "n_terms",
+            "max_pairs",
             "stumps",
         ),
     ),
-    "observation": Choice(pb.observation.KINDS, ("rate", "sigma")),
+    "observation": Choice(pb.observation.KINDS, ("flip_rate", "sigma")),
 }
 #: Least rows of a side where classes have weights: these change nothing where all rows are alike.
 LEAST_OF_CLASSES = 20

@@ -182,24 +182,24 @@ PEERS = {
     "model": Peers("", "init_model", "xgb_model"),
     "state": NONE,
     # weak learners
-    "directions": NONE,
-    "terms": NONE,
+    "n_directions": NONE,
+    "n_terms": NONE,
     "dense_gain": NONE,
-    "pairs": NONE,
+    "max_pairs": NONE,
     "center": NONE,
-    "constant": NONE,
+    "include_constant": NONE,
     "train": NONE,
-    "h_max": NONE,
+    "max_abs": NONE,
     "seed": Peers("random_state", "seed, random_state", "seed, random_state", "", "random_seed"),
     # how sure answers are, and estimators as weak classifiers
-    "rate": NONE,
+    "flip_rate": NONE,
     "strength": NONE,
     "sigma": NONE,
-    "stop": NONE,
+    "n_draws": NONE,
     "estimator": Peers("estimator"),
     "max_draws": NONE,
     "clock": NONE,
-    "of": NONE,
+    "base": NONE,
 }
 
 #: Options that are those of the weak learner where a builder has one.

@@ -30,7 +30,7 @@ DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
             ),
         ),
         (
-            "--model adaboost-real --weak feature --rounds 9 --smoothing 0.01 --threads 1",
+            "--model adaboost-real --weak feature --rounds 9 --smoothing 0.01 --n-threads 1",
             lambda X, y: pb.fit_adaboost_real(
                 X, y, rounds=9, weak=pb.weak.feature(), smoothing=0.01
             ),
@@ -80,7 +80,7 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
     [
         (
             "--model adaboost --rounds 6 --criterion gini --search binned --votes symmetric "
-            "--smoothing 0.01 --learning-rate 0.5 --threads 2 --seed 3",
+            "--smoothing 0.01 --learning-rate 0.5 --n-threads 2 --seed 3",
             lambda X, y: pb.fit_adaboost(
                 X,
                 y,
@@ -93,7 +93,7 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
         ),
         (
             "--model tree --nodes 9 --criterion entropy --search exact --growth breadth-first "
-            "--max-depth 3 --smoothing 0 --threads 1",
+            "--max-depth 3 --smoothing 0 --n-threads 1",
             lambda X, y: pb.fit_boosted_tree(
                 X,
                 y,
@@ -173,7 +173,7 @@ def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     assert ("not the predictions" in out) == (kind != "exact")
 
 
-@pytest.mark.parametrize("draws", ["", "--draws first-increase", "--draws 4"])
+@pytest.mark.parametrize("draws", ["", "--n-draws first-increase", "--n-draws 4"])
 @pytest.mark.parametrize("rate", ["", "--flip-rate 0.2"])
 def test_sampled_observations(csv_file, pboost_main, draws, rate):
     output = csv_file.parent / "model.npz"
@@ -182,7 +182,7 @@ def test_sampled_observations(csv_file, pboost_main, draws, rate):
     assert (code, err) == (0, "")
     assert "is an estimate" in out
     of = pb.observation.flip(0.2) if rate else pb.observation.exact()
-    made = pb.observation.sampled(4 if draws.endswith("4") else "first-increase", of=of)
+    made = pb.observation.sampled(4 if draws.endswith("4") else "first-increase", base=of)
     X, y = frame().drop(columns="state"), frame()["state"]
     expected, found = pb.fit_adaboost(X, y, rounds=3, observation=made, rng=0), pb.load(output)
     assert found.settings == expected.settings
@@ -215,7 +215,7 @@ def test_matryoshka_has_a_default_shape(csv_file, pboost_main):
 def test_weight_column_is_weight_and_no_feature(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
     code, _, _ = pboost_main(
-        "fit", csv_file, "--target", "state", "--weight", "copies", "--rounds", 5, "-o", output
+        "fit", csv_file, "--target", "state", "--sample-weight", "copies", "--rounds", 5, "-o", output
     )
     assert code == 0
     X = frame().drop(columns=["state", "copies"])

@@ -70,9 +70,9 @@ pytest.importorskip("pandas")
             ["--search does not go with --weak feature"],
         ),
         ("fit t.csv --target y -o m --flip-rate 0.1", ["--flip-rate belongs to --observation"]),
-        ("fit t.csv --target y -o m --draws 3", ["--draws belongs to --observation sampled"]),
-        ("fit t.csv --target y -o m --observation sampled --draws 0", ["--draws", "'0'"]),
-        ("evaluate t.csv --target y --observation sampled --draws stopwatch", ["first-increase"]),
+        ("fit t.csv --target y -o m --n-draws 3", ["--n-draws belongs to --observation sampled"]),
+        ("fit t.csv --target y -o m --observation sampled --n-draws 0", ["--n-draws", "'0'"]),
+        ("evaluate t.csv --target y --observation sampled --n-draws stopwatch", ["first-increase"]),
         ("fit t.csv --target y -o m --observation half --flip-rate 0", ["--flip-rate belongs"]),
         ("evaluate t.csv --target y --observation flip", ["flip needs --flip-rate"]),
         ("fit t.csv --target y -o m --observation flip --flip-rate 0.5", ["--flip-rate", "'0.5'"]),
@@ -97,11 +97,11 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --smoothing nan", ["--smoothing"]),
         ("fit t.csv --target y -o m --learning-rate 0", ["--learning-rate"]),
         ("fit t.csv --target y -o m --criterion chaos", ["--criterion", "kearns-mansour"]),
-        ("fit t.csv --target y -o m --threads 0", ["--threads"]),
+        ("fit t.csv --target y -o m --n-threads 0", ["--n-threads"]),
         ("fit t.csv --target y -o m --folds 3", ["--folds"]),
         ("evaluate t.csv --target y --folds 1", ["--folds", "at least 2"]),
         ("evaluate t.csv --target y --seed -1", ["--seed"]),
-        ("evaluate t.csv --target y --weight y", ["same column"]),
+        ("evaluate t.csv --target y --sample-weight y", ["same column"]),
         ("fit t.csv --target y -o t.csv", ["overwrite", "t.csv"]),
         ("predict t.csv t.csv -o t.csv", ["overwrite"]),
         ("predict m.npz", ["DATA.csv"]),
@@ -165,8 +165,8 @@ def test_bad_table(tmp_path, monkeypatch, pboost_main, command, text, parts):
 @pytest.mark.parametrize(
     ("weights", "parts"),
     [
-        ("1,-1", ["--weight: ", "-1"]),
-        ("0,0", ["--weight: ", "0"]),
+        ("1,-1", ["--sample-weight: ", "-1"]),
+        ("0,0", ["--sample-weight: ", "0"]),
         ("1,", ["'w'", "missing"]),
         ("1,x", ["'w'", "not numeric", "'x'"]),
     ],
@@ -175,7 +175,7 @@ def test_bad_weights(tmp_path, pboost_main, weights, parts):
     first, second = weights.split(",")
     (tmp_path / "t.csv").write_text(f"x,y,w\n1,0,{first}\n2,1,{second}\n")
     code, _, err = pboost_main(
-        "fit", tmp_path / "t.csv", "--target", "y", "--weight", "w", "-o", tmp_path / "m"
+        "fit", tmp_path / "t.csv", "--target", "y", "--sample-weight", "w", "-o", tmp_path / "m"
     )
     assert code == 1
     assert_one_line(err, *parts)
@@ -271,7 +271,7 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
             ["--sep", ";", "--decimal", ","],
             "row 2 holds '2.5'; a decimal point? --decimal .",
         ),
-        ("x,y\n1,0\n2,1\n", ["--weight", "z"], "no column 'z'; there are x, y"),
+        ("x,y\n1,0\n2,1\n", ["--sample-weight", "z"], "no column 'z'; there are x, y"),
         ("x,state\n1,0\n2,1\n", ["--target", "stauts"], "there are x, state; did you mean 'state'"),
         ("x,y\n1,0\n2,1\n", ["--drop", "z"], "no column 'z'"),
         ("x,z,y\n1,1,0\n2,2,1\n", ["--drop", "x,z"], "no column besides 'y' and 'x' and 'z'"),

@@ -71,7 +71,7 @@ def test_help_lists_all_options(pboost_main):
     code, out, _ = pboost_main("fit", "--help")
     assert code == 0
     flags = {options.flag(name) for name in options.OWNERS}
-    assert {"--min-split", "--no-replace", "--max-draws", "--terms", "--tol"} <= {
+    assert {"--min-split", "--no-replace", "--max-draws", "--n-terms", "--tol"} <= {
         *flags,
         "--no-replace",
     }
@@ -79,10 +79,10 @@ def test_help_lists_all_options(pboost_main):
 
 
 OTHERS = {
-    "--model tree --nodes 5 --threads -1 --max-depth 3": partial(
+    "--model tree --nodes 5 --n-threads -1 --max-depth 3": partial(
         pb.fit_boosted_tree, nodes=5, max_depth=3
     ),
-    "--model forest --members 3 --bag 0.5 --threads none": partial(
+    "--model forest --members 3 --bag 0.5 --n-threads none": partial(
         pb.fit_forest, members=3, bag=0.5, rng=0
     ),
     "--model sbpmt --members 2 --steps 2 --bag 30 --max-depth none": partial(
@@ -108,14 +108,14 @@ OTHERS = {
     "--model probit --steps 6 --tol 0.5 --no-safeguard": partial(
         pb.fit_probitboost, steps=6, tol=0.5, safeguard=False
     ),
-    "--model adaboost-real --rounds 4 --weak feature --center zero --no-constant": partial(
-        pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature("zero", constant=False)
+    "--model adaboost-real --rounds 4 --weak feature --center zero --no-include-constant": partial(
+        pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature("zero", include_constant=False)
     ),
-    "--model tree --nodes 5 --weak linear --pairs 2 --min-leaf 3": partial(
-        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_leaf=3)
+    "--model tree --nodes 5 --weak linear --max-pairs 2 --min-leaf 3": partial(
+        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(max_pairs=2, min_leaf=3)
     ),
-    "--model within --comparisons 4 --seed 2": partial(pb.fit_within, mean_comparisons=4, rng=2),
-    "--model within --bytes 400": partial(pb.fit_within, max_bytes=400, rng=0),
+    "--model within --mean-comparisons 4 --seed 2": partial(pb.fit_within, mean_comparisons=4, rng=2),
+    "--model within --max-bytes 400": partial(pb.fit_within, max_bytes=400, rng=0),
     "--rounds 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
         rounds=3,
@@ -125,7 +125,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.full_for("--model within --bytes 400")
+@pytest.mark.full_for("--model within --max-bytes 400")
 @pytest.mark.parametrize("given", OTHERS)
 def test_options_reach_the_functions(csv_file, pboost_main, given):
     model = csv_file.with_name("m")
@@ -144,14 +144,14 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     [
         ("--model cart --replace", "--replace belongs to --model forest, not cart"),
         ("--weak separator --min-leaf 3", "--min-leaf belongs to --weak stump or affine"),
-        ("--model within", "--model within needs --comparisons, --worst or --bytes"),
-        ("--comparisons 3", "--comparisons belongs to --model within, not adaboost"),
-        ("--model within --comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
-        ("--model cart --pairs 3", "--pairs belongs to --weak linear, not stump"),
+        ("--model within", "--model within needs --mean-comparisons, --max-comparisons or --max-bytes"),
+        ("--mean-comparisons 3", "--mean-comparisons belongs to --model within, not adaboost"),
+        ("--model within --mean-comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
+        ("--model cart --max-pairs 3", "--max-pairs belongs to --weak linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
         ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
         ("--model sbpmt --step x", "--step: expected a number, got 'x'"),
-        ("--model tree --threads -2", "--threads: expected an integer of at least 1, got '-2'"),
+        ("--model tree --n-threads -2", "--n-threads: expected an integer of at least 1, got '-2'"),
         ("--model forest --bag 0", "--bag: expected an integer of at least 1, got '0'"),
         ("--model forest --bag 1.5", "--bag: expected a number above 0, at most 1, got '1.5'"),
     ],
@@ -184,7 +184,7 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
         ("--max_features 3", "here --features-per-split, drawn anew for each split with --model"),
         ("--min-samples-leaf 3", "here --min-leaf, a number of rows with --model adaboost"),
         ("--random-state 3", "--random-state: here --seed"),
-        ("--n-jobs 3", "--n-jobs: here --threads"),
+        ("--n-jobs 3", "--n-jobs: here --n-threads"),
         ("--ccp-alpha 3", "--ccp-alpha: here pb.prune"),
         ("--encodin utf-8", "--encodin: did you mean --encoding?"),
         ("--zzz", "unrecognized arguments: --zzz"),

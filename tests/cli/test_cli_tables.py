@@ -134,9 +134,8 @@ def test_a_column_is_one_thing(tmp_path, pboost_main, options):
     assert "--categorical" in err
 
 
-def test_weights_have_two_names(tmp_path, pboost_main):
+def test_weights_are_no_feature(tmp_path, pboost_main):
     TABLE.assign(w=1.5).to_csv(tmp_path / "t.csv", index=False)
-    for option in ("--weight", "--weights"):
-        given = [tmp_path / "t.csv", "--target", "y", option, "w", "--rounds", "2"]
-        assert pboost_main("fit", *given, "-o", tmp_path / "m.npz")[0] == 0
-        assert "w" not in pb.load(tmp_path / "m.npz").feature_names
+    given = [tmp_path / "t.csv", "--target", "y", "--sample-weight", "w", "--rounds", "2"]
+    assert pboost_main("fit", *given, "-o", tmp_path / "m.npz")[0] == 0
+    assert "w" not in pb.load(tmp_path / "m.npz").feature_names

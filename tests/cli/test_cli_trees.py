@@ -45,7 +45,7 @@ SEVERAL = {
         pb.fit_cart, max_leaves=4, search="binned"
     ),
     "--model cart --pruned --seed 4": partial(pb.fit_pruned_cart, rng=4),
-    "--model forest --members 7 --features-per-split 2 --seed 3 --threads 1": partial(
+    "--model forest --members 7 --features-per-split 2 --seed 3 --n-threads 1": partial(
         pb.fit_forest, members=7, features_per_split=2, rng=3
     ),
     "--model forest --members 3 --features-per-split all --max-leaves 5": partial(
@@ -55,11 +55,11 @@ SEVERAL = {
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=3), rounds=5, learning_rate=0.5
     ),
     "--model samme": pb.fit_samme,
-    "--model samme --rounds 5 --max-depth 1 --threads 2": partial(
+    "--model samme --rounds 5 --max-depth 1 --n-threads 2": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=5
     ),
     "--model sbpmt --members 3 --rounds 2 --steps 4 --max-depth 1 --min-leaf 8 --bag 0.8 --seed 2 "
-    "--vote average --threads 1": partial(
+    "--vote average --n-threads 1": partial(
         pb.fit_sbpmt,
         members=3,
         rounds=2,
@@ -79,7 +79,7 @@ SEVERAL = {
     "--model probit-tree --max-depth 0 --steps 7": partial(
         pb.fit_probit_tree, max_depth=0, steps=7
     ),
-    "--model probit-tree --min-leaf 9 --criterion entropy --search binned --threads 1": partial(
+    "--model probit-tree --min-leaf 9 --criterion entropy --search binned --n-threads 1": partial(
         pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
     ),
     "--one-vs-rest --model probit --steps 9": partial(
@@ -246,7 +246,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model probit-tree --rounds 3", "--rounds belongs to"),
         ("--model probit-tree --learning-rate 0.5", "--learning-rate does not go with"),
         ("--model probit --min-leaf 3", "--min-leaf belongs to"),
-        ("--model probit --threads 2", "--threads does not go with --model probit"),
+        ("--model probit --n-threads 2", "--n-threads does not go with --model probit"),
         ("--model stagewise --bag 0", "--bag"),
     ],
 )

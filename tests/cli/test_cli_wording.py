@@ -16,8 +16,8 @@ pd = pytest.importorskip("pandas")
     [
         ("X: column 'row 3', row 3 holds 5", "column 'row 3', row 4 holds 5"),
         ("y: missing label in row 0 (and 2 more)", "--target: missing label in row 1 (and 2 more)"),
-        ("sample_weight: got -1 in row 9", "--weight: got -1 in row 10"),
-        ("n_threads: expected one", "--threads: expected one"),
+        ("sample_weight: got -1 in row 9", "--sample-weight: got -1 in row 10"),
+        ("n_threads: expected one", "--n-threads: expected one"),
         ('y: task="regression" or loss="softmax"', "--target: --task regression or --loss softmax"),
         (
             'max_leaves: expected None with growth="depth-first"',
@@ -38,8 +38,8 @@ def test_words_of_the_library(message, said):
         ("x,y,w\n1,0,1\nred,1,1\n3,1,1\n4,0,1\n", [], "row 2 holds 'red'"),
         (
             "x,y,w\n1,0,1\n2,1,-1\n",
-            ["--weight", "w"],
-            "--weight: expected finite numbers >= 0, got -1.0 in row 2",
+            ["--sample-weight", "w"],
+            "--sample-weight: expected finite numbers >= 0, got -1.0 in row 2",
         ),
         ("x,y,w\n1,0,1\n2,,1\n", [], "'y' has missing values, the first in row 2"),
         (

@@ -92,7 +92,7 @@ CHAINS = {
     "symmetric": {"votes": "symmetric", "smoothing": 0.0},
     "table": {"observation": pb.observation.adatree2()},
     "gaussian": {"observation": pb.observation.gaussian(0.4)},
-    "affine": {"weak": pb.weak.affine(directions=6, seed=2)},
+    "affine": {"weak": pb.weak.affine(n_directions=6, seed=2)},
     "binned": {"weak": pb.weak.stump(search="binned", max_bins=8)},
 }
 

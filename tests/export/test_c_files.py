@@ -69,7 +69,7 @@ def _rest_of_calibrated():
 #: Models that add up columns, which are missing or categories.
 SUMS = {
     "affine": lambda: pb.fit_adaboost(
-        X, TWO, rounds=6, weak=pb.weak.affine(directions=6, terms=2, seed=1), **LEVELS
+        X, TWO, rounds=6, weak=pb.weak.affine(n_directions=6, n_terms=2, seed=1), **LEVELS
     ),
     "separators": lambda: pb.fit_boosted_tree(X, TWO, nodes=4, weak=pb.weak.separator(4), **LEVELS),
     "real": lambda: pb.fit_adaboost_real(X, TWO, rounds=9, weak=pb.weak.feature(), **LEVELS),

@@ -256,7 +256,7 @@ def imitated() -> dict[str, Made]:
     return {
         "distill: forest": of(forest),
         "distill: three classes, random": of(three, kind="random", n_synthetic=100),
-        "distill: numbers": of(numbers, share=0.5),
+        "distill: numbers": of(numbers, synthetic_fraction=0.5),
         "distill: function": of(lambda n: _scored, X, (X[:40],), n_synthetic=0),
         "within: comparisons": budget(TWO[:90], MISSING[:90], mean_comparisons=6.0),
         "within: three classes": budget(THREE[:90], MISSING[:90], mean_comparisons=8.0),

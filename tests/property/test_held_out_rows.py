@@ -41,7 +41,7 @@ FITS = {
         "adaboost gaussian": partial(ada, observation=see.gaussian(0.3)),
         "adaboost sampled": partial(ada, observation=see.sampled(2)),
         "adaboost affine": partial(ada, weak=weak.affine()),
-        "adaboost linear": partial(ada, weak=weak.linear(pairs=3)),
+        "adaboost linear": partial(ada, weak=weak.linear(max_pairs=3)),
         "boosted tree": tree,
         "boosted tree binned": partial(tree, weak=BINNED),
         "boosted tree adatree2": partial(tree, observation=see.adatree2()),

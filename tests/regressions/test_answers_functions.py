@@ -81,7 +81,7 @@ def test_steps_without_a_bound(tmp_path):
 
 @pytest.mark.parametrize("ask", [pb.weak.linear, pb.weak.hypothesis])
 def test_no_message_offers_what_is_refused(ask):
-    name = {pb.weak.linear: "dense_gain", pb.weak.hypothesis: "h_max"}[ask]
+    name = {pb.weak.linear: "dense_gain", pb.weak.hypothesis: "max_abs"}[ask]
     given = (lambda *a: None,) if ask is pb.weak.hypothesis else ()
     with pytest.raises(ValueError, match=rf"^{name}: expected a number in .*, inf\), got inf"):
         ask(*given, **{name: np.inf})

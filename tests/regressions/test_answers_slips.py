@@ -305,7 +305,7 @@ def test_what_was_not_called():
             lambda: call("fit_adaboost", observation=pb.observation.half),
             r"observation: .* the function half; call it: half\(",
         ),
-        (lambda: pb.observation.sampled(of=pb.observation.half), r"of: .* function half; call it"),
+        (lambda: pb.observation.sampled(base=pb.observation.half), r"base: .* function half; call it"),
     ):
         with pytest.raises(TypeError, match=f"^{said}"):
             ask()

@@ -115,7 +115,7 @@ def test_exact_search_of_few_rows():
 @pytest.mark.parametrize("weak", [WEAK, pb.weak.linear()])
 def test_models_cannot_be_continued(weak):
     model = pb.fit_boosted_tree(X, Y, nodes=2, weak=weak)
-    for more in (None, weak, pb.weak.stump(), pb.weak.affine(directions=30)):
+    for more in (None, weak, pb.weak.stump(), pb.weak.affine(n_directions=30)):
         with pytest.raises(NotImplementedError, match=r"model: separators and linear .* cannot"):
             pb.continue_fit(model, X, Y, nodes=1, weak=more)
     stumps = pb.fit_boosted_tree(X, Y, nodes=2)
@@ -126,7 +126,7 @@ def test_models_cannot_be_continued(weak):
 @pytest.mark.parametrize("weak", [WEAK, pb.weak.linear()])
 def test_gaussian_answers_are_refused_also_when_sampled(weak):
     gaussian = pb.observation.gaussian(0.1)
-    for observation in (gaussian, pb.observation.sampled(of=gaussian)):
+    for observation in (gaussian, pb.observation.sampled(base=gaussian)):
         with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns that"):
             pb.fit_boosted_tree(X, Y, nodes=2, weak=weak, observation=observation)
 
