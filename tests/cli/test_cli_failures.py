@@ -23,17 +23,17 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y", ["-o"]),
         ("fit t.csv -o m", ["--target"]),
         ("fit t.csv --target y -o m --model oak", ["--model", "oak"]),
-        ("fit t.csv --target y -o m --nodes 3", ["--nodes belongs to --model tree or matr"]),
+        ("fit t.csv --target y -o m --max-nodes 3", ["--max-nodes belongs to --model tree or matr"]),
         ("fit t.csv --target y -o m --growth breadth-first", ["--growth belongs to"]),
         ("fit t.csv --target y -o m --max-depth 3", ["--max-depth belongs to"]),
-        ("fit t.csv --target y -o m --model tree --rounds 3", ["--rounds belongs to"]),
+        ("fit t.csv --target y -o m --model tree --n-estimators 3", ["--n-estimators belongs to"]),
         ("evaluate t.csv --target y --model tree --votes domain", ["--votes belongs to"]),
         ("fit t.csv --target y -o m --target-certificate 0.5", ["--target-certificate belongs"]),
         ("fit t.csv --target y -o m --shape 2,2", ["--shape belongs to --model matryoshka"]),
         ("fit t.csv --target y -o m --model tree --join all", ["--join belongs", "not tree"]),
         ("evaluate t.csv --target y --model tree --collect sign", ["--collect belongs"]),
-        ("fit t.csv --target y -o m --model matryoshka --rounds 3", ["not matryoshka"]),
-        ("fit t.csv --target y -o m --model matryoshka --nodes 3", ["belongs to --growth greedy"]),
+        ("fit t.csv --target y -o m --model matryoshka --n-estimators 3", ["not matryoshka"]),
+        ("fit t.csv --target y -o m --model matryoshka --max-nodes 3", ["belongs to --growth greedy"]),
         (
             "fit t.csv --target y -o m --model matryoshka --growth look-ahead",
             ["--growth look-ahead belongs to --model tree or topdown, not matryoshka"],
@@ -41,17 +41,17 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --model topdown --growth greedy", ["matryoshka, not topdown"]),
         ("fit t.csv --target y -o m --model tree --growth greedy", ["model matryoshka, not tree"]),
         (
-            "fit t.csv --target y -o m --model matryoshka --growth greedy --nodes 3 --shape 2,2",
+            "fit t.csv --target y -o m --model matryoshka --growth greedy --max-nodes 3 --shape 2,2",
             ["--shape belongs to --growth nested"],
         ),
         ("fit t.csv --target y -o m --impurity gini", ["--impurity belongs to --model topdown"]),
         (
-            "fit t.csv --target y -o m --weak feature",
-            ["--weak feature belongs to --model adaboost-real, not adaboost"],
+            "fit t.csv --target y -o m --weak-learner feature",
+            ["--weak-learner feature belongs to --model adaboost-real, not adaboost"],
         ),
         (
-            "fit t.csv --target y -o m --model topdown --weak affine",
-            ["--weak does not go with --model topdown"],
+            "fit t.csv --target y -o m --model topdown --weak-learner affine",
+            ["--weak-learner does not go with --model topdown"],
         ),
         (
             "evaluate t.csv --target y --model topdown --validation 0.2",
@@ -66,8 +66,8 @@ pytest.importorskip("pandas")
             ["--observation does not go with --model adaboost-real"],
         ),
         (
-            "fit t.csv --target y -o m --model adaboost-real --weak feature --search binned",
-            ["--search does not go with --weak feature"],
+            "fit t.csv --target y -o m --model adaboost-real --weak-learner feature --search binned",
+            ["--search does not go with --weak-learner feature"],
         ),
         ("fit t.csv --target y -o m --flip-rate 0.1", ["--flip-rate belongs to --observation"]),
         ("fit t.csv --target y -o m --n-draws 3", ["--n-draws belongs to --observation sampled"]),
@@ -77,7 +77,7 @@ pytest.importorskip("pandas")
         ("evaluate t.csv --target y --observation flip", ["flip needs --flip-rate"]),
         ("fit t.csv --target y -o m --observation flip --flip-rate 0.5", ["--flip-rate", "'0.5'"]),
         ("fit t.csv --target y -o m --observation flip --flip-rate nan", ["--flip-rate", "'nan'"]),
-        ("fit t.csv --target y -o m --patience 5", ["--patience needs --validation"]),
+        ("fit t.csv --target y -o m --n-iter-no-change 5", ["--n-iter-no-change needs --validation"]),
         ("fit t.csv --target y -o m --validation 0.6", ["--validation", "'0.6'", "at most 0.5"]),
         ("fit t.csv --target y -o m --sigma 0.1", ["--sigma belongs to --observation gaussian"]),
         ("evaluate t.csv --target y --observation gaussian", ["gaussian needs --sigma"]),
@@ -90,16 +90,16 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --model matryoshka --shape 4,0", ["--shape", "'0'"]),
         ("fit t.csv --target y -o m --model matryoshka --shape 4,", ["--shape", "''"]),
         ("fit t.csv --target y -o m --model matryoshka --join exits", ["--join", "sign"]),
-        ("fit t.csv --target y -o m --rounds 0", ["--rounds", "at least 1", "'0'"]),
-        ("fit t.csv --target y -o m --rounds x", ["--rounds", "'x'"]),
+        ("fit t.csv --target y -o m --n-estimators 0", ["--n-estimators", "at least 1", "'0'"]),
+        ("fit t.csv --target y -o m --n-estimators x", ["--n-estimators", "'x'"]),
         ("fit t.csv --target y -o m --round 3", ["--round"]),
         ("fit t.csv --target y -o m --smoothing -1", ["--smoothing"]),
         ("fit t.csv --target y -o m --smoothing nan", ["--smoothing"]),
         ("fit t.csv --target y -o m --learning-rate 0", ["--learning-rate"]),
         ("fit t.csv --target y -o m --criterion chaos", ["--criterion", "kearns-mansour"]),
         ("fit t.csv --target y -o m --n-threads 0", ["--n-threads"]),
-        ("fit t.csv --target y -o m --folds 3", ["--folds"]),
-        ("evaluate t.csv --target y --folds 1", ["--folds", "at least 2"]),
+        ("fit t.csv --target y -o m --cv 3", ["--cv"]),
+        ("evaluate t.csv --target y --cv 1", ["--cv", "at least 2"]),
         ("evaluate t.csv --target y --seed -1", ["--seed"]),
         ("evaluate t.csv --target y --sample-weight y", ["same column"]),
         ("fit t.csv --target y -o t.csv", ["overwrite", "t.csv"]),
@@ -300,7 +300,7 @@ def test_dropped_columns_and_decimal_commas(tmp_path, pboost_main):
     (tmp_path / "t.csv").write_text(text)
     how = ["--sep", ";", "--decimal", ","]
     given = [tmp_path / "t.csv", *how, "--target", "y", "--drop", 'town,"b, c"']
-    code, _, err = pboost_main("fit", *given, "--rounds", "3", "-o", tmp_path / "m.npz")
+    code, _, err = pboost_main("fit", *given, "--n-estimators", "3", "-o", tmp_path / "m.npz")
     assert (code, err) == (0, "")
     code, out, err = pboost_main("predict", tmp_path / "m.npz", tmp_path / "t.csv", *how)
     assert (code, err) == (0, "")

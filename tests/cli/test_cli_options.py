@@ -79,44 +79,44 @@ def test_help_lists_all_options(pboost_main):
 
 
 OTHERS = {
-    "--model tree --nodes 5 --n-threads -1 --max-depth 3": partial(
+    "--model tree --max-nodes 5 --n-threads -1 --max-depth 3": partial(
         pb.fit_boosted_tree, nodes=5, max_depth=3
     ),
-    "--model forest --members 3 --bag 0.5 --n-threads none": partial(
+    "--model forest --n-estimators 3 --bag 0.5 --n-threads none": partial(
         pb.fit_forest, members=3, bag=0.5, rng=0
     ),
-    "--model sbpmt --members 2 --steps 2 --bag 30 --max-depth none": partial(
+    "--model sbpmt --n-estimators 2 --max-iter 2 --bag 30 --max-depth none": partial(
         pb.fit_sbpmt, members=2, steps=2, bag=30, max_depth=None, rng=0
     ),
-    "--model forest --members 3 --no-replace --bag 20 --max-bins 16": partial(
+    "--model forest --n-estimators 3 --no-replace --bag 20 --max-bins 16": partial(
         pb.fit_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
     ),
     "--model cart --growth best-first --min-split 9 --features-per-split 2 --seed 3": partial(
         pb.fit_cart, growth="best-first", min_split=9, features_per_split=2, rng=3
     ),
-    "--model samme --rounds 3 --features-per-split sqrt --seed 5": partial(
+    "--model samme --n-estimators 3 --features-per-split sqrt --seed 5": partial(
         pb.fit_samme,
         rounds=3,
         base=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
     ),
-    "--model stagewise --steps 4 --max-step none --start zero --max-depth none": partial(
+    "--model stagewise --n-estimators 4 --max-step none --start zero --max-depth none": partial(
         pb.fit_stagewise, steps=4, loss="logistic", max_step=None, start="zero", max_depth=None
     ),
-    "--model stagewise --steps 4 --max-step 0.5": partial(
+    "--model stagewise --n-estimators 4 --max-step 0.5": partial(
         pb.fit_stagewise, steps=4, loss="logistic", max_step=0.5
     ),
-    "--model probit --steps 6 --tol 0.5 --no-safeguard": partial(
+    "--model probit --max-iter 6 --tol 0.5 --no-safeguard": partial(
         pb.fit_probitboost, steps=6, tol=0.5, safeguard=False
     ),
-    "--model adaboost-real --rounds 4 --weak feature --center zero --no-include-constant": partial(
+    "--model adaboost-real --n-estimators 4 --weak-learner feature --center zero --no-include-constant": partial(
         pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature("zero", include_constant=False)
     ),
-    "--model tree --nodes 5 --weak linear --max-pairs 2 --min-leaf 3": partial(
+    "--model tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-leaf 3": partial(
         pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(max_pairs=2, min_leaf=3)
     ),
     "--model within --mean-comparisons 4 --seed 2": partial(pb.fit_within, mean_comparisons=4, rng=2),
     "--model within --max-bytes 400": partial(pb.fit_within, max_bytes=400, rng=0),
-    "--rounds 3 --observation sampled --estimator ml --max-draws 9": partial(
+    "--n-estimators 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
         rounds=3,
         rng=0,
@@ -143,14 +143,14 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     ("given", "part"),
     [
         ("--model cart --replace", "--replace belongs to --model forest, not cart"),
-        ("--weak separator --min-leaf 3", "--min-leaf belongs to --weak stump or affine"),
+        ("--weak-learner separator --min-leaf 3", "--min-leaf belongs to --weak-learner stump or affine"),
         ("--model within", "--model within needs --mean-comparisons, --max-comparisons or --max-bytes"),
         ("--mean-comparisons 3", "--mean-comparisons belongs to --model within, not adaboost"),
         ("--model within --mean-comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
-        ("--model cart --max-pairs 3", "--max-pairs belongs to --weak linear, not stump"),
+        ("--model cart --max-pairs 3", "--max-pairs belongs to --weak-learner linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
         ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
-        ("--model sbpmt --step x", "--step: expected a number, got 'x'"),
+        ("--model sbpmt --learning-rate x", "--learning-rate: expected a number"),
         ("--model tree --n-threads -2", "--n-threads: expected an integer of at least 1, got '-2'"),
         ("--model forest --bag 0", "--bag: expected an integer of at least 1, got '0'"),
         ("--model forest --bag 1.5", "--bag: expected a number above 0, at most 1, got '1.5'"),
@@ -164,7 +164,7 @@ def test_wrong_usage(csv_file, pboost_main, given, part):
 
 @pytest.mark.full
 def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
-    arguments = [str(csv_file), "--target", "state", "--rounds", "3", "-o", str(csv_file) + ".npz"]
+    arguments = [str(csv_file), "--target", "state", "--n-estimators", "3", "-o", str(csv_file) + ".npz"]
     call = [sys.executable, "-B", "-OO", "-m", "pboost", "fit", *arguments]
     env = {"PYTHONPATH": SEARCH_PATH, "PATH": ""}
     done = [
@@ -179,8 +179,8 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("--n-estimators 9 --model forest", "--n-estimators: here --members with --model forest"),
-        ("--n_estimators=9", "--n-estimators: here --rounds with --model adaboost"),
+        ("--num-iterations 9 --model forest", "--num-iterations: here --n-estimators with --model forest"),
+        ("--num_iterations=9", "--num-iterations: here --n-estimators with --model adaboost"),
         ("--max_features 3", "here --features-per-split, drawn anew for each split with --model"),
         ("--min-samples-leaf 3", "here --min-leaf, a number of rows with --model adaboost"),
         ("--random-state 3", "--random-state: here --seed"),

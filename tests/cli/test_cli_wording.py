@@ -85,7 +85,7 @@ def test_the_target_says_the_task(name, form, tmp_path, pboost_main):
     ours, theirs = pb.load(out), pb.fit_cart(table[["a"]], y, max_depth=2)
     assert task_of(ours) == expected
     np.testing.assert_array_equal(ours.value, theirs.value)
-    code, said, err = pboost_main("evaluate", *given, "--folds", 2)
+    code, said, err = pboost_main("evaluate", *given, "--cv", 2)
     assert (code, err) == (0, "")
     assert ("mean squared error" in said) == (expected == REGRESSION)
 
@@ -93,12 +93,12 @@ def test_the_target_says_the_task(name, form, tmp_path, pboost_main):
 @pytest.mark.parametrize(
     ("options", "task"),
     [
-        ("--model stagewise --steps 2", CLASSES),
-        ("--model stagewise --steps 2 --loss squared", REGRESSION),
-        ("--model forest --members 2 --criterion gini", CLASSES),
+        ("--model stagewise --n-estimators 2", CLASSES),
+        ("--model stagewise --n-estimators 2 --loss squared", REGRESSION),
+        ("--model forest --n-estimators 2 --criterion gini", CLASSES),
         ("--model cart --pruned --max-depth 2", CLASSES),
-        ("--model stagewise --steps 2 --one-vs-rest", CLASSES),
-        ("--model samme --rounds 2", CLASSES),
+        ("--model stagewise --n-estimators 2 --one-vs-rest", CLASSES),
+        ("--model samme --n-estimators 2", CLASSES),
     ],
 )
 def test_options_decide_first(options, task, tmp_path, pboost_main):
@@ -129,7 +129,7 @@ def test_help_says_the_rule(pboost_main):
 def test_warnings_of_the_library(tmp_path, pboost_main):
     y = ["rare" if k < 2 else "ash" if value > 0 else "oak" for k, value in enumerate(X[:, 0])]
     pd.DataFrame({"a": X[:, 1], "y": y}).to_csv(tmp_path / "t.csv", index=False)
-    given = tmp_path / "t.csv", "--target", "y", "--model", "cart", "--folds", 3
+    given = tmp_path / "t.csv", "--target", "y", "--model", "cart", "--cv", 3
     code, _, err = pboost_main("evaluate", *given)
     assert code == 0
     assert_one_line(err, "pboost: warning: --target: class 'rare' has 2 rows")

@@ -235,7 +235,7 @@ def test_damaged_projections_are_noticed(path, name):
 
 def test_options_of_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = "--weak affine --n-directions 20 --n-terms 3 --criterion gini --seed 4 --rounds 5"
+    flags = "--weak-learner affine --n-directions 20 --n-terms 3 --criterion gini --seed 4 --n-estimators 5"
     arguments = ("fit", csv_file, "--target", "state", "-o", output, *flags.split())
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
@@ -250,4 +250,4 @@ def test_directions_belong_to_affine(csv_file, pboost_main):
         arguments = ("fit", csv_file, "--target", "state", "-o", "x.npz", flag, 5)
         code, out, err = pboost_main(*arguments)
         assert (code, out) == (2, "")
-        assert_one_line(err, f"{flag} belongs to --weak affine, not stump")
+        assert_one_line(err, f"{flag} belongs to --weak-learner affine, not stump")

@@ -324,7 +324,7 @@ def test_projections_beside_separators_are_refused(path):
 
 def test_options_of_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = "--model tree --weak separator --stumps 5 --criterion gini --nodes 4"
+    flags = "--model tree --weak-learner separator --n-stumps 5 --criterion gini --max-nodes 4"
     arguments = ("fit", csv_file, "--target", "state", "-o", output, *flags.split())
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
@@ -336,15 +336,15 @@ def test_options_of_the_command_line(csv_file, pboost_main):
 
 
 def test_stumps_belong_to_separators(csv_file, pboost_main):
-    arguments = ("fit", csv_file, "--target", "state", "-o", "x.npz", "--stumps", 5)
+    arguments = ("fit", csv_file, "--target", "state", "-o", "x.npz", "--n-stumps", 5)
     code, out, err = pboost_main(*arguments)
     assert (code, out) == (2, "")
-    assert_one_line(err, "--stumps belongs to --weak separator, not stump")
+    assert_one_line(err, "--n-stumps belongs to --weak-learner separator, not stump")
 
 
 def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = ["--model", "tree", "--weak", "linear", "--dense-gain", "2", "--nodes", "3"]
+    flags = ["--model", "tree", "--weak-learner", "linear", "--dense-gain", "2", "--max-nodes", "3"]
     arguments = ("fit", csv_file, "--target", "state", "-o", output, "--seed", 4, *flags)
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
@@ -354,17 +354,17 @@ def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
     assert_identical(pb.load(output), expected)
     code, out, err = pboost_main(*arguments, "--search", "exact")
     assert (code, out) == (2, "")
-    assert_one_line(err, "--search does not go with --weak linear")
+    assert_one_line(err, "--search does not go with --weak-learner linear")
     code, out, err = pboost_main(*arguments, "--dense-gain", "-1")
     assert (code, out) == (2, "")
     assert_one_line(err, "expected a number from 0, got '-1'")
     arguments = ("fit", csv_file, "--target", "state", "-o", output, "--dense-gain", 2)
     code, out, err = pboost_main(*arguments)
-    assert_one_line(err, "--dense-gain belongs to --weak linear, not stump")
+    assert_one_line(err, "--dense-gain belongs to --weak-learner linear, not stump")
 
 
 def test_separators_are_not_gaussian(csv_file, pboost_main):
-    flags = ["--weak", "separator", "--observation", "gaussian", "--sigma", "1"]
+    flags = ["--weak-learner", "separator", "--observation", "gaussian", "--sigma", "1"]
     code, out, err = pboost_main("evaluate", csv_file, "--target", "state", *flags)
     assert (code, out) == (1, "")
     assert_one_line(err, "observation: 'gaussian' compares columns")
