@@ -60,10 +60,10 @@ def by_worth(
     errors: dict[str, pb.AnswerCounts], said: Answers, row: int, budget: float
 ) -> tuple[str, float]:
     """Return label and price of a patient about whom `pboost.ask_oracles` asks."""
-    oracles = {name: partial(_answer, iter(said[name][row])) for name in RIGHT}
+    annotators = {name: partial(_answer, iter(said[name][row])) for name in RIGHT}
     prior = {"ill": ILL, "well": 1 - ILL}
-    found = pb.ask_oracles(oracles, errors, prior=prior, prices=PRICES, budget=budget)
-    return found.label, found.price
+    found = pb.ask_oracles(annotators, errors, prior=prior, query_costs=PRICES, budget=budget)
+    return found.label, found.cost
 
 
 def by_order(

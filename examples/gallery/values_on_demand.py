@@ -52,11 +52,11 @@ def decided(patient, say=False):
 
 for k in (0, 4):
     found = decided(patients[test].iloc[k], say=True)
-    print(f"{found.label}: {found.price:g} paid, {found.reason}")
+    print(f"{found.label}: {found.cost:g} paid, {found.reason}")
 
 # %%
 # What 300 patients paid:
-amounts = [decided(patients[test].iloc[k]).price for k in range(300)]
+amounts = [decided(patients[test].iloc[k]).cost for k in range(300)]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 axes[0].plot(paid, error, "o-")
 axes[0].set(xlabel="paid for a patient, in the mean", ylabel="wrong (%)", ylim=(0, None))

@@ -51,7 +51,7 @@ class Decision:
         The least and the largest score that the row can have, whatever is not known.
     ledger : tuple of Asked
         What was asked, in order.
-    price : float
+    cost : float
         What was paid for it.
     is_settled : bool
         Whether the label is the one of `predict`, whatever is not known.
@@ -64,7 +64,7 @@ class Decision:
     probability: FloatArray | None
     bounds: FloatArray
     ledger: tuple[Asked, ...]
-    price: float
+    cost: float
     is_settled: bool
     reason: str
 
@@ -201,8 +201,8 @@ class RowInquiry:
         is_settled = case.settles and int(case.inquiry.possible(known).sum()) == 1
         reason = WHOLE if not known.wants else PROVEN if is_settled else ""
         if not reason:
-            cheapest = min(known.wants, key=self.price_of)
-            if self.spent + self.price_of(cheapest) <= case.budget:
+            cheapest = min(known.wants, key=self.cost_of)
+            if self.spent + self.cost_of(cheapest) <= case.budget:
                 return cheapest
             reason = BUDGET
         ledger = tuple(self.ledger)
@@ -210,7 +210,7 @@ class RowInquiry:
         self.decision = Decision(*found, ledger, self.spent, reason != BUDGET, reason)
         return ()
 
-    def price_of(self, columns: Iterable[int]) -> float:
+    def cost_of(self, columns: Iterable[int]) -> float:
         """Return what is still to be paid for columns."""
         return float(self.case.feature_costs.cost[self._items(columns) & ~self.paid].sum())
 
@@ -231,10 +231,10 @@ class RowInquiry:
             self.take(self._values(asked, columns, answer))
         except (TypeError, ValueError, OverflowError) as error:
             raise AskError(f"{asked!r}: {error}", asked, tuple(self.ledger)) from error
-        price = self.price_of(columns)
+        cost = self.cost_of(columns)
         self.paid |= self._items(columns)
-        self.spent += price
-        self.ledger.append(Asked(asked, answer, price))
+        self.spent += cost
+        self.ledger.append(Asked(asked, answer, cost))
 
     def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, object]:
         """Return the values that an answer gives to columns."""
@@ -352,7 +352,7 @@ def decide(
     scanning
     'y'
     >>> found = pb.decide(model, {0: 25, 1: lambda: 0})
-    >>> found.label, [(entry.asked, entry.price) for entry in found.ledger]
+    >>> found.label, [(entry.asked, entry.cost) for entry in found.ledger]
     ('n', [(1, 1.0)])
     """
     case = Case(model, budget, feature_costs, cost_groups, exit)
@@ -437,7 +437,7 @@ class Decisions(Session[RowInquiry, Decision]):
         for column in inquiry.wants():
             group = case.group_of(column)
             asked = case.name_of(column) if group is None else group
-            self._put(Question(row, asked, inquiry.price_of(case.columns_of(asked))))
+            self._put(Question(row, asked, inquiry.cost_of(case.columns_of(asked))))
 
 
 def decisions(
@@ -487,7 +487,7 @@ def decisions(
     ...     print(questions[0])
     ...     for question, scanned in zip(questions, [0, 1]):
     ...         session.tell(question, scanned)
-    Question(row=0, asked=1, price=1.0)
+    Question(row=0, asked=1, cost=1.0)
     >>> [found.label for found in session]
     ['n', 'y']
     """

@@ -337,7 +337,7 @@ def test_other_builders_refuse_real_answers(weak):
     ],
 )
 def test_bad_learners(call):
-    with pytest.raises((ValueError, TypeError), match=r"center|constant|train|h_max"):
+    with pytest.raises((ValueError, TypeError), match=r"center|constant|train|max_abs"):
         call()
 
 

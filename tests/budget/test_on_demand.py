@@ -84,7 +84,7 @@ def test_labels_are_those_of_predict_and_nothing_is_asked_but_on_the_way(kind):
             assert calls == columns_read(model, row)
         assert [entry.asked for entry in found.ledger] == calls
         assert [entry.value for entry in found.ledger] == [row[j] for j in calls]
-        assert (found.calls, found.price) == (len(calls), len(calls))
+        assert (found.calls, found.cost) == (len(calls), len(calls))
         early = pb.decide(model, asking(row, fewer))
         assert (early.label, early.is_settled) == (label, True)
         assert contains(early.bounds, score)
@@ -218,16 +218,16 @@ def test_prices_groups_and_budget():
         model, {"blood": blood, "sky": lambda: "rain"}, **options, feature_costs={"blood": 7, "sky": 2}
     )
     assert calls == ["blood"]
-    assert found.price == 9
-    paid = {entry.asked: entry.price for entry in found.ledger}
+    assert found.cost == 9
+    paid = {entry.asked: entry.cost for entry in found.ledger}
     assert paid == {"blood": 7, "sky": 2}
     assert found.label == pb.predict(model, FRAME.head(1).assign(**value))[0]
     ask = {name: partial(value.get, name) for name in value}
     # One by one the group is paid with its first column.
     alone = pb.decide(model, ask, **options, feature_costs=[3, 2, 5])
-    assert sorted(entry.price for entry in alone.ledger) == [0, 2, 5]
+    assert sorted(entry.cost for entry in alone.ledger) == [0, 2, 5]
     few = pb.decide(model, ask, feature_costs=[3, 2, 5], budget=4.9, exit="none")
-    assert few.price <= 4.9
+    assert few.cost <= 4.9
     assert not few.is_settled
     assert few.reason == "the budget ends here"
 
@@ -243,7 +243,7 @@ def test_the_cheapest_of_what_is_wanted_is_asked_first(kind):
             assert dear == sorted(dear, reverse=True)
         if kind != "samme":
             cost = pb.evaluation_cost(model, row[None], unit="feature_cost", feature_costs=feature_costs)
-            assert found.price == cost[0]
+            assert found.cost == cost[0]
         assert found.label == pb.predict(model, row[None])[0]
 
 
@@ -260,7 +260,7 @@ def test_models_know_the_prices_they_were_fitted_with():
         pair = lambda row=row: {0: row[0], 1: row[1]}  # noqa: E731
         ask = {**{j: partial(float, row[j]) for j in (2, 3, 4)}, "pair": pair}
         found = pb.decide(model, ask, exit="none")
-        assert found.price == pb.evaluation_cost(model, row[None], unit="feature_cost")[0]
+        assert found.cost == pb.evaluation_cost(model, row[None], unit="feature_cost")[0]
 
 
 def test_the_ledger_survives_a_function_that_fails():
@@ -366,7 +366,7 @@ def test_sessions_take_groups_further_rows_and_wrong_answers():
     assert session.is_done
     assert session.add({}) == 0
     questions = session.ask()
-    assert {q.asked: q.price for q in questions} == {"age": 5, "air": 2}
+    assert {q.asked: q.cost for q in questions} == {"age": 5, "air": 2}
     air = next(q for q in questions if q.asked == "air")
     with pytest.raises(pb.AskError, match="mapping"):
         session.tell(air, "rain")
@@ -375,7 +375,7 @@ def test_sessions_take_groups_further_rows_and_wrong_answers():
         session.tell(air, {"sky": "rain", "wind": 0.0})
     assert session[0] is None
     session.tell(next(q for q in questions if q.asked == "age"), 30.0)
-    assert session[0].price == 7
+    assert session[0].cost == 7
     assert len(session) == 1
     with pytest.raises(TypeError, match="decide"):
         session.add({"age": lambda: 3})

@@ -139,12 +139,12 @@ def test_decisions_on_demand_are_those_of_predict(kind):
         }
         found = pb.decide(model, asked, exit="none")
         assert found.label == label
-        assert found.price == pytest.approx(price)
+        assert found.cost == pytest.approx(price)
         read = [entry.asked for entry in found.ledger]
         assert sum(purse(read, PRICE, GROUPS).values()) == pytest.approx(price)
         settled = pb.decide(model, asked)
         assert settled.label == label
-        assert settled.price <= found.price
+        assert settled.cost <= found.cost
         for budget in (1.0, 4.0):
             part = pb.decide(model, asked, exit="none", budget=budget)
             low, high = part.bounds
