@@ -231,7 +231,7 @@ class GenericGreedy:
         """Right-hand side of Theorem 1 without its factor in theta.
 
         The sum over the paths p of ``w(S_p) * prod(sqrt(1 - mu_t**2))``, t in p. It is not below
-        `certificate`, and equal to it where all answers are ± h_max.
+        `certificate`, and equal to it where all answers are ± max_abs.
         """
         return _sum(self.weight * self._of_rows(self._shrink))
 

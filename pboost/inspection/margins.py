@@ -332,7 +332,7 @@ def _largest_score(model: TwoClassModel) -> float:
     if isinstance(model, HypothesisSum):
         max_abs = model.settings.get("weak", {}).get("max_abs")
         if max_abs is None:
-            raise ValueError("model: expected hypotheses of known bound; give h_max in training")
+            raise ValueError("model: expected hypotheses of known bound; give max_abs in training")
         return float(np.abs(model.alpha).sum()) * max_abs + abs(model.bias)
     assert isinstance(model, DecisionGraph)
     return largest_score(model)

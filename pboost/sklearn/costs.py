@@ -69,7 +69,7 @@ def cost_scorer(estimator: object, X: object, y: object = None) -> float:
     return -float(np.mean(pb.evaluation_cost(estimator.model_, X)))
 
 
-def least_cost(
+def cheapest_within_standard_error(
     score: str = "score", cost: str = "cost", *, standard_errors: float = 1.0
 ) -> Callable[[Mapping[str, Array]], int]:
     """Return what to pass as ``refit=``: the cheapest setting that is about as good as the best.
@@ -101,22 +101,22 @@ def least_cost(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, cost_scorer, least_cost
+    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, cost_scorer, cheapest_within_standard_error
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(
     ...     ProbabilisticAdaBoostClassifier(),
     ...     {"rounds": [10, 20, 100, 200]},
     ...     scoring={"score": "accuracy", "cost": cost_scorer},
-    ...     refit=least_cost(),
+    ...     refit=cheapest_within_standard_error(),
     ... )
     >>> search.fit(X, y).best_params_
     {'rounds': 10}
     """
     error = check_number("standard_errors", standard_errors, least=0.0)
-    return partial(_least_cost, score=score, cost=cost, standard_errors=error)
+    return partial(_cheapest_within_standard_error, score=score, cost=cost, standard_errors=error)
 
 
-def best_within(
+def best_within_budget(
     mean_comparisons: float, score: str = "score", cost: str = "cost"
 ) -> Callable[[Mapping[str, Array]], int]:
     """Return what to pass as ``refit=``: the best setting among those within a budget.
@@ -147,25 +147,25 @@ def best_within(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, best_within, cost_scorer
+    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, best_within_budget, cost_scorer
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(
     ...     ProbabilisticAdaBoostClassifier(),
     ...     {"rounds": [1, 5, 20]},
     ...     scoring={"score": "neg_log_loss", "cost": cost_scorer},
-    ...     refit=best_within(10),
+    ...     refit=best_within_budget(10),
     ... )
     >>> search.fit(X, y).best_params_
     {'rounds': 5}
     """
     budget = check_number("mean_comparisons", mean_comparisons, least=0.0)
-    return partial(_best_within, score=score, cost=cost, mean_comparisons=budget)
+    return partial(_best_within_budget, score=score, cost=cost, mean_comparisons=budget)
 
 
-def _least_cost(
+def _cheapest_within_standard_error(
     cv_results: Mapping[str, Array], *, score: str, cost: str, standard_errors: float
 ) -> int:
-    """Return the cheapest setting as good as the best, see `least_cost`."""
+    """Return the cheapest setting as good as the best, see `cheapest_within_standard_error`."""
     scores, costs = _means(cv_results, score), -_means(cv_results, cost)
     best = int(np.nanargmax(scores))
     folds = (f"split{k}_test_{score}" for k in count())
@@ -177,10 +177,10 @@ def _least_cost(
     return _cheapest(is_good, scores, costs)
 
 
-def _best_within(
+def _best_within_budget(
     cv_results: Mapping[str, Array], *, score: str, cost: str, mean_comparisons: float
 ) -> int:
-    """Return the best setting within a budget, see `best_within`."""
+    """Return the best setting within a budget, see `best_within_budget`."""
     scores, costs = _means(cv_results, score), -_means(cv_results, cost)
     is_within = (costs <= mean_comparisons) & np.isfinite(scores)
     if not is_within.any():
@@ -273,7 +273,7 @@ class BudgetClassifier(Within, Scored):
     >>> from pboost.sklearn import BudgetClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> small = BudgetClassifier(mean_comparisons=5, random_state=0).fit(X[::2], y[::2])
-    >>> small.cost_ <= 5, small.score(X[1::2], y[1::2]) > 0.9
+    >>> small.prediction_cost_ <= 5, small.score(X[1::2], y[1::2]) > 0.9
     (True, True)
     """
 
@@ -326,7 +326,7 @@ class BudgetRegressor(Within, Regressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from pboost.sklearn import BudgetRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> BudgetRegressor(mean_comparisons=10, random_state=0).fit(X, y).cost_ <= 10
+    >>> BudgetRegressor(mean_comparisons=10, random_state=0).fit(X, y).prediction_cost_ <= 10
     True
     """
 

@@ -99,7 +99,7 @@ feature_names_in_ : ndarray of shape (n_features,)
     Their names, where X was a data frame with strings as names.
 feature_importances_ : ndarray of shape (n_features,)
     Share of each column in what was learnt, see `pboost.feature_importances`.
-cost_ : float
+prediction_cost_ : float
     Mean number of comparisons of the training rows; of forests, of those in the bags.
 """
 

@@ -55,7 +55,7 @@ def test_estimator_is_the_model_of_the_builder(target):
             estimator.classes_[share.argmax(axis=1)], estimator.predict(X)
         )
     assert cost_scorer(estimator, X) == -pb.evaluation_cost(model, X).mean()
-    assert 0 < estimator.cost_ <= 6
+    assert 0 < estimator.prediction_cost_ <= 6
     other = pickle.loads(pickle.dumps(estimator))
     np.testing.assert_array_equal(other.predict(X), estimator.predict(X))
 
@@ -63,11 +63,11 @@ def test_estimator_is_the_model_of_the_builder(target):
 @pytest.mark.full
 def test_settings_after_the_fit_are_those_of_the_next():
     estimator = clone(fitted("two")).fit(X, TARGETS["two"])
-    before, cost = estimator.predict(X), estimator.cost_
+    before, cost = estimator.predict(X), estimator.prediction_cost_
     estimator.set_params(mean_comparisons=2)
     np.testing.assert_array_equal(estimator.predict(X), before)
-    assert estimator.cost_ == cost
-    assert estimator.fit(X, TARGETS["two"]).cost_ <= 2
+    assert estimator.prediction_cost_ == cost
+    assert estimator.fit(X, TARGETS["two"]).prediction_cost_ <= 2
 
 
 @pytest.mark.full
@@ -102,7 +102,7 @@ def test_cross_validation_of_frames():
     [
         (lambda: BudgetClassifier().predict(X), NotFittedError, "not fitted"),
         (lambda: BudgetClassifier().curve_, NotFittedError, "not fitted"),
-        (lambda: BudgetClassifier().cost_, NotFittedError, "not fitted"),
+        (lambda: BudgetClassifier().prediction_cost_, NotFittedError, "not fitted"),
         (lambda: fitted("two").predict(X[:, :2]), ValueError, "expecting 3 features"),
         (lambda: BudgetClassifier().fit(X, np.ones(240)), ValueError, "got one class, 1.0"),
         (
