@@ -233,7 +233,7 @@ def run_own(train: Rows, test: Rows, key: Key, path: Path | None, known: Known) 
         models = pb.fit_within_budget(
             train.X,
             train.y,
-            comparisons=list(budgets),
+            mean_comparisons=list(budgets),
             categorical=list(train.categories),
             rng=FOLDS * repetition + fold,
             n_threads=1,

@@ -42,7 +42,7 @@ PLAIN, STUDENT = "plain", "distilled"
 def within(model: Any, X_cal: Any, budget: int) -> Any:
     """Return the model that rows leave within a budget, or its first tree."""
     try:
-        return pb.early_exit(model, X_cal, comparisons=budget)
+        return pb.early_exit(model, X_cal, mean_comparisons=budget)
     except ValueError:
         return pb.models.truncate(model, 1)
 
@@ -60,7 +60,7 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
     )
     found: dict[str, Any] = {PLAIN: [], STUDENT: []}
     for length, budgets in LENGTHS.items():
-        student = pb.distill(teacher, X[train], comparisons=length, rng=0, **options)
+        student = pb.distill(teacher, X[train], mean_comparisons=length, rng=0, **options)
         for budget in budgets:
             for name, model in ((PLAIN, plain), (STUDENT, student)):
                 small = within(model, X[cal], budget)

@@ -77,7 +77,7 @@ def outcome(data: Data) -> tuple[str, dict[str, list[float]]]:
         model = fitted(kind, split)
         whole = pb.prediction_cost(model, test).mean()
         proven = pb.prediction_cost(model, test, exit="proven").mean()
-        small = pb.early_exit(model, cal, comparisons=SHARE * pb.prediction_cost(model, cal).mean())
+        small = pb.early_exit(model, cal, mean_comparisons=SHARE * pb.prediction_cost(model, cal).mean())
         errors = [100 * np.mean(pb.predict(one, test) != truth) for one in (model, small)]
         found[kind] = [whole, proven, pb.prediction_cost(small, test).mean(), *errors]
     return data.name, found

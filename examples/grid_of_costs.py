@@ -23,9 +23,9 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from pboost.sklearn import (
     BudgetClassifier,
     GradientBoostingClassifier,
-    best_within,
+    best_within_budget,
     cost_scorer,
-    least_cost,
+    cheapest_within_standard_error,
 )
 
 SETS = {"breast cancer": load_breast_cancer, "digits": load_digits}
@@ -68,14 +68,14 @@ def compare(name: str, data: Any, grid: Mapping[str, Any]) -> None:
     # What a search would refit by, asked of results that are there already.
     choices = {
         "least log loss": search.best_index_,
-        "cheapest within 1 standard error": least_cost()(results),
-        f"best within {BUDGET:.0f} comparisons": best_within(BUDGET)(results),
+        "cheapest within 1 standard error": cheapest_within_standard_error()(results),
+        f"best within {BUDGET:.0f} comparisons": best_within_budget(BUDGET)(results),
     }
     print(f"  {'on new rows':<34} {'error':>8}  log loss  comparisons")
     for said, k in choices.items():
         chosen = clone(estimator).set_params(**results["params"][k]).fit(X, y)
         print(measured(said, chosen, X_test, y_test))
-    within = BudgetClassifier(comparisons=BUDGET, random_state=0).fit(X, y)
+    within = BudgetClassifier(mean_comparisons=BUDGET, random_state=0).fit(X, y)
     print(measured(f"BudgetClassifier: {within.model_.settings['chosen']}", within, X_test, y_test))
 
 

@@ -27,7 +27,7 @@ Row = tuple[str, float, float, float]
 def clopper_pearson(n: int, delta: float, rates: NDArray[Any]) -> tuple[float, float]:
     """Return the least and the largest coverage of the upper bound over these rates, exactly."""
     k = np.arange(n + 1)
-    upper = pb.bounds.clopper_pearson_upper(k, n, delta=delta)
+    upper = pb.bounds.clopper_pearson_upper(k, n, confidence_level=1 - delta)
     covered = [stats.binom.pmf(k, n, rate)[upper >= rate].sum() for rate in rates]
     return min(covered), max(covered)
 
@@ -69,7 +69,7 @@ def sets(
 def pac_bayes(n: int, rate: float, delta: float, repetitions: int, rng: Any) -> float:
     """Return how often the PAC-Bayes bound holds, of one member."""
     errors = rng.binomial(n, rate, size=repetitions)
-    return float(np.mean(pb.bounds.pac_bayes_bound(errors / n, n, delta=delta) >= rate))
+    return float(np.mean(pb.bounds.pac_bayes_bound(errors / n, n, confidence_level=1 - delta) >= rate))
 
 
 def coverages(repetitions: int) -> list[Row]:
@@ -107,7 +107,7 @@ def looseness() -> list[tuple[str, float]]:
     theta = np.linspace(0.02, 1, 50)
     vc = 2 * (np.log2(X.shape[1]) + 1)
     by_margin = pb.bounds.margin_generalization_bound(
-        [np.mean(margin <= t) for t in theta], 10_000, theta, vc=vc, delta=0.05
+        [np.mean(margin <= t) for t in theta], 10_000, theta, vc=vc, confidence_level=0.95
     )
     return [
         ("error on 9,000 other rows", float(np.mean(pb.predict(model, X[11_000:]) != y[11_000:]))),

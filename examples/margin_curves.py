@@ -32,7 +32,7 @@ THETAS = np.linspace(-1, 1, 201).round(2)
 MODELS: dict[str, Callable[..., pb.models.DecisionGraph]] = {
     "tree of 39 nodes": partial(pb.fit_boosted_tree, nodes=39),  # that many can hold the rule
     "15 nodes, 3 columns": partial(
-        pb.fit_boosted_tree, nodes=15, weak=pb.weak.affine(directions=300, terms=3)
+        pb.fit_boosted_tree, nodes=15, weak=pb.weak.affine(n_directions=300, n_terms=3)
     ),
     "BoostODT, depth 4": pb.fit_oblique_tree,
     "100 stumps": partial(pb.fit_adaboost, rounds=100),

@@ -29,7 +29,7 @@ BUDGETS = (0.0, 5.0, 35.0, 435.0)
 class Within(NamedTuple):
     """What decisions within a budget are worth: means over patients."""
 
-    price: float
+    cost: float
     error: float
     settled: float
 
@@ -49,7 +49,7 @@ def measurements(row: NDArray[Any]) -> dict[str | int, Any]:
 
 def decide(model: pb.models.RandomForest, X: NDArray[Any], **options: Any) -> list[pb.acquisition.AcquisitionResult]:
     """Return the decisions about patients whose measurements are asked for."""
-    options = {"prices": PRICES, "groups": GROUPS, **options}
+    options = {"feature_costs": PRICES, "cost_groups": GROUPS, **options}
     return [pb.acquisition.predict_with_acquisition(model, measurements(row), **options) for row in X]
 
 
@@ -64,15 +64,15 @@ def compare(members: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict[str,
     for budget in BUDGETS:
         within = decide(model, X_new, budget=budget)
         budgets[budget] = Within(
-            float(np.mean([one.price for one in within])),
+            float(np.mean([one.cost for one in within])),
             float(np.mean([one.label for one in within] != y_new)),
             float(np.mean([one.is_settled for one in within])),
         )
     labels = pb.predict(model, X_new)
     return {
         "everything": sum(PRICES.values()),
-        "what is read": float(np.mean([one.price for one in on_path])),
-        "until it is settled": float(np.mean([one.price for one in early])),
+        "what is read": float(np.mean([one.cost for one in on_path])),
+        "until it is settled": float(np.mean([one.cost for one in early])),
         "differ": int(np.sum([one.label for one in early] != labels)),
         "budgets": budgets,
         "patient": early[0],
@@ -93,12 +93,12 @@ def main(arguments: list[str] | None = None) -> None:
     print("budget   paid   error   settled")
     for budget, within in found["budgets"].items():
         error, settled = f"{100 * within.error:.1f} %", f"{100 * within.settled:.0f} %"
-        print(f"{budget:6.0f} {within.price:6.1f} {error:>7} {settled:>9}")
+        print(f"{budget:6.0f} {within.cost:6.1f} {error:>7} {settled:>9}")
     patient = found["patient"]
     print(f"the first patient is {patient.label}: {patient.reason}")
     for entry in patient.acquired:
         name = entry.source if isinstance(entry.source, str) else COLUMNS[entry.source]
-        print(f"  {name:10} {entry.price:6.1f}  {entry.value}")
+        print(f"  {name:10} {entry.cost:6.1f}  {entry.value}")
 
 
 if __name__ == "__main__":

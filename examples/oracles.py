@@ -60,10 +60,10 @@ def by_worth(
     errors: dict[str, pb.acquisition.AnnotatorModel], said: Answers, row: int, budget: float
 ) -> tuple[str, float]:
     """Return label and price of a patient about whom `pboost.acquisition.query_annotators` asks."""
-    oracles = {name: partial(_answer, iter(said[name][row])) for name in RIGHT}
+    annotators = {name: partial(_answer, iter(said[name][row])) for name in RIGHT}
     prior = {"ill": ILL, "well": 1 - ILL}
-    found = pb.acquisition.query_annotators(oracles, errors, prior=prior, prices=PRICES, budget=budget)
-    return found.label, found.price
+    found = pb.acquisition.query_annotators(annotators, errors, prior=prior, query_costs=PRICES, budget=budget)
+    return found.label, found.cost
 
 
 def by_order(

@@ -456,7 +456,7 @@ CASES = (
     ),
     Case(
         "squared",
-        {"price_tradeoff": MOST, "prices": [0.75], "comparison_price": 0.25},
+        {"cost_tradeoff": MOST, "feature_costs": [0.75], "comparison_cost": 0.25},
         {
             "lightgbm": {
                 "cegb_tradeoff": MOST,
@@ -468,7 +468,7 @@ CASES = (
     ),
     Case(
         "logistic",
-        {"price_tradeoff": MOST, "prices": [0.75], "comparison_price": 0.25},
+        {"cost_tradeoff": MOST, "feature_costs": [0.75], "comparison_cost": 0.25},
         {
             "lightgbm": {
                 "cegb_tradeoff": MOST,
@@ -478,7 +478,7 @@ CASES = (
         },
         "most",
         differences={"lightgbm": "here what the loss falls by has to pay, half of the gain"},
-        name="price_tradeoff, log loss",
+        name="cost_tradeoff, log loss",
     ),
     Case(
         "softmax",
@@ -582,7 +582,7 @@ NOT_COMPARED = {
     **dict.fromkeys(("nodes", "separators"), "sizes of decision graphs"),
     "impurity": "as `criterion`",
     **dict.fromkeys(("fit", "base", "weak", "estimator"), "a builder or a weak learner"),
-    **dict.fromkeys(("prices", "comparison_price"), "with `price_tradeoff`"),
+    **dict.fromkeys(("feature_costs", "comparison_cost"), "with `cost_tradeoff`"),
     "validation": "with `patience`",
     "step": "of boosted probit trees",
     "leaf_step": "an option of catboost, whose leaves are other sums",

@@ -68,8 +68,8 @@ class Problem(NamedTuple):
     X: Numbers
     y: NDArray[np.int64]
     categories: tuple[int, ...]
-    prices: dict[Any, float]
-    groups: dict[str, list[int]]
+    feature_costs: dict[Any, float]
+    cost_groups: dict[str, list[int]]
 
     def only(self, rows: NDArray[Any]) -> Problem:
         """Return the problem of some rows."""
@@ -85,8 +85,8 @@ class Problem(NamedTuple):
 def price_of(read: NDArray[np.bool_], problem: Problem) -> Numbers:
     """Return what it costs to read some columns (n, d) of each row."""
     total = np.zeros(len(read))
-    for name, price in problem.prices.items():
-        columns = problem.groups.get(name, [name])
+    for name, price in problem.feature_costs.items():
+        columns = problem.cost_groups.get(name, [name])
         total += price * read[:, columns].any(axis=1)
     return total
 
@@ -97,11 +97,11 @@ def price_of(read: NDArray[np.bool_], problem: Problem) -> Numbers:
 def with_published_prices(name: str, X: Numbers, y: NDArray[Any]) -> Problem:
     """Return pima or bupa: prices of tests, beside that of a draw of blood, which they share."""
     if name == "pima":
-        prices: dict[Any, float] = dict.fromkeys(range(8), 1.0)
-        prices |= {1: 17.61 - 2.10, 4: 22.78 - 2.10, "blood": 2.10}
-        return Problem(X, y, (), prices, {"blood": [1, 4]})
-    prices = dict.fromkeys(range(4), 7.27 - 2.10) | {4: 9.86 - 2.10, "blood": 2.10}
-    return Problem(X[:, :5], (X[:, 5] >= 3).astype(int), (), prices, {"blood": [0, 1, 2, 3, 4]})
+        feature_costs: dict[Any, float] = dict.fromkeys(range(8), 1.0)
+        feature_costs |= {1: 17.61 - 2.10, 4: 22.78 - 2.10, "blood": 2.10}
+        return Problem(X, y, (), feature_costs, {"blood": [1, 4]})
+    feature_costs = dict.fromkeys(range(4), 7.27 - 2.10) | {4: 9.86 - 2.10, "blood": 2.10}
+    return Problem(X[:, :5], (X[:, 5] >= 3).astype(int), (), feature_costs, {"blood": [0, 1, 2, 3, 4]})
 
 
 def drawn(name: str, path: Path, draw: int, most: int) -> tuple[Problem, Problem]:
@@ -112,8 +112,8 @@ def drawn(name: str, path: Path, draw: int, most: int) -> tuple[Problem, Problem
     if name in ("pima", "bupa"):
         problem = with_published_prices(name, X, y)
     else:
-        prices = np.exp(rng.uniform(0, np.log(100), X.shape[1])).round(2)
-        problem = Problem(X, y, categories, dict(enumerate(prices.tolist())), {})
+        feature_costs = np.exp(rng.uniform(0, np.log(100), X.shape[1])).round(2)
+        problem = Problem(X, y, categories, dict(enumerate(feature_costs.tolist())), {})
     order = rng.permutation(len(problem.y))
     n = min(most, 7 * len(order) // 10)
     return problem.only(order[:n]), problem.only(order[n : n + MOST_TEST])
@@ -128,12 +128,12 @@ def sum_of_trees(
     """Fit a sum of trees; what comparisons cost, and the tradeoff, are by the mean price."""
     options: dict[str, Any] = {}
     if comparison is not None or tradeoff:
-        options = {"prices": problem.prices, "groups": problem.groups}
+        options = {"feature_costs": problem.feature_costs, "cost_groups": problem.cost_groups}
         mean = problem.alone.mean()
         if comparison is not None:
-            options |= {"comparison_price": comparison * mean}
+            options |= {"comparison_cost": comparison * mean}
         if tradeoff:  # lightgbm's gains are twice what the loss falls by
-            options |= {"price_tradeoff": tradeoff / (2 * mean)}
+            options |= {"cost_tradeoff": tradeoff / (2 * mean)}
     return pb.fit_gradient_boosting(
         problem.X,
         problem.y,
@@ -170,9 +170,9 @@ def leaving(model: Any, problem: Problem) -> list[Any]:
             early = pb.early_exit(
                 model,
                 states,
-                price=part * states.cost[-1].mean(),
-                prices=problem.prices,
-                groups=problem.groups,
+                mean_feature_cost=part * states.cost[-1].mean(),
+                feature_costs=problem.feature_costs,
+                cost_groups=problem.cost_groups,
                 length=None,
             )
             found.append(early)
@@ -415,9 +415,9 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
                 options: dict[str, Any] = {"categorical": list(train.categories), "rng": draw}
                 if comparison is not None:
                     options |= {
-                        "prices": train.prices,
-                        "groups": train.groups,
-                        "comparison_price": comparison * train.alone.mean(),
+                        "feature_costs": train.feature_costs,
+                        "cost_groups": train.cost_groups,
+                        "comparison_cost": comparison * train.alone.mean(),
                     }
                 for k, fit in enumerate(KINDS.values()):
                     model = fit(train.X, train.y, n_threads=1, **options)

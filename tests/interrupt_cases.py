@@ -113,7 +113,7 @@ def noisy() -> Any:
 @cache
 def affine() -> Any:
     X, y = data(5_000, 20)
-    return pb.fit_adaboost(X, y, rounds=1000, weak=pb.weak.affine(directions=500))
+    return pb.fit_adaboost(X, y, rounds=1000, weak=pb.weak.affine(n_directions=500))
 
 
 @cache
@@ -140,7 +140,7 @@ def bagging() -> Any:
     return pb.fit_bagging(pb.fit_boosted_tree, X, y, members=50, nodes=100, rng=0)
 
 
-AFFINE = pb.weak.affine(directions=35)
+AFFINE = pb.weak.affine(n_directions=35)
 MANY = 10**6
 CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = {
     "adaboost affine 2e6x10": fit("fit_adaboost", 2_000_000, 10, rounds=MANY, weak=AFFINE),
@@ -272,7 +272,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
 #: Shorter ones that the tests run, each of which takes seconds if it cannot be interrupted.
 SHORT = {
     "short affine": fit(
-        "fit_adaboost", 300_000, 10, rounds=MANY, weak=pb.weak.affine(directions=400), n_threads=2
+        "fit_adaboost", 300_000, 10, rounds=MANY, weak=pb.weak.affine(n_directions=400), n_threads=2
     ),
     "short stagewise": fit(
         "fit_gradient_boosting", 200_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2

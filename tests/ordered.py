@@ -93,7 +93,7 @@ FITS: dict[str, tuple[Any, str]] = {
     "bagging of graphs": (partial(pb.fit_bagging, TREE, members=2, rng=0), "two"),
     "rest": (partial(pb.fit_one_vs_rest, TREE), "three"),
     "samme": (partial(pb.fit_samme, base=CART, rounds=3), "three"),
-    "within": (partial(pb.fit_within_budget, comparisons=4.0, folds=2, rng=0), "two"),
+    "within": (partial(pb.fit_within_budget, mean_comparisons=4.0, folds=2, rng=0), "two"),
 }
 
 
@@ -103,11 +103,11 @@ def scored(model: Any, X: Any) -> list[Any]:
 
 
 def exit_price(model: Any, X: Any, y: Any) -> Any:
-    return pb.early_exit(model, X, price=1.5, prices={"c": 1.0, "other": 2.0, "more": 0.5})
+    return pb.early_exit(model, X, mean_feature_cost=1.5, feature_costs={"c": 1.0, "other": 2.0, "more": 0.5})
 
 
 def exit_comparisons(model: Any, X: Any, y: Any) -> Any:
-    return pb.early_exit(model, X, comparisons=max(1.0, 0.8 * model_cost(model, X)))
+    return pb.early_exit(model, X, mean_comparisons=max(1.0, 0.8 * model_cost(model, X)))
 
 
 def model_cost(model: Any, X: Any) -> float:
@@ -127,7 +127,7 @@ WRAPPED: dict[str, Any] = {
     "calibrated": lambda m, X, y: pb.calibrate(m, X, y),
     "exit": exit_comparisons,
     "exit by price": exit_price,
-    "exit, never": lambda m, X, y: pb.early_exit(m, X, comparisons=1e9),
+    "exit, never": lambda m, X, y: pb.early_exit(m, X, mean_comparisons=1e9),
     "calibrated exit, saved": lambda m, X, y: saved(pb.calibrate(exit_comparisons(m, X, y), X, y)),
     "longer": lambda m, X, y: continued(m, X, y),
 }
@@ -210,9 +210,9 @@ FUNCTIONS: dict[str, Any] = {
     "decision_path": lambda m, X, y: pb.inspection.decision_path(m, X),
     "acquisition_session": lambda m, X, y: decided(m, X),
     "distill": lambda m, X, y: scored(
-        pb.distill(m, X, comparisons=6.0, synthetic=40, neighbours=3, rng=0), X
+        pb.distill(m, X, mean_comparisons=6.0, n_synthetic=40, n_neighbors=3, rng=0), X
     ),
-    "early_exit": lambda m, X, y: scored(pb.early_exit(m, X, worst=2.0), X),
+    "early_exit": lambda m, X, y: scored(pb.early_exit(m, X, max_comparisons=2.0), X),
     "prediction_cost": lambda m, X, y: [
         pb.prediction_cost(m, X),
         attempt(lambda: pb.prediction_cost(m, X, "features")),
@@ -243,7 +243,7 @@ FUNCTIONS: dict[str, Any] = {
     ],
     "cost_complexity_pruning_path": lambda m, X, y: pb.models.cost_complexity_pruning_path(m, X, y),
     "reach": lambda m, X, y: pb.inspection.reach(m, X, y),
-    "risk_threshold": lambda m, X, y: pb.risk_threshold(m, X, y, limit=0.5),
+    "risk_threshold": lambda m, X, y: pb.risk_threshold(m, X, y, max_risk=0.5),
     "staged_decision_function": lambda m, X, y: pb.staged_decision_function(m, X),
     "staged_predict": lambda m, X, y: pb.staged_predict(m, X),
     "staged_predict_proba": lambda m, X, y: pb.staged_predict_proba(m, X),

@@ -8,7 +8,7 @@ from special_problems import draw, problem, with_one_hot
 
 from pboost._core import boost
 from pboost.data.columns.prebuilt import LEVELS
-from pboost.data.prices import read_prices
+from pboost.data.prices import read_feature_costs
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
 from pboost.trees.restraints import Restraints, _groups
@@ -180,24 +180,24 @@ def priced_case(seed):
     *case, options = (special_case, restrained_case, bundled_case)[seed % 3](seed // 3)
     rng, d = np.random.default_rng(seed + 3000), columns_of(case)
     own = rng.choice([0.0, 0.5, 1.0, 3.0, 20.0], d)
-    said = {"prices": own.tolist(), "groups": None, "comparison_price": None}
+    said = {"feature_costs": own.tolist(), "cost_groups": None, "comparison_cost": None}
     if d > 2 and seed % 2:
-        said["groups"] = [rng.choice(d, 2, replace=False).tolist()]
+        said["cost_groups"] = [rng.choice(d, 2, replace=False).tolist()]
     if seed % 4 == 3:
         said = {
             **said,
-            "prices": [*([j, p] for j, p in enumerate(said["prices"])), ["both", 2.5]],
-            "groups": {"both": said["groups"][0]} if said["groups"] else {"both": [0]},
+            "feature_costs": [*([j, p] for j, p in enumerate(said["feature_costs"])), ["both", 2.5]],
+            "cost_groups": {"both": said["cost_groups"][0]} if said["cost_groups"] else {"both": [0]},
         }
-    said["comparison_price"] = [None, 0.01, 2.0][seed % 3]
-    return *case, {**options, "prices": read_prices(said, None, d)}
+    said["comparison_cost"] = [None, 0.01, 2.0][seed % 3]
+    return *case, {**options, "feature_costs": read_feature_costs(said, None, d)}
 
 
 def tradeoff_case(seed):
     """Return a case whose splits have to gain what they cost, times a tradeoff."""
     *case, options = priced_case(seed)
     tradeoff = (0.0, 0.002, 0.05, 0.4)[seed % 4]
-    return *case, {**options, "prices": replace(options["prices"], tradeoff=tradeoff)}
+    return *case, {**options, "feature_costs": replace(options["feature_costs"], tradeoff=tradeoff)}
 
 
 def comparing(make):

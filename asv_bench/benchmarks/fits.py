@@ -68,7 +68,7 @@ class Affine:
     def setup(self, data, n_rows, search, n_threads):
         self.X, self.y = data[n_rows, N_FEATURES[0]]
         self.options = {
-            "weak": pb.weak.affine(search=search, directions=100),
+            "weak": pb.weak.affine(search=search, n_directions=100),
             "n_threads": n_threads,
         }
 

@@ -12,7 +12,7 @@ DTYPES = ["float32", "float64"]
 
 def fitted(kind, X, y):
     if "affine" in kind:
-        weak = pb.weak.affine(directions=100)
+        weak = pb.weak.affine(n_directions=100)
         if kind == "100 affine":
             return pb.fit_adaboost(X, y, rounds=100, weak=weak)
         return pb.fit_boosted_tree(X, y, nodes=None, weak=weak)

@@ -21,7 +21,7 @@ class Draws:
         self.columns = pb.data.sort_columns(X)
 
     def seconds(self, draws):
-        observation = pb.observation.sampled(draws, of=pb.observation.flip(0.2))
+        observation = pb.observation.sampled(draws, base=pb.observation.flip(0.2))
         return median_cpu(
             pb.fit_adaboost,
             self.columns,
@@ -46,7 +46,7 @@ class FirstIncrease:
     def setup(self, data, n_rows, n_threads):
         Draws.setup(self, data, n_rows)
         self.options = {
-            "observation": pb.observation.sampled(of=pb.observation.flip(0.2)),
+            "observation": pb.observation.sampled(base=pb.observation.flip(0.2)),
             "rng": 0,
             "n_threads": n_threads,
         }

@@ -74,7 +74,7 @@ def ours(X: Any, y: Any, comparisons: float, threads: int) -> tuple[float, float
     clock, start = Clock(), time.perf_counter()
     with mock.patch.object(Fits, "of", lambda *given: clock.once(*given)):
         seconds, _ = cpu(
-            partial(pb.fit_within_budget, X, y, comparisons=comparisons, rng=0, n_threads=threads)
+            partial(pb.fit_within_budget, X, y, mean_comparisons=comparisons, rng=0, n_threads=threads)
         )
     return seconds, time.perf_counter() - start, clock
 
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
         with contextlib.suppress(ImportError):
             peer(name, X[few], y[few])  # what is imported and built once
             names.append(name)
-    pb.fit_within_budget(X[few], y[few], comparisons=options.comparisons, rng=0)
+    pb.fit_within_budget(X[few], y[few], mean_comparisons=options.comparisons, rng=0)
     peers, found = defaultdict(list), []
     for _ in range(reps):
         for name in names:

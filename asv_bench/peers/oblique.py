@@ -137,7 +137,7 @@ def competitors():
         "pboost, linear, 15 nodes": pboost(linear(), 15),
         "pboost, linear, dense_gain=3, 3 nodes": pboost(linear(dense_gain=3), 3),
         "pboost, linear, dense_gain=3, 15 nodes": pboost(linear(dense_gain=3), 15),
-        "pboost, affine, 500 directions, 15 nodes": pboost(pb.weak.affine(directions=500), 15),
+        "pboost, affine, 500 directions, 15 nodes": pboost(pb.weak.affine(n_directions=500), 15),
         "pboost, fit_oblique_tree": pboost_oblique,
     }
     if importlib.util.find_spec("obliquetree"):

@@ -78,7 +78,7 @@ def builders_of_sums(quick):
             scores,
         ),
         "fit_boosted_tree, 7 linear": (
-            partial(pb.fit_boosted_tree, nodes=7, weak=weak.linear(pairs=20), n_threads=1),
+            partial(pb.fit_boosted_tree, nodes=7, weak=weak.linear(max_pairs=20), n_threads=1),
             scores,
         ),
         "fit_boosted_tree, 7 separators": (

@@ -15,7 +15,7 @@ import pboost as pb
 rng = np.random.default_rng(0)
 truth = rng.choice(["bird", "plane"], 300, p=[0.3, 0.7])
 errors = {"crowd": 0.35, "student": 0.2, "expert": 0.03}
-prices = {"crowd": 1, "student": 3, "expert": 12}
+query_costs = {"crowd": 1, "student": 3, "expert": 12}
 
 
 def asked(k, whom):
@@ -26,19 +26,19 @@ def asked(k, whom):
 
 # %%
 # One picture, whose ``acquired`` says who was asked, what they answered and what was paid:
-oracles = {whom: (lambda whom=whom: asked(0, whom)) for whom in errors}
+annotators = {whom: (lambda whom=whom: asked(0, whom)) for whom in errors}
 prior = {"bird": 0.3, "plane": 0.7}
 found = pb.acquisition.query_annotators(
-    oracles,
+    annotators,
     errors,
     classes=["bird", "plane"],
-    prices=prices,
+    query_costs=query_costs,
     prior=prior,
     budget=20,
-    most_error=0.05,
+    max_error=0.05,
 )
 for entry in found.acquired:
-    print(f"{entry.source:8s} {entry.value:6s} {entry.price:g}")
+    print(f"{entry.source:8s} {entry.value:6s} {entry.cost:g}")
 print(f"{found.label}, wrong with probability {found.error:.3f}: {found.reason}")
 
 # %%
@@ -50,12 +50,12 @@ paid, wrong = [], []
 priors = np.tile([0.3, 0.7], (300, 1))
 for budget in budgets:
     session = pb.acquisition.annotation_session(
-        errors, priors, classes=["bird", "plane"], prices=prices, budget=budget, most_error=0.01
+        errors, priors, classes=["bird", "plane"], query_costs=query_costs, budget=budget, max_error=0.01
     )
     while questions := session.ask():
         for question in questions:
             session.tell(question, asked(question.row, question.source))
-    paid.append(np.mean([one.price for one in session]))
+    paid.append(np.mean([one.cost for one in session]))
     wrong.append(
         100 * np.mean([one.label != label for one, label in zip(session, truth, strict=True)])
     )
@@ -65,7 +65,7 @@ for budget in budgets:
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 ax.plot(paid, wrong, "o-", label="whoever tells most for the price")
 for whom, error in errors.items():
-    ax.plot(prices[whom], 100 * min(error, np.mean(truth == "bird")), "s", label=f"{whom}, once")
+    ax.plot(query_costs[whom], 100 * min(error, np.mean(truth == "bird")), "s", label=f"{whom}, once")
 ax.set(xlabel="paid for a picture", ylabel="wrong (%)", ylim=(0, None))
 ax.legend()
 plt.show()

@@ -14,7 +14,7 @@ import pboost as pb
 
 X, y = pb.datasets.waveform(4000, rng=0)
 X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
-model = pb.fit_within_budget(X_train, y_train, comparisons=20, rng=0)
+model = pb.fit_within_budget(X_train, y_train, mean_comparisons=20, rng=0)
 cost = pb.prediction_cost(model, X_test)
 print(pb.describe(model).splitlines()[0])
 print(f"comparisons of a new row: {cost.mean():.1f} in the mean, {cost.max():.0f} at most")

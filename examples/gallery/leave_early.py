@@ -20,7 +20,7 @@ model = pb.fit_gradient_boosting(X_train, y_train, loss="logistic", steps=150, m
 # Where rows leave is found on rows that the model was not fitted to. Labels are not needed for
 # that, a budget is: the mean number of comparisons.
 budgets = [5, 10, 20, 40, 80]
-early = [pb.early_exit(model, X_cal, comparisons=budget) for budget in budgets]
+early = [pb.early_exit(model, X_cal, mean_comparisons=budget) for budget in budgets]
 cost = [pb.prediction_cost(one, X_test).mean() for one in early]
 error = [100 * np.mean(pb.predict(one, X_test) != y_test) for one in early]
 for budget, c, e in zip(budgets, cost, error, strict=True):

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from pboost.sklearn import GradientBoostingClassifier, best_within, cost_scorer, least_cost
+from pboost.sklearn import GradientBoostingClassifier, best_within_budget, cost_scorer, cheapest_within_standard_error
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)  # its rng
@@ -19,7 +19,7 @@ search = GridSearchCV(
     GradientBoostingClassifier(),
     {"steps": [3, 10, 30, 100], "max_depth": [1, 2, 4]},
     scoring={"score": "neg_log_loss", "cost": cost_scorer},
-    refit=least_cost(),
+    refit=cheapest_within_standard_error(),
     cv=5,
 )
 
@@ -29,8 +29,8 @@ search = GridSearchCV(
 results = search.fit(X, y).cv_results_
 found = search.best_estimator_
 print("as good as the best:", search.best_params_)
-print(f"  {found.cost_:.0f} comparisons, {1 - found.score(X_test, y_test):.1%} of new rows wrong")
-print("within 20 comparisons:", results["params"][best_within(20)(results)])
+print(f"  {found.prediction_cost_:.0f} comparisons, {1 - found.score(X_test, y_test):.1%} of new rows wrong")
+print("within 20 comparisons:", results["params"][best_within_budget(20)(results)])
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")

@@ -40,7 +40,7 @@ print(f"teacher: {of_teacher:.1f} % wrong")
 # are few, students are better; with many, labels do as well.
 budgets = [10, 20, 40, 80]
 students = [
-    pb.distill(teacher, X_train, classes=forest.classes_, comparisons=c, rng=0) for c in budgets
+    pb.distill(teacher, X_train, classes=forest.classes_, mean_comparisons=c, rng=0) for c in budgets
 ]
 alone = [
     pb.fit_gradient_boosting(

@@ -20,14 +20,14 @@ patients = pd.DataFrame(rng.normal(size=(n, 5)), columns=["age", "pulse", "blood
 score = patients @ [0.6, 0.6, 1.0, 0.5, 0.8] + 0.5 * rng.normal(size=n)
 y = np.where(score > 0.5, "ill", "well")
 train, test = slice(0, 2000), slice(2000, n)
-prices = {"age": 0, "pulse": 1, "blood": 20, "urine": 8, "scan": 100}
+feature_costs = {"age": 0, "pulse": 1, "blood": 20, "urine": 8, "scan": 100}
 
 # %%
 # ``fit_within_budget`` takes a budget of money as it takes one of comparisons: the mean of what is paid.
 # The models compare dear columns late, and let patients leave before whom they can tell without.
 budgets = [10, 30, 60, 90]
-models = pb.fit_within_budget(patients[train], y[train], price=budgets, prices=prices, rng=0)
-paid = [pb.prediction_cost(m, patients[test], unit="price").mean() for m in models]
+models = pb.fit_within_budget(patients[train], y[train], mean_feature_cost=budgets, feature_costs=feature_costs, rng=0)
+paid = [pb.prediction_cost(m, patients[test], unit="feature_cost").mean() for m in models]
 error = [100 * np.mean(pb.predict(m, patients[test]) != y[test]) for m in models]
 for budget, p, e in zip(budgets, paid, error, strict=True):
     print(f"budget {budget}: {p:5.1f} paid for a new patient, {e:4.1f} % wrong")
@@ -43,20 +43,20 @@ def decided(patient, say=False):
 
     def examine(what):
         if say:
-            print(f"  {what}: {prices[what]} paid")
+            print(f"  {what}: {feature_costs[what]} paid")
         return patient[what]
 
-    asked = {what: partial(examine, what) for what in prices}
-    return pb.acquisition.predict_with_acquisition(model, asked, prices=prices)
+    asked = {what: partial(examine, what) for what in feature_costs}
+    return pb.acquisition.predict_with_acquisition(model, asked, feature_costs=feature_costs)
 
 
 for k in (0, 4):
     found = decided(patients[test].iloc[k], say=True)
-    print(f"{found.label}: {found.price:g} paid, {found.reason}")
+    print(f"{found.label}: {found.cost:g} paid, {found.reason}")
 
 # %%
 # What 300 patients paid:
-amounts = [decided(patients[test].iloc[k]).price for k in range(300)]
+amounts = [decided(patients[test].iloc[k]).cost for k in range(300)]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 axes[0].plot(paid, error, "o-")
 axes[0].set(xlabel="paid for a patient, in the mean", ylabel="wrong (%)", ylim=(0, None))

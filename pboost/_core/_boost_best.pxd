@@ -1,6 +1,6 @@
 # Best-first growth of a boosted tree: the open node whose cut gains most is split next, the first of equal
 # ones. Open nodes keep their masses by bin as long as there are slots, else their children are counted.
-# Where prices are taken from gains, most is what is left. Where comparisons count, most is gain by weight of
+# Where costs are taken from gains, most is what is left. Where comparisons count, most is gain by weight of
 # the rows compared, and a node is split only while those of all rows stay within their bound.
 from pboost._core._boost_count cimport count_node, subtract_child
 from pboost._core._boost_grow cimport cut_node, make_children, may_split, note_leaf, other_child

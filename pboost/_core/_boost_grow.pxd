@@ -4,7 +4,7 @@ from libc.string cimport memcpy, memmove, memset
 from pboost._core._boost_columns cimport take_for_node, take_for_tree
 from pboost._core._boost_count cimport count_node, spare_of, subtract_child
 from pboost._core._boost_levels cimport spread_of, squares_in
-from pboost._core._boost_prices cimport take_prices
+from pboost._core._boost_prices cimport take_costs
 from pboost._core._boost_round cimport (
     CELLS_PER_ROW, Cut, LANES, Masses, Node, Open, Round, SAME_MASS, Stack, State, WORDS, is_any, is_pure,
     kind_of, masses_of, n_groups, own_score, read_bin, step_within, sums_below,
@@ -243,7 +243,7 @@ cdef inline bint cut_node(
     if is_smoothed(r):
         node.spread = spread_of(r, node, squares_in(r, node))
     take_for_node(r, node)
-    take_prices(r, node)
+    take_costs(r, node)
     for counted in range(2):
         if not find_cut(r, node, slot, counted, gradient, curvature):
             break

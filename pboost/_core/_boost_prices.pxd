@@ -1,4 +1,4 @@
-# What is still to be paid for the columns of a node of a boosted tree, where columns have prices.
+# What is still to be paid for the columns of a node of a boosted tree, where columns have costs.
 #
 # A row pays each item (a column's own, or that of a group of columns) once: in this tree, which is known
 # from the way to the node, or in an earlier one, which a bit of the row tells. What a cut gains is divided by
@@ -32,7 +32,7 @@ cdef inline double share_to_pay(const Round* r, const Node* node, Py_ssize_t k) 
     return unpaid / total
 
 
-cdef inline void take_prices(const Round* r, const Node* node) noexcept nogil:
+cdef inline void take_costs(const Round* r, const Node* node) noexcept nogil:
     """Find what of each item is still to be paid by a row of the node in the mean."""
     cdef Py_ssize_t e = node - r.node, k
     cdef const int32_t* items
@@ -48,11 +48,11 @@ cdef inline void take_prices(const Round* r, const Node* node) noexcept nogil:
                 r.to_pay[items[k]] = 0.0
     for k in range(r.n_items):
         if r.to_pay[k] < 0.0:
-            r.to_pay[k] = r.price[k] * share_to_pay(r, node, k)
+            r.to_pay[k] = r.cost[k] * share_to_pay(r, node, k)
 
 
 cdef inline double tradeoff_of(const Round* r, const Node* node) noexcept nogil:
-    """What a unit of price has to gain that all rows of a node pay; below 0: any gain will do."""
+    """What a unit of cost has to gain that all rows of a node pay; below 0: any gain will do."""
     cdef double weight = 0.0
     cdef Py_ssize_t i
     if r.item == NULL or r.tradeoff < 0.0:
@@ -62,17 +62,17 @@ cdef inline double tradeoff_of(const Round* r, const Node* node) noexcept nogil:
     return r.tradeoff * weight
 
 
-cdef inline double price_of(const Round* r, Py_ssize_t f) noexcept nogil:
+cdef inline double cost_of(const Round* r, Py_ssize_t f) noexcept nogil:
     """What a comparison of a column costs a row of the node in the mean."""
     cdef const int32_t* items = r.item + 2 * f
-    cdef double price = r.comparison_price
+    cdef double cost = r.comparison_cost
     if items[0] >= 0:
-        price += r.to_pay[items[0]]
+        cost += r.to_pay[items[0]]
     if items[1] >= 0:
-        price += r.to_pay[items[1]]
-    return price
+        cost += r.to_pay[items[1]]
+    return cost
 
 
-cdef inline double worth_of(double gain, double price, double tradeoff) noexcept nogil:
+cdef inline double worth_of(double gain, double cost, double tradeoff) noexcept nogil:
     """What a cut is worth."""
-    return gain / price if tradeoff < 0.0 else gain - tradeoff * price
+    return gain / cost if tradeoff < 0.0 else gain - tradeoff * cost

@@ -6,19 +6,19 @@ from pboost._core._team cimport team_at
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
 
-cdef inline int read_prices(Round* r, arrays) except -1:
+cdef inline int read_costs(Round* r, arrays) except -1:
     """Read what columns cost, and who has paid."""
     r.item = NULL
     if arrays.payments is None:
         return 0
     r.item = <const int32_t*>to_read(arrays.payments.item, sizeof(int32_t))
-    r.price = <const double*>to_read(arrays.payments.price, sizeof(double))
+    r.cost = <const double*>to_read(arrays.payments.cost, sizeof(double))
     r.paid = <const uint8_t*>to_read(arrays.payments.paid, sizeof(uint8_t))
     r.payers, r.payer_weight = <const uint8_t*>to_read(arrays.payments.payers, sizeof(uint8_t)), NULL
     if arrays.weight is not None:
         r.payer_weight = <const double*>to_read(arrays.weight, sizeof(double))
-    r.to_pay, r.n_items = <double*>to_write(arrays.payments.to_pay, sizeof(double)), len(arrays.payments.price)
-    r.comparison_price, r.tradeoff = arrays.payments.comparison, arrays.payments.tradeoff
+    r.to_pay, r.n_items = <double*>to_write(arrays.payments.to_pay, sizeof(double)), len(arrays.payments.cost)
+    r.comparison_cost, r.tradeoff = arrays.payments.comparison, arrays.payments.tradeoff
     return 0
 
 
@@ -83,7 +83,7 @@ cdef inline Round read_round(arrays, Passes* passes) except *:
         r.picked = <int32_t*>to_write(arrays.picked, sizeof(int32_t))
         r.per_tree, r.per_split = arrays.per_tree, arrays.per_split
         r.key, r.number = arrays.restraints.key, arrays.number
-    read_prices(&r, arrays)
+    read_costs(&r, arrays)
     r.rows_by_bin = NULL
     r.pool = NULL
     if arrays.pooling is not None:

@@ -89,7 +89,7 @@ cdef enum:
 # both are -1 where a set of levels is; `missing` is the side of missing rows; `mean` what a leaf adds;
 # `loss` what the splits below a node gain, and `spread`, where levels are smoothed, by how much the steps
 # of its rows differ. `least` and `most` bound its step, where some columns are monotone. `net` is what its
-# own split gains less what it costs, where prices are taken from gains.
+# own split gains less what it costs, where costs are taken from gains.
 cdef struct Node:
     int32_t start, stop, feature, low, high, missing, child, parent, depth, shift
     double gradient, curvature, mean, loss, spread, least, most, net
@@ -166,17 +166,17 @@ cdef struct Round:
     const uint64_t* together  # NULL, or the groups of columns that each is in, as bits
     uint64_t* alive
     Py_ssize_t group_words
-    # NULL, or the items that are paid for each column (d, 2), -1 for none; their prices; which rows have
+    # NULL, or the items that are paid for each column (d, 2), -1 for none; their costs; which rows have
     # paid them in earlier trees, (n_items, n), and whether none (0), all (1) or some; the weights of rows
     # that pay, NULL where all are 1. `to_pay` has what rows of the node that is searched pay in the mean.
-    # `tradeoff` is what a unit of price that a row pays has to gain; below 0: gains are divided by prices.
+    # `tradeoff` is what a unit of cost that a row pays has to gain; below 0: gains are divided by costs.
     const int32_t* item
-    const double* price
+    const double* cost
     const uint8_t* paid
     const uint8_t* payers
     const double* payer_weight
     double* to_pay
-    double comparison_price, tradeoff
+    double comparison_cost, tradeoff
     Py_ssize_t n_items
     int32_t* free  # the slots that no open node has
     int64_t max_leaves  # 0: any number, depth first

@@ -5,7 +5,7 @@ from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_levels cimport search_levels
-from pboost._core._boost_prices cimport price_of, tradeoff_of, worth_of
+from pboost._core._boost_prices cimport cost_of, tradeoff_of, worth_of
 from pboost._core._boost_round cimport (
     ABREAST, Cut, Cuts, LANES, Lane, Lanes, Masses, Node, Round, bundled_below, is_any, is_packed,
     kind_of, masses_of, n_groups, own_score, read_bin, read_lane, take_better, try_sums,
@@ -185,9 +185,9 @@ cdef inline Cut no_cut(const Masses* at) noexcept nogil:
 cdef inline void search(
     const Round* r, Node* node, const double* slot, bint counted, Cut* best
 ) noexcept nogil:
-    """The best cut of a node; if `counted`, of those that leave enough rows on each side. With prices
+    """The best cut of a node; if `counted`, of those that leave enough rows on each side. With costs
     that which lowers most for what it costs,
-    or that of the most that is left when its price is taken off."""
+    or that of the most that is left when its cost is taken off."""
     cdef Masses at = masses_of(r, node)
     cdef int32_t[MAX_BINS] count_
     cdef int32_t* count = count_ if counted else NULL
@@ -210,7 +210,7 @@ cdef inline void search(
         cut = no_cut(&at)
         search_column(r, node, &at, slot, f, count, &cut)
         if cut.feature >= 0:
-            score = worth_of(cut.numerator / cut.divisor - own, price_of(r, f), tradeoff)
+            score = worth_of(cut.numerator / cut.divisor - own, cost_of(r, f), tradeoff)
             if score > most:
                 best[0], most = cut, score
     node.net = most

@@ -98,9 +98,9 @@ cdef struct Tree:
     int64_t* packed
     double* best
     int32_t* picked
-    # What columns cost, see `Prices`; `item` is NULL where nothing has a price. WORK to_pay (n_items,).
+    # What columns cost, see `FeatureCosts`; `item` is NULL where nothing has a cost. WORK to_pay (n_items,).
     const int32_t* item
-    const double* price
+    const double* cost
     double* to_pay
     Node* node
     int64_t* mass
@@ -114,7 +114,7 @@ cdef struct Tree:
     bint exact, ranked, squares, boosted
     double level_smoothing, scale, min_weight, complexity, target, smoothing, learning_rate
     double whole  # what the weights of nodes are measured in
-    double comparison_price
+    double comparison_cost
     double least_risk  # nodes without more than this are not split; `grow` sets it
     uint64_t key
 

@@ -37,12 +37,12 @@ cdef inline double search_columns(
     `kept`: as of `scan_column`, or NULL. Returns the least score known now.
     """
     cdef Py_ssize_t i
-    cdef bint is_priced = t.item != NULL  # the least score need not be the best one then
+    cdef bint has_costs = t.item != NULL  # the least score need not be the best one then
     if kept != NULL:
         kept.node, kept.score = -1, INFINITY
     for i in range(first, last):
         t.best[i] = INFINITY
-        scan(t, e, t.picked[i], -INFINITY, INFINITY if is_priced else found, &t.best[i], work, NULL,
+        scan(t, e, t.picked[i], -INFINITY, INFINITY if has_costs else found, &t.best[i], work, NULL,
              kept)
         found = min(found, t.best[i])
     return found

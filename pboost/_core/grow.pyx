@@ -96,11 +96,11 @@ cdef Tree read_tree(arrays) except *:
     t.best = <double*>to_write(arrays.best, sizeof(double))
     t.picked = <int32_t*>to_write(arrays.picked, sizeof(int32_t))
     t.item, t.n_items = NULL, 0
-    if limits.prices is not None:
-        t.item = <const int32_t*>to_read(limits.prices.item, sizeof(int32_t))
-        t.price = <const double*>to_read(limits.prices.price, sizeof(double))
+    if limits.feature_costs is not None:
+        t.item = <const int32_t*>to_read(limits.feature_costs.item, sizeof(int32_t))
+        t.cost = <const double*>to_read(limits.feature_costs.cost, sizeof(double))
         t.to_pay, t.n_items = <double*>to_write(arrays.to_pay, sizeof(double)), len(arrays.to_pay)
-        t.comparison_price = limits.prices.comparison
+        t.comparison_cost = limits.feature_costs.comparison
     t.node = <Node*>to_write(arrays.node, sizeof(Node))
     t.mass = <int64_t*>to_write(arrays.mass, sizeof(int64_t))
     t.vote = <Vote*>to_write(arrays.vote, sizeof(Vote))

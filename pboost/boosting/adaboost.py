@@ -126,6 +126,6 @@ def fit_adaboost(
 def _chain(fit: GraphFit, rounds: int, workers: Workers) -> Chain:
     """Return the growth of a chain of two labels."""
     observer = fit.observer(workers)
-    if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
+    if isinstance(observer, SampledObserver) and observer.observation.n_draws == "stopwatch":
         observer = StopwatchObserver(observer, fit.rule)
     return Chain(fit.data, observer, fit.rule, rounds)

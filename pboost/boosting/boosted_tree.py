@@ -144,7 +144,7 @@ def fit_boosted_tree(
         if isinstance(weak, ImpurityStump):
             own = ImpurityTree(fit.data, weak, rule, limits)
             return own.model(settings, own.grow(told))
-        is_plain = is_exact and options["prices"] is None
+        is_plain = is_exact and options["feature_costs"] is None
         if is_plain and isinstance(weak, ColumnLearner):
             arrays = fit.growth(fit.data, fit.learner, rule, limits)
             return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))

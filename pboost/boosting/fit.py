@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pboost.boosting.watch import Watch
 from pboost.data.columns.columns import lacks_values
-from pboost.data.prices import PRICE_OPTIONS, PriceOptions
+from pboost.data.prices import COST_OPTIONS, CostOptions
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
 from pboost.growth.label_trees import LabelTrees, label_trees
 from pboost.growth.step import Callback, Chain, TreeLimits
@@ -24,7 +24,7 @@ from pboost.values import VoteRule, as_generator, with_bar
 from pboost.values.options import RunOptions, SeedOption
 from pboost.weak.base import Weak
 from pboost.weak.label_search import LabelSearch, refusal
-from pboost.weak.stump_search import PricedSearch, with_prices
+from pboost.weak.stump_search import CostSearch, with_feature_costs
 
 
 class Grows(Protocol):
@@ -46,14 +46,14 @@ class GrowthOptions(RowOptions, SeedOption, ValidationOptions, RunOptions, total
     """
 
 
-class GraphOptions(PriceOptions, GrowthOptions, total=False):
-    """The options of builders of graphs whose nodes compare columns that may have prices.
+class GraphOptions(CostOptions, GrowthOptions, total=False):
+    """The options of builders of graphs whose nodes compare columns that may have costs.
 
     Parameters
     ----------
-    prices, groups, comparison_price : optional
+    feature_costs, cost_groups, comparison_cost : optional
         What columns cost, each paid once by a row, see `fit_gradient_boosting`: a stump is then chosen by
-        how much it lowers the criterion, by `comparison_price` plus what the rows that arrive have
+        how much it lowers the criterion, by `comparison_cost` plus what the rows that arrive have
         still to pay. Of two labels, with `weak.stump`.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
@@ -129,11 +129,11 @@ class GraphFit:
         self.observation: Any = observation
         self.learner = check_pair(weak, observation, is_chain=growth is Chain)
         self.growth, self._source = growth, X if isinstance(X, RowSource) else None
-        prices = {name: value for name, value in options.items() if name in PRICE_OPTIONS}
+        feature_costs = {name: value for name, value in options.items() if name in COST_OPTIONS}
         if isinstance(X, RowSource):
-            if prices["prices"] is not None:
+            if feature_costs["feature_costs"] is not None:
                 raise NotImplementedError(
-                    "prices: expected None of rows in partitions; fits with prices need all rows "
+                    "feature_costs: expected None of rows in partitions; fits with costs need all rows "
                     "in one place: pass rows.gather()"
                 )
             self.learner = X.graph(self.learner, observation, growth)
@@ -145,7 +145,7 @@ class GraphFit:
         two = two or refusal(weak, observation)
         hold = held_share(validation, self._rng)
         problem = self.learner.read(X, y, sample_weight, two or None, hold)
-        self.prices, self.learner = prices, with_prices(self.learner, prices, problem)
+        self.feature_costs, self.learner = feature_costs, with_feature_costs(self.learner, feature_costs, problem)
         if hold is not None and lacks_values(problem.columns):
             raise TypeError(
                 "validation: BinnedColumns hold no values to predict from; "
@@ -184,7 +184,7 @@ class GraphFit:
         """Return the model's record of how it was made; a builder's own options come first."""
         return {
             **graph_settings(builder, own, self.weak, self.observation, self.rule),
-            **({} if self.prices["prices"] is None else self.prices),
+            **({} if self.feature_costs["feature_costs"] is None else self.feature_costs),
             **({} if self._rows is None else self._rows.settings),
         }
 
@@ -204,9 +204,9 @@ class GraphFit:
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
         found = self.observation.bind(self.data, self.learner, workers, as_generator(self._rng))
-        if self.prices["prices"] is not None and not isinstance(found.search, PricedSearch):
+        if self.feature_costs["feature_costs"] is not None and not isinstance(found.search, CostSearch):
             raise NotImplementedError(
-                "prices: expected None but with answers that are exact or have a table, such as "
+                "feature_costs: expected None but with answers that are exact or have a table, such as "
                 f"observation.adatree2(), got {self.observation!r}"
             )
         return found

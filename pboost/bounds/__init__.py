@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from pboost.bounds import _tree as _tree_bound
 from pboost.bounds._binomial import (
+    as_failing,
     binomial_p_value,
     clopper_pearson_lower,
     clopper_pearson_upper,
@@ -559,7 +560,7 @@ def margin_generalization_bound(
     *,
     size: ArrayLike | None = None,
     vc: ArrayLike | None = None,
-    delta: ArrayLike = 0.01,
+    confidence_level: ArrayLike = 0.99,
 ) -> float | FloatArray:
     """Return the bound on the error of a vote on new rows, from its margins on the training rows.
 
@@ -578,14 +579,14 @@ def margin_generalization_bound(
     vc : array_like of float, optional
         Their VC dimension, >= 1; that of decision stumps in d columns is at most
         2 (log2(d) + 1), [L]. Either `size` or `vc` is given.
-    delta : array_like of float
-        Probability with which the bound may fail, in (0, 1].
+    confidence_level : array_like of float
+        Probability with which the bound holds, in (0, 1).
 
     Returns
     -------
     float or ndarray of float64
         At most 1. The bound is margin_error + 2 exp(-N theta^2 / 8) + e(N) for every N = 1, 2, …;
-        the least is returned over a grid of them. With L = ln(N (N + 1)^2 / delta),
+        the least is returned over a grid of them. With L = ln(N (N + 1)^2 / (1 - confidence_level)),
         e = sqrt((L + N ln(size)) / (2 m)), or, by Vapnik and Chervonenkis' theorem,
         e = sqrt(32 (L + ln 8 + N vc ln(e m / vc)) / m).
 
@@ -598,7 +599,7 @@ def margin_generalization_bound(
 
     Notes
     -----
-    With probability 1 - delta the bound holds for all votes and all `theta` at once. [S], theorems
+    With probability `confidence_level` the bound holds for all votes and all `theta` at once. [S], theorems
     1 and 2; the constants are those of their proofs. In m and `theta` it is of the order of
     sqrt(vc / m) / theta, up to logarithms. With `vc`, m must be millions for it to say anything.
 
@@ -616,10 +617,10 @@ def margin_generalization_bound(
     share = as_numbers("margin_error", margin_error, 0.0, 1.0)
     rows = as_numbers("m", m, 1.0)
     margin = as_numbers("theta", theta, 0.0, 1.0, positive=True)
-    failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
+    failing = as_failing(confidence_level)
     name, given = ("vc", vc) if size is None else ("size", size)
     rich = as_numbers(name, given, 1.0)
-    names = f"margin_error, m, theta, delta, {name}"
+    names = f"margin_error, m, theta, confidence_level, {name}"
     share, rows, margin, failing, rich = align(names, share, rows, margin, failing, rich)
     # Beyond the last N the second term is below 1e-9.
     last = np.maximum(8 / margin**2 * np.log(2e9), 2.0)
@@ -678,7 +679,7 @@ def subagging_bound(
     variance: ArrayLike | None = None,
     beta: ArrayLike | None = None,
     gamma: ArrayLike | None = None,
-    delta: ArrayLike = 0.01,
+    confidence_level: ArrayLike = 0.99,
 ) -> float | FloatArray:
     """Return the bound on how likely the majority of models of subsamples is wrong at a given row.
 
@@ -704,14 +705,14 @@ def subagging_bound(
     gamma : array_like of float, optional
         The greatest expectation of D**2 that any values of the m rows, and of the new value of the
         first of them, have. Default: 16, the greatest number that it can be; 0 where m is 1.
-    delta : array_like of float
-        Probability, over the draws of the subsamples, with which the bound may fail, in (0, 1].
+    confidence_level : array_like of float
+        Probability, over the draws of the subsamples, with which the bound holds, in (0, 1).
 
     Returns
     -------
     float or ndarray of float64
         ``exp(-t**2 / (2 A variance + B beta / 2 + (sqrt(B gamma) + 4 C / 3) t))`` ([Ma]) with
-        t = 1 - 2 p, or 1 - 2 p + 1/M where M is odd, and, with L = ln(3 / delta),
+        t = 1 - 2 p, or 1 - 2 p + 1/M where M is odd, and, with L = ln(3 / (1 - confidence_level)),
 
         * sqrt(A) = m / sqrt(n) + (1 + 4 sqrt(L)) sqrt(m / M),
         * sqrt(B) = m**2 / n + (1 + 4 sqrt(L)) m / sqrt(M),
@@ -740,8 +741,8 @@ def subagging_bound(
     p = as_numbers("p", p, 0.0, 0.5)
     given = ("members", members), ("m", m), ("n", n)
     M, m, n = (as_integers(name, value, 1.0) for name, value in given)
-    failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
-    p, M, m, n, failing = align("p, members, m, n, delta", p, M, m, n, failing)
+    failing = as_failing(confidence_level)
+    p, M, m, n, failing = align("p, members, m, n, confidence_level", p, M, m, n, failing)
     if (m > n).any():
         raise ValueError(f"m: expected at most n, got {m[m > n].flat[0]:.0f}")
     if (np.log(n) ** 2 >= M).any():
@@ -766,7 +767,7 @@ def subagging_bound(
 
 
 def boosted_pmt_bound(
-    risks: ArrayLike, n: ArrayLike, vc: ArrayLike, *, delta: ArrayLike = 0.01, step: float = 1.0
+    risks: ArrayLike, n: ArrayLike, vc: ArrayLike, *, confidence_level: ArrayLike = 0.99, step: float = 1.0
 ) -> float | FloatArray:
     """Return the bound on the error on new rows of AdaBoost of probit model trees.
 
@@ -779,8 +780,8 @@ def boosted_pmt_bound(
         Number of training rows, drawn independently, at least T and `vc`.
     vc : array_like of int
         VC dimension of the trees, or a bound on it, >= 1.
-    delta : array_like of float
-        Probability with which the bound may fail, in (0, 1].
+    confidence_level : array_like of float
+        Probability with which the bound holds, in (0, 1).
     step : float
         Factor on the log odds in the weight update, in [0, 2], see `training_error_bound`. Pass the
         `step` of `fit_sbpmt`, whose default is 1/2.
@@ -789,7 +790,7 @@ def boosted_pmt_bound(
     -------
     float or ndarray of float64, shape (...)
         At most 1: the simple `training_error_bound` of the edges 1/2 - risk / ln 2, plus
-        sqrt(32 (T (ln(e n / T) + vc ln(e n / vc)) + ln(8 / delta)) / n).
+        sqrt(32 (T (ln(e n / T) + vc ln(e n / vc)) + ln(8 / (1 - confidence_level))) / n).
 
     Raises
     ------
@@ -817,10 +818,10 @@ def boosted_pmt_bound(
         raise ValueError("risks: expected one risk per tree")
     T = risks.shape[-1]
     rows, dimension = as_integers("n", n, 1.0), as_integers("vc", vc, 1.0)
-    failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
+    failing = as_failing(confidence_level)
     trained = np.asarray(training_error_bound(0.5 - risks / _LN_2, simple=True, step=step))
     trained, rows, dimension, failing = align(
-        "risks, n, vc, delta", trained, rows, dimension, failing
+        "risks, n, vc, confidence_level", trained, rows, dimension, failing
     )
     few = rows < np.maximum(dimension, T)
     if few.any():

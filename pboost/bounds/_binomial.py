@@ -13,9 +13,9 @@ from pboost.values import FloatArray
 
 
 def clopper_pearson_upper(
-    errors: ArrayLike, n: ArrayLike, *, delta: ArrayLike = 0.05
+    errors: ArrayLike, n: ArrayLike, *, confidence_level: ArrayLike = 0.95
 ) -> float | FloatArray:
-    """Return what a rate is below with probability 1 - delta, from errors among n rows.
+    """Return what a rate is below with probability `confidence_level`, from errors among n rows.
 
     Parameters
     ----------
@@ -23,13 +23,13 @@ def clopper_pearson_upper(
         Number of rows on which there was an error, from 0 to `n`.
     n : array_like of int
         Number of rows, drawn independently, >= 1.
-    delta : array_like of float
-        Probability with which the bound may fail, in (0, 1).
+    confidence_level : array_like of float
+        Probability with which the bound holds, in (0, 1).
 
     Returns
     -------
     float or ndarray of float64
-        The rate at which so few errors, or fewer, have probability `delta`: the quantile 1 - delta
+        The rate at which so few errors, or fewer, have probability 1 - confidence_level: the quantile confidence_level
         of Beta(errors + 1, n - errors); 1 where every row is an error.
 
     Raises
@@ -48,7 +48,7 @@ def clopper_pearson_upper(
     >>> pb.bounds.clopper_pearson_upper([0, 5, 50], 1000).round(4).tolist()
     [0.003, 0.0105, 0.0629]
     """
-    wrong, rows, failing = _counts(errors, n, delta)
+    wrong, rows, failing = _counts(errors, n, confidence_level)
     from scipy.special import betaincinv  # not at import: see _tree_bound.terms_at_2
 
     right = np.maximum(rows - wrong, 1.0)
@@ -56,20 +56,20 @@ def clopper_pearson_upper(
 
 
 def clopper_pearson_lower(
-    errors: ArrayLike, n: ArrayLike, *, delta: ArrayLike = 0.05
+    errors: ArrayLike, n: ArrayLike, *, confidence_level: ArrayLike = 0.95
 ) -> float | FloatArray:
-    """Return what a rate is above with probability 1 - delta, from errors among n rows.
+    """Return what a rate is above with probability `confidence_level`, from errors among n rows.
 
     Parameters
     ----------
-    errors, n, delta : array_like
+    errors, n, confidence_level : array_like
         See `clopper_pearson_upper`.
 
     Returns
     -------
     float or ndarray of float64
-        The quantile delta of Beta(errors, n - errors + 1); 0 where there is no error. Both bounds
-        at delta / 2 hold at once with probability 1 - delta.
+        The quantile 1 - confidence_level of Beta(errors, n - errors + 1); 0 where there is no error. Both bounds
+        at (1 + confidence_level) / 2 hold at once with probability `confidence_level`.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def clopper_pearson_lower(
     >>> pb.bounds.clopper_pearson_lower([0, 5, 50], 1000).round(4).tolist()
     [0.0, 0.002, 0.0392]
     """
-    wrong, rows, failing = _counts(errors, n, delta)
+    wrong, rows, failing = _counts(errors, n, confidence_level)
     from scipy.special import betaincinv
 
     some = np.maximum(wrong, 1.0)
@@ -102,7 +102,7 @@ def binomial_p_value(errors: ArrayLike, n: ArrayLike, rate: ArrayLike) -> float 
     Returns
     -------
     float or ndarray of float64
-        P(Binomial(n, rate) <= errors): at most `delta` exactly where `clopper_pearson_upper` is at
+        P(Binomial(n, rate) <= errors): at most 1 - confidence_level exactly where `clopper_pearson_upper` is at
         most `rate`.
 
     Raises
@@ -168,15 +168,15 @@ def hoeffding_bentkus_p_value(mean: ArrayLike, n: ArrayLike, rate: ArrayLike) ->
     return plain(np.minimum(np.minimum(bentkus, hoeffding), 1.0))
 
 
-def fixed_sequence(p_values: ArrayLike, *, delta: float = 0.05) -> int:
+def fixed_sequence(p_values: ArrayLike, *, confidence_level: float = 0.95) -> int:
     """Return how many hypotheses are rejected, tested in their order up to the first that is not.
 
     Parameters
     ----------
     p_values : array_like of float, shape (k,)
         In an order that does not depend on the rows they are of; in [0, 1].
-    delta : float
-        Probability with which one may be rejected that is true, in (0, 1).
+    confidence_level : float
+        Probability with which none is rejected that is true, in (0, 1).
 
     Returns
     -------
@@ -194,7 +194,7 @@ def fixed_sequence(p_values: ArrayLike, *, delta: float = 0.05) -> int:
     2
     """
     p = np.atleast_1d(as_numbers("p_values", p_values, 0.0, 1.0))
-    fails = p > as_delta(delta)
+    fails = p > as_failing(confidence_level)
     return int(fails.argmax()) if fails.any() else len(p)
 
 
@@ -238,19 +238,20 @@ def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
     return found
 
 
-def as_delta(delta: ArrayLike) -> FloatArray:
-    """Return probabilities of failure, checked: in (0, 1)."""
-    found = as_numbers("delta", delta, -math.inf)
-    if not ((found > 0) & (found < 1)).all():
-        wrong = found[(found <= 0) | (found >= 1)].flat[0]
-        raise ValueError(f"delta: expected numbers in (0, 1), got {wrong:g}")
-    return found
+def as_failing(confidence_level: ArrayLike) -> FloatArray:
+    """Return the probabilities of failure of confidence levels, which are checked: in (0, 1)."""
+    level = as_numbers("confidence_level", confidence_level, -math.inf)
+    if not ((level > 0) & (level < 1)).all():
+        wrong = level[(level <= 0) | (level >= 1)].flat[0]
+        raise ValueError(f"confidence_level: expected numbers in (0, 1), got {wrong:g}")
+    # The double 0.05 for 0.95: 1 - 0.95 is another one. Levels below 1 are 1.1e-16 apart or more.
+    return np.round(1 - level, 16)
 
 
-def _counts(errors: ArrayLike, n: ArrayLike, delta: ArrayLike) -> list[FloatArray]:
+def _counts(errors: ArrayLike, n: ArrayLike, confidence_level: ArrayLike) -> list[FloatArray]:
     """Return counts and probabilities of failure, checked and of one shape."""
     wrong, rows = as_integers("errors", errors, 0.0), as_integers("n", n, 1.0)
-    found = align("errors, n, delta", wrong, rows, as_delta(delta))
+    found = align("errors, n, confidence_level", wrong, rows, as_failing(confidence_level))
     if (found[0] > found[1]).any():
         raise ValueError(f"errors: expected at most n, got {found[0][found[0] > found[1]].flat[0]}")
     return found
@@ -298,7 +299,7 @@ def kl_inverse(rate: ArrayLike, bound: ArrayLike) -> float | FloatArray:
 
 
 def pac_bayes_bound(
-    gibbs: ArrayLike, n: ArrayLike, *, kl: ArrayLike = 0.0, delta: ArrayLike = 0.05
+    gibbs: ArrayLike, n: ArrayLike, *, kl: ArrayLike = 0.0, confidence_level: ArrayLike = 0.95
 ) -> float | FloatArray:
     """Return Maurer's bound on the mean error of members drawn at random, on new rows.
 
@@ -311,13 +312,13 @@ def pac_bayes_bound(
     kl : array_like of float
         Divergence of the weights of the members from weights chosen before the rows were seen; 0
         where the members and their weights do not depend on the rows, as of calibration rows.
-    delta : array_like of float
-        Probability with which the bound may fail, in (0, 1).
+    confidence_level : array_like of float
+        Probability with which the bound holds, in (0, 1).
 
     Returns
     -------
     float or ndarray of float64
-        `kl_inverse` of `gibbs` at (kl + ln(2 sqrt(n) / delta)) / n.
+        `kl_inverse` of `gibbs` at (kl + ln(2 sqrt(n) / (1 - confidence_level))) / n.
 
     Raises
     ------
@@ -347,6 +348,6 @@ def pac_bayes_bound(
     mean, rows = as_numbers("gibbs", gibbs, 0.0, 1.0), as_numbers("n", n, 1.0)
     divergence = as_numbers("kl", kl, 0.0)
     mean, rows, divergence, failing = align(
-        "gibbs, n, kl, delta", mean, rows, divergence, as_delta(delta)
+        "gibbs, n, kl, confidence_level", mean, rows, divergence, as_failing(confidence_level)
     )
     return kl_inverse(mean, (divergence + np.log(2 * np.sqrt(rows) / failing)) / rows)

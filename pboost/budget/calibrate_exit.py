@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices
+from pboost.data.prices import CostGroupOption, FeatureCostOption, CostOptions, FeatureCosts
 from pboost.data.row_digest import digest
 from pboost.inspection.guarantees import hashes_of_unseen
-from pboost.models.base import Model, Walks, check_model, prices_for
+from pboost.models.base import Model, Walks, check_model, feature_costs_for
 from pboost.models.early_exit_model import (
     EarlyExitModel,
     Trajectory,
-    priced_trajectory,
+    feature_cost_trajectory,
     trajectory,
     where_left,
 )
@@ -38,11 +38,11 @@ def early_exit(
     model: Model,
     X_cal: TableLike | Trajectory,
     *,
-    comparisons: float | None = None,
-    worst: float | None = None,
-    price: float | None = None,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
+    mean_comparisons: float | None = None,
+    max_comparisons: float | None = None,
+    mean_feature_cost: float | None = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
     length: float | None = 3.0,
 ) -> EarlyExitModel:
     """Let rows leave a model as soon as their decision values are sure enough for a budget.
@@ -66,20 +66,20 @@ def early_exit(
     X_cal : array_like of shape (n, d), data frame, or Trajectory
         Rows as they will come, best such that the model was not fitted to: on its own training rows
         a model is surer than on others. No labels are needed. Or the trajectories of such rows,
-        `pboost.models.early_exit_model.trajectory`, for example out of folds; with `price` those of
-        `pboost.models.early_exit_model.priced_trajectory`, whose costs are what rows have paid.
-    comparisons : float, optional
+        `pboost.models.early_exit_model.trajectory`, for example out of folds; with `mean_feature_cost` those of
+        `pboost.models.early_exit_model.feature_cost_trajectory`, whose costs are what rows have paid.
+    mean_comparisons : float, optional
         The budget: mean number of comparisons per row.
-    worst : float, optional
+    max_comparisons : float, optional
         The number of comparisons that no row exceeds: all rows leave, at the latest, at the last
         joint to which no path is longer. Of DecisionGraph, GradientBoostingModel and RandomForest.
-    price : float, optional
-        In place of `comparisons`: the budget as the mean price that a row pays.
-    prices, groups : optional
-        With `price`: what columns cost, and which are paid together, see `fit_gradient_boosting`. Default:
+    mean_feature_cost : float, optional
+        In place of `mean_comparisons`: the budget as the mean price that a row pays.
+    feature_costs, cost_groups : optional
+        With `mean_feature_cost`: what columns cost, and which are paid together, see `fit_gradient_boosting`. Default:
         the prices that the model was fitted with.
     length : float, optional
-        With `comparisons` or `price`: all rows leave, at the latest, after those joints to which
+        With `mean_comparisons` or `mean_feature_cost`: all rows leave, at the latest, after those joints to which
         rows take at most this many times the budget on average; F_T is then the value there. None:
         at the end.
 
@@ -93,10 +93,10 @@ def early_exit(
     ValueError
         If no budget is given, or one is below what the first joint takes; or if there are no
         joints, fewer than two calibration rows, or trajectories of another model; or if prices
-        come without a price, or a price without any prices, or with `comparisons`.
+        come without a price, or a price without any prices, or with `mean_comparisons`.
     NotImplementedError
-        Of a regression; or if `worst` is asked of a model whose longest path is not known, or
-        `price` of one of which it is not known which columns a row reads.
+        Of a regression; or if `max_comparisons` is asked of a model whose longest path is not known, or
+        `mean_feature_cost` of one of which it is not known which columns a row reads.
 
     Warns
     -----
@@ -115,7 +115,7 @@ def early_exit(
     >>> X = rng.normal(size=(600, 3))
     >>> y = X[:, 0] + 0.5 * rng.normal(size=600) > 0
     >>> model = pb.fit_adaboost(X[:300], y[:300], rounds=50)
-    >>> small = pb.early_exit(model, X[300:], comparisons=10)
+    >>> small = pb.early_exit(model, X[300:], mean_comparisons=10)
     >>> bool(pb.prediction_cost(small, X[300:]).mean() <= 10)
     True
     >>> bool(np.mean(pb.predict(small, X) == pb.predict(model, X)) > 0.9)
@@ -135,57 +135,57 @@ def early_exit(
             "rows cannot leave early; chains do (fit_adaboost, join='all' of fit_matryoshka), sums "
             "of trees, forests and models that vote"
         )
-    if comparisons is None and worst is None and price is None:
-        raise ValueError("comparisons: expected a budget, comparisons=, worst= or price=, got None")
-    known = _known_prices(model, comparisons, price, prices, groups)
+    if mean_comparisons is None and max_comparisons is None and mean_feature_cost is None:
+        raise ValueError("mean_comparisons: expected a budget, mean_comparisons=, max_comparisons= or mean_feature_cost=, got None")
+    known = _known_feature_costs(model, mean_comparisons, mean_feature_cost, feature_costs, cost_groups)
     hashed = None
     if isinstance(X_cal, Trajectory):
         states = X_cal
     elif known is None:
         states = trajectory(model, X_cal)
     else:
-        states = priced_trajectory(model, X_cal, known)
+        states = feature_cost_trajectory(model, X_cal, known)
     _check_states(states, model)
     if not isinstance(X_cal, Trajectory):
         hashed = hashes_of_unseen(model, X_cal)
-    end = model.n_stages if worst is None else end_of(model, check_number("worst", worst, least=0))
-    unit = "comparisons" if price is None else "price"
-    if (given := comparisons if price is None else price) is not None:
+    end = model.n_stages if max_comparisons is None else end_of(model, check_number("max_comparisons", max_comparisons, least=0))
+    unit = "mean_comparisons" if mean_feature_cost is None else "mean_feature_cost"
+    if (given := mean_comparisons if mean_feature_cost is None else mean_feature_cost) is not None:
         budget = check_number(unit, given, least=0.0)
         _check_least(states, budget, unit)
         if length is not None:
             most = check_number("length", length, least=1.0) * budget
             mean = states.cost[1:].mean(axis=1)
             end = min(end, max(1, int(np.count_nonzero(mean <= most))))
-    options = {unit: given, "worst": worst, "length": length}
-    if prices is not None:
-        options |= checked(PriceOptions, {"prices": prices, "groups": groups})
+    options = {unit: given, "max_comparisons": max_comparisons, "length": length}
+    if feature_costs is not None:
+        options |= checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
     item = None if known is None else known.item
     found = calibrated(model, (states,), end, options, lambda costs: float(upper(costs[0])), item)
     return found if hashed is None else replace(found, seen=digest(hashed))
 
 
-def _known_prices(
+def _known_feature_costs(
     model: Model,
-    comparisons: float | None,
-    price: float | None,
-    prices: PriceOption,
-    groups: GroupOption,
-) -> Prices | None:
+    mean_comparisons: float | None,
+    mean_feature_cost: float | None,
+    feature_costs: FeatureCostOption,
+    cost_groups: CostGroupOption,
+) -> FeatureCosts | None:
     """Return the prices of columns; None without a budget in prices."""
-    if price is not None:
-        if comparisons is not None:
-            raise ValueError("price: expected without comparisons, another budget of the mean row")
-        return prices_for(model, prices, groups)
-    check_no_prices(prices, groups)
+    if mean_feature_cost is not None:
+        if mean_comparisons is not None:
+            raise ValueError("mean_feature_cost: expected without mean_comparisons, another budget of the mean row")
+        return feature_costs_for(model, feature_costs, cost_groups)
+    check_no_feature_costs(feature_costs, cost_groups)
     return None
 
 
-def check_no_prices(prices: PriceOption, groups: GroupOption) -> None:
+def check_no_feature_costs(feature_costs: FeatureCostOption, cost_groups: CostGroupOption) -> None:
     """Raise ValueError if there are prices though no budget is counted in them."""
-    if prices is not None or groups is not None:
-        name = "groups" if prices is None else "prices"
-        raise ValueError(f"{name}: expected with price=, the budget that is counted in them")
+    if feature_costs is not None or cost_groups is not None:
+        name = "cost_groups" if feature_costs is None else "feature_costs"
+        raise ValueError(f"{name}: expected with mean_feature_cost=, the budget that is counted in them")
 
 
 def calibrated(
@@ -202,19 +202,19 @@ def calibrated(
     budget is compared with what `takes` says of the costs of the rows of all. With `item`, see
     `EarlyExitModel`, costs are what rows have paid, as is the budget.
     """
-    states, is_priced = paths[0], item is not None
+    states, counts_feature_costs = paths[0], item is not None
     spread = _spreads(states.score, end)
     tau = np.full(end, np.inf)
-    mean = options["price" if is_priced else "comparisons"]
+    mean = options["mean_feature_cost" if counts_feature_costs else "mean_comparisons"]
     if mean is not None:
-        tau = _factors(paths, end, spread, mean, takes, is_priced)
+        tau = _factors(paths, end, spread, mean, takes, counts_feature_costs)
     threshold = _thresholds(spread, tau, model.n_stages)
-    if is_priced:  # 0 is for where all leave, whatever they would pay
+    if counts_feature_costs:  # 0 is for where all leave, whatever they would pay
         threshold[: len(tau)] = np.maximum(threshold[: len(tau)], LEAST)
-    cost, error, joint = _costs(states, threshold, is_priced)
+    cost, error, joint = _costs(states, threshold, counts_feature_costs)
     found = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
     counts = np.bincount(joint, minlength=model.n_stages + 1)
-    budgets = (mean, options["worst"])
+    budgets = (mean, options["max_comparisons"])
     return EarlyExitModel(
         model,
         threshold,
@@ -253,19 +253,19 @@ def _check_least(states: Trajectory, budget: float, unit: str) -> None:
         )
 
 
-def end_of(model: Model, worst: float) -> int:
+def end_of(model: Model, max_comparisons: float) -> int:
     """Return the last joint to which no path is longer."""
     if not isinstance(model, Walks):
         raise NotImplementedError(
             f"model: how many comparisons a {type(model).__name__} makes at most is not known"
         )
     longest = model.longest_costs()
-    if longest[1] > worst:
+    if longest[1] > max_comparisons:
         raise ValueError(
-            f"worst: expected at least {longest[1]:.4g}, the longest path to the first joint of "
-            f"the model, got {worst:.4g}"
+            f"max_comparisons: expected at least {longest[1]:.4g}, the longest path to the first joint of "
+            f"the model, got {max_comparisons:.4g}"
         )
-    return int(np.count_nonzero(longest[1:] <= worst))
+    return int(np.count_nonzero(longest[1:] <= max_comparisons))
 
 
 def _spreads(score: FloatArray, end: int) -> FloatArray:
@@ -301,10 +301,10 @@ def mean_and_error(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _costs(
-    states: Trajectory, threshold: FloatArray, is_priced: bool
+    states: Trajectory, threshold: FloatArray, counts_feature_costs: bool
 ) -> tuple[float, float, NDArray[np.intp]]:
     """Return what rows take on average, its standard error, and the joints where they leave."""
-    joint = where_left(states, threshold, is_priced)
+    joint = where_left(states, threshold, counts_feature_costs)
     mean, error = mean_and_error(states.cost[joint, np.arange(len(joint))])
     return float(mean), float(error), joint
 
@@ -315,7 +315,7 @@ def _factors(
     spread: FloatArray,
     budget: float,
     takes: Takes,
-    is_priced: bool,
+    counts_feature_costs: bool,
 ) -> FloatArray:
     """Return by what the spreads (end,) are multiplied, so that the budget is kept.
 
@@ -325,7 +325,7 @@ def _factors(
     """
     if end == 1 or takes([path.cost[end] for path in paths]) <= budget:
         return np.full(end, np.inf)
-    search = _Search(paths, _sizes_on_the_way(paths, end, is_priced), spread[1:], takes)
+    search = _Search(paths, _sizes_on_the_way(paths, end, counts_feature_costs), spread[1:], takes)
     low, high = 0.0, 1.0
     for _ in range(ROUNDS):
         low, high, at_low = search.between(low, high, budget)
@@ -337,13 +337,13 @@ def _factors(
     return np.append(np.inf, search.tau)
 
 
-def _sizes_on_the_way(paths: Sequence[Trajectory], end: int, is_priced: bool) -> list[FloatArray]:
+def _sizes_on_the_way(paths: Sequence[Trajectory], end: int, counts_feature_costs: bool) -> list[FloatArray]:
     """Return the sizes of values (n, end - 1) of rows at the joints before the last.
 
     With prices those where rows pay nothing more are never large enough.
     """
     found = [np.array([sizes(one) for one in path.score[1:end]]).T.copy() for path in paths]
-    if is_priced:
+    if counts_feature_costs:
         for of, path in zip(found, paths, strict=True):
             pays = path.cost[2 : end + 1] > path.cost[1:end]
             of[~pays.T | (of < LEAST)] = -np.inf

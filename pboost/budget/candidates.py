@@ -15,10 +15,10 @@ from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.choice import REACH, by_weight, first_part
 from pboost.budget.distill import distill, held_back
-from pboost.data.prices import Prices
+from pboost.data.prices import FeatureCosts
 from pboost.data.read.convert import Features
 from pboost.export.c_file import c_size
-from pboost.models.early_exit_model import Trajectory, priced_trajectory, trajectory
+from pboost.models.early_exit_model import Trajectory, feature_cost_trajectory, trajectory
 from pboost.models.forest import RandomForest, join_trees
 from pboost.models.graph import DecisionGraph
 from pboost.models.tree_record import LEAF
@@ -97,7 +97,7 @@ class Fits:
 
     `task` is "two" or "many" labels, or "regression"; `budget` the largest for which models are
     wanted; `n_rows` the number of all rows, of which these may be a part; `rng` returns the random
-    numbers of each fit. Where budgets are prices, `prices` are those of the columns and `priced`
+    numbers of each fit. Where budgets are prices, `feature_costs` are those of the columns and `priced`
     the options of builders that say so; `is_device`: they are bytes of a small device.
     """
 
@@ -108,7 +108,7 @@ class Fits:
     n_rows: int
     rng: Callable[[int], np.random.Generator]
     n_threads: int | None
-    prices: Prices | None = None
+    feature_costs: FeatureCosts | None = None
     priced: Mapping[str, Any] = field(default_factory=dict)
     made: dict[str, Fitted] = field(default_factory=dict)
     weight: FloatArray | None = None
@@ -124,8 +124,8 @@ class Fits:
     def unit(self) -> str:
         """What budgets are counted in."""
         if self.is_device:
-            return "bytes"
-        return "comparisons" if self.prices is None else "price"
+            return "max_bytes"
+        return "mean_comparisons" if self.feature_costs is None else "mean_feature_cost"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Fits:
 
     def sum_of_trees(self, number: int, **options: Any) -> GradientBoostingModel:
         """Return a sum of trees, one a round; where prices are known, one for each label."""
-        has_one = self.task == "many" and "prices" not in options
+        has_one = self.task == "many" and "feature_costs" not in options
         return fit_gradient_boosting(
             self.X,
             self.y,
@@ -235,14 +235,14 @@ def _tree(fits: Fits, family: str) -> DecisionGraph:
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
     """Return a shorter sum of trees that imitates a longer one."""
-    comparisons = REACH * min(fits.budget, FAMILIES[family].most)
+    mean_comparisons = REACH * min(fits.budget, FAMILIES[family].most)
     X = fits.X
     if fits.weight is not None:
         X = X.take(by_weight(fits.weight, X.n_rows))
     return distill(
         fits.of(teacher),
         X,
-        comparisons=comparisons,
+        mean_comparisons=mean_comparisons,
         learning_rate=rate,
         rng=fits.rng(3),
         n_threads=fits.n_threads,
@@ -250,17 +250,17 @@ def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> Gradien
 
 
 def _priced(
-    fits: Fits, family: str, *, leaves: int = 8, price: float | None = None
+    fits: Fits, family: str, *, leaves: int = 8, comparison_cost: float | None = None
 ) -> GradientBoostingModel:
     """Return large steps whose splits know what is still to be paid.
 
-    `price` is that of a comparison, by the mean price of a column: the larger, the less prices
+    `comparison_cost` is that of a comparison, by the mean cost of a column: the larger, the less costs
     matter.
     """
-    assert fits.prices is not None
+    assert fits.feature_costs is not None
     every = np.ones((1, fits.X.n_features), dtype=np.bool_)
-    mean = float(fits.prices.of_columns(every)[0]) / fits.X.n_features
-    more = {} if price is None else {"comparison_price": price * mean or 1.0}
+    mean = float(fits.feature_costs.of_columns(every)[0]) / fits.X.n_features
+    more = {} if comparison_cost is None else {"comparison_cost": comparison_cost * mean or 1.0}
     return fits.sum_of_trees(
         5, max_leaves=leaves, learning_rate=0.3, steps=PRICED, **fits.priced, **more
     )
@@ -287,7 +287,7 @@ class Family(NamedTuple):
     tasks: tuple[str, ...] = ("two", "many", "regression")
     least: float = 0.0
     most: float = math.inf
-    unit: str = "comparisons"
+    unit: str = "mean_comparisons"
     rows: int = 0
 
 
@@ -329,22 +329,22 @@ FAMILIES = {
     "large steps of stumps": Family(
         partial(_short, number=4, leaves=2, rate=1.0, per_round=1.0), ("many",), least=8
     ),
-    "priced trees": Family(_priced, unit="price"),
-    "priced trees, mildly": Family(partial(_priced, price=1.0), unit="price"),
-    "priced stumps": Family(partial(_priced, leaves=2), unit="price"),
-    "unpriced trees": Family(partial(_priced, price=1e6), unit="price"),
-    "votes of stumps": Family(_small_stumps, ("two",), unit="bytes"),
+    "priced trees": Family(_priced, unit="mean_feature_cost"),
+    "priced trees, mildly": Family(partial(_priced, comparison_cost=1.0), unit="mean_feature_cost"),
+    "priced stumps": Family(partial(_priced, leaves=2), unit="mean_feature_cost"),
+    "unpriced trees": Family(partial(_priced, comparison_cost=1e6), unit="mean_feature_cost"),
+    "votes of stumps": Family(_small_stumps, ("two",), unit="max_bytes"),
     "chain of small trees": Family(
-        partial(_chain, nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="bytes"
+        partial(_chain, nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="max_bytes"
     ),
-    "small stumps": Family(partial(_small, leaves=2), unit="bytes"),
-    "small trees": Family(partial(_small, leaves=4), unit="bytes"),
-    "small larger trees": Family(partial(_small, leaves=8), unit="bytes"),
-    "small tree": Family(_tree, _LABELS, unit="bytes"),
+    "small stumps": Family(partial(_small, leaves=2), unit="max_bytes"),
+    "small trees": Family(partial(_small, leaves=4), unit="max_bytes"),
+    "small larger trees": Family(partial(_small, leaves=8), unit="max_bytes"),
+    "small tree": Family(_tree, _LABELS, unit="max_bytes"),
 }
 
 
-def families(task: str, budget: float, n_rows: int = 0, unit: str = "comparisons") -> list[str]:
+def families(task: str, budget: float, n_rows: int = 0, unit: str = "mean_comparisons") -> list[str]:
     """Return the families that are tried for a budget and so many rows."""
     return [
         name
@@ -380,11 +380,11 @@ def first(model: Fitted, joints: int) -> Fitted:
     return model.first(min(joints, model.n_stages))
 
 
-def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Trajectory:
+def path_of(model: Fitted, X: Features, feature_costs: FeatureCosts | None = None) -> Trajectory:
     """Return the path of rows through a model, or through the parts of a tree; what they pay."""
     sizes = sizes_of(model)
     if sizes is None:
-        return trajectory(model, X) if prices is None else priced_trajectory(model, X, prices)
+        return trajectory(model, X) if feature_costs is None else feature_cost_trajectory(model, X, feature_costs)
     paths = [trajectory(model.truncate(int(size)), X) for size in sizes]
     paths = [first_part(paths[0], 0), *(Trajectory(*(at[-1:] for at in path)) for path in paths)]
     return Trajectory(*(np.concatenate(parts) for parts in zip(*paths, strict=True)))
@@ -414,7 +414,7 @@ def bytes_of(model: Fitted) -> FloatArray:
 
 def costly_path(fits: Fits, model: Fitted, X: Features) -> Trajectory:
     """Return the path of rows through a model, whose costs are what budgets are counted in."""
-    path = path_of(model, X, fits.prices)
+    path = path_of(model, X, fits.feature_costs)
     if not fits.is_device:
         return path
     return path._replace(cost=np.repeat(bytes_of(model)[:, None], X.n_rows, axis=1))

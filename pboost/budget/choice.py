@@ -140,14 +140,14 @@ class Promise(NamedTuple):
     Where budgets are prices, what rows pay stands for comparisons.
     """
 
-    comparisons: float
-    worst: float
+    mean_comparisons: float
+    max_comparisons: float
 
     def at_most(self, budget: float) -> Promise:
         """Return the promise of a smaller budget."""
-        if self.comparisons < np.inf:
-            return self._replace(comparisons=budget)
-        return self._replace(worst=budget)
+        if self.mean_comparisons < np.inf:
+            return self._replace(mean_comparisons=budget)
+        return self._replace(max_comparisons=budget)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Tried:
 
     `models` are those of the folds, each with the rows that it was fitted to; `longest` (T + 1,)
     the most comparisons that a row can need up to each joint. `has_exits`: rows can leave there;
-    `unit`: "comparisons", or "price" where costs are prices that rows pay.
+    `unit`: "mean_comparisons", or "mean_feature_cost" where costs are prices that rows pay.
     """
 
     family: str
@@ -165,7 +165,7 @@ class Tried:
     truth: Array
     models: Sequence[tuple[DecisionGraph | GradientBoostingModel, NDArray[np.intp]]]
     has_exits: bool
-    unit: str = "comparisons"
+    unit: str = "mean_comparisons"
 
     @property
     def fullest(self) -> DecisionGraph | GradientBoostingModel:
@@ -208,16 +208,16 @@ def options(tried: Tried, promise: Promise) -> Iterator[Option]:
     score, cost = tried.path
     mean = cost.mean(axis=1)
     bound = upper(cost)
-    most = _last(tried.longest, promise.worst)
-    longest = min(_last(mean, REACH * promise.comparisons), most)
-    if tried.has_exits and longest > 1 and bound[longest] > promise.comparisons >= bound[1]:
+    most = _last(tried.longest, promise.max_comparisons)
+    longest = min(_last(mean, REACH * promise.mean_comparisons), most)
+    if tried.has_exits and longest > 1 and bound[longest] > promise.mean_comparisons >= bound[1]:
         model, path = tried.fullest.first(longest), first_part(tried.path, longest)
-        budget: dict[str, Any] = {tried.unit: promise.comparisons}
+        budget: dict[str, Any] = {tried.unit: promise.mean_comparisons}
         found = early_exit(model, path, length=None, **budget)
-        joint = where_left(path, found.threshold, tried.unit == "price")
+        joint = where_left(path, found.threshold, tried.unit == "mean_feature_cost")
         yield _option(tried, longest, True, found.cost, score[joint, np.arange(len(joint))])
     stops = [
-        min(_last(bound, part * promise.comparisons), _last(tried.longest, part * promise.worst))
+        min(_last(bound, part * promise.mean_comparisons), _last(tried.longest, part * promise.max_comparisons))
         for part in PARTS
     ]
     for stop in dict.fromkeys(stop for stop in stops if stop):

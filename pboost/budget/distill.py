@@ -30,8 +30,8 @@ from pboost.values import (
 )
 
 #: Where a row has what it takes from another: from one of the nearest, or from any.
-KINDS = ("neighbours", "random")
-#: Of more rows than these so many are drawn, and neighbours are looked for among them.
+KINDS = ("neighbors", "random")
+#: Of more rows than these so many are drawn, and neighbors are looked for among them.
 MANY_ROWS, DRAWN_ROWS = 20_000, 10_000
 #: Distances that are known at a time.
 BLOCK = 1 << 22
@@ -42,25 +42,25 @@ _Places: TypeAlias = tuple[FloatArray, list[FloatArray], list[float]]
 
 
 def synthetic_rows(
-    X: Features, count: int, kind: str, share: float, neighbours: int, rng: np.random.Generator
+    X: Features, count: int, kind: str, synthetic_fraction: float, n_neighbors: int, rng: np.random.Generator
 ) -> Array:
     """Return so many rows, (count, d), whose values all occur in their columns.
 
     Each is a row of `X` that is drawn, which takes the value of each column with probability
-    `share` from one of its nearest rows, missing values and levels as they are.
+    `synthetic_fraction` from one of its nearest rows, missing values and levels as they are.
     """
     values, table = X.values, X.table
     if X.n_rows > MANY_ROWS:
         values = values[np.sort(rng.choice(X.n_rows, DRAWN_ROWS, replace=False))]
     n, d = values.shape
     base, other = rng.integers(n, size=count), rng.integers(n, size=count)
-    n_near = min(neighbours, n - 1)
-    if kind == "neighbours" and n_near > 0:
+    n_near = min(n_neighbors, n - 1)
+    if kind == "neighbors" and n_near > 0:
         is_level = np.array([table is not None and table.categories[j] is not None for j in range(d)])
         other = nearest(values, is_level, n_near)[base, rng.integers(n_near, size=count)]
     found = np.empty((count, d), dtype=values.dtype)
     for j in range(d):
-        row = np.where(rng.random(count) < share, other, base)
+        row = np.where(rng.random(count) < synthetic_fraction, other, base)
         found[:, j] = values[row, j]
     return found
 
@@ -149,16 +149,16 @@ def distill(
     teacher: Teacher,
     X: TableLike,
     *,
-    comparisons: float = 60.0,
+    mean_comparisons: float = 60.0,
     classes: ArrayLike | None = None,
     task: str | None = None,
-    synthetic: int | None = None,
-    kind: str = "neighbours",
-    share: float | None = None,
-    neighbours: int = 10,
+    n_synthetic: int | None = None,
+    kind: str = "neighbors",
+    synthetic_fraction: float | None = None,
+    n_neighbors: int = 10,
     learning_rate: float | None = None,
-    first_tree: float = 4.6,
-    other_trees: float = 4.0,
+    first_tree_comparisons: float = 4.6,
+    tree_comparisons: float = 4.0,
     categorical: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
@@ -168,7 +168,7 @@ def distill(
     The teacher says of many synthetic rows, and of the rows given, how probable each label is; a
     sum of trees is fitted to these probabilities, whose trees grow by gain per comparison. It is
     more accurate than one of the same length that is fitted to the labels of the rows. With
-    `early_exit` it is a model for a budget of about a third of `comparisons`.
+    `early_exit` it is a model for a budget of about a third of `mean_comparisons`.
 
     Parameters
     ----------
@@ -177,26 +177,26 @@ def distill(
         (m, J) of labels, or (m,) of the second of two, or with ``task="regression"`` numbers (m,).
     X : array_like of shape (n, d), data frame
         Rows as they will come, such as those that the teacher was fitted to. No labels are needed.
-    comparisons : float
+    mean_comparisons : float
         Mean number of comparisons of a row, at least 1, at which the sum ends.
     classes : array_like of shape (J,), optional
         Of a function: the labels of its probabilities; default 0, 1, ....
     task : {"classification", "regression"}, optional
         What a function returns; default "classification". A model knows.
-    synthetic : int, optional
+    n_synthetic : int, optional
         Number of synthetic rows; default 15,000, or five for each row where that is more, 100,000
         at most. 0: none.
-    kind : {"neighbours", "random"}
-        Where a synthetic row takes values from: one of the `neighbours` rows next to it, by the
+    kind : {"neighbors", "random"}
+        Where a synthetic row takes values from: one of the `n_neighbors` rows next to it, by the
         ranks of their values; or any row.
-    share : float, optional
+    synthetic_fraction : float, optional
         Probability in [0, 1] with which a synthetic row takes the value of a column from there;
-        default 0.25 below 90 `comparisons`, else 0.2.
-    neighbours : int
+        default 0.25 below 90 `mean_comparisons`, else 0.2.
+    n_neighbors : int
         How many rows are next to a row.
     learning_rate : float, optional
-        See `fit_gradient_boosting`; default 0.5 below 90 `comparisons`, else 0.25.
-    first_tree, other_trees : float
+        See `fit_gradient_boosting`; default 0.5 below 90 `mean_comparisons`, else 0.25.
+    first_tree_comparisons, tree_comparisons : float
         Mean number of comparisons in the first tree and in each of the others, at most, at least 1.
     categorical : sequence of str or int, optional
         See `fit_gradient_boosting`.
@@ -238,27 +238,27 @@ def distill(
     >>> X = rng.normal(size=(400, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
     >>> teacher = pb.fit_gradient_boosting(X, y, steps=150, bag=0.6, rng=0)
-    >>> small = pb.distill(teacher, X, comparisons=20, synthetic=2000, rng=0)
+    >>> small = pb.distill(teacher, X, mean_comparisons=20, n_synthetic=2000, rng=0)
     >>> bool(pb.prediction_cost(small, X).mean() <= 20.5)
     True
     >>> bool(np.mean(pb.predict(small, X) == pb.predict(teacher, X)) > 0.9)
     True
     """
     features = as_features(X, categorical)
-    most = check_number("comparisons", comparisons, least=1.0)
-    share = (0.25 if most < LONG else 0.2) if share is None else share
+    most = check_number("mean_comparisons", mean_comparisons, least=1.0)
+    synthetic_fraction = (0.25 if most < LONG else 0.2) if synthetic_fraction is None else synthetic_fraction
     rate = (0.5 if most < LONG else 0.25) if learning_rate is None else learning_rate
     n = features.n_rows
-    count = min(max(LEAST, PER_ROW * n), MOST) if synthetic is None else synthetic
+    count = min(max(LEAST, PER_ROW * n), MOST) if n_synthetic is None else n_synthetic
     drawn = (
-        check_integer("synthetic", count, least=0),
+        check_integer("n_synthetic", count, least=0),
         check_choice("kind", kind, KINDS),
-        check_number("share", share, least=0.0, most=1.0),
-        check_integer("neighbours", neighbours, least=1),
+        check_number("synthetic_fraction", synthetic_fraction, least=0.0, most=1.0),
+        check_integer("n_neighbors", n_neighbors, least=1),
     )
     trees = [
         min(check_number(name, bound, least=1.0), most)
-        for name, bound in (("first_tree", first_tree), ("other_trees", other_trees))
+        for name, bound in (("first_tree_comparisons", first_tree_comparisons), ("tree_comparisons", tree_comparisons))
     ]
     if n == 0:
         raise ValueError("X: expected at least one row, got no rows")
@@ -280,7 +280,7 @@ def distill(
         n_threads=n_threads,
     )
     student = student.truncate(_length(student, features, most))
-    said = dict(zip(("synthetic", "kind", "share", "neighbours"), drawn, strict=True))
+    said = dict(zip(("n_synthetic", "kind", "synthetic_fraction", "n_neighbors"), drawn, strict=True))
     # Synthetic rows are nobody's; what the teacher was fitted to, it has told.
     known = teacher.digests() if isinstance(teacher, Model) and features.table is None else []
     seen = merged(digest_of_rows(features.values), *known)

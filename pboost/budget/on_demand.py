@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from pboost.budget.questions import BUDGET, AcquiredValue, AcquisitionError, Name, Query, Session, called
 from pboost.data.prices import (
-    PRICE_OPTIONS,
-    GroupOption,
-    PriceOption,
-    Prices,
-    plain_groups,
-    read_prices,
+    COST_OPTIONS,
+    CostGroupOption,
+    FeatureCostOption,
+    FeatureCosts,
+    plain_cost_groups,
+    read_feature_costs,
 )
 from pboost.data.read.check_xy import check_finite
 from pboost.data.read.convert import Features
@@ -51,7 +51,7 @@ class AcquisitionResult:
         The least and the largest score that the row can have, whatever is not known.
     acquired : tuple of AcquiredValue
         What was asked, in order.
-    price : float
+    cost : float
         What was paid for it.
     is_settled : bool
         Whether the label is the one of `predict`, whatever is not known.
@@ -64,7 +64,7 @@ class AcquisitionResult:
     probability: FloatArray | None
     bounds: FloatArray
     acquired: tuple[AcquiredValue, ...]
-    price: float
+    cost: float
     is_settled: bool
     reason: str
 
@@ -81,8 +81,8 @@ class Case:
         self,
         model: Model,
         budget: float | None,
-        prices: PriceOption,
-        groups: GroupOption,
+        feature_costs: FeatureCostOption,
+        cost_groups: CostGroupOption,
         exit: str,
     ) -> None:
         check_model(model)
@@ -90,7 +90,7 @@ class Case:
         self.model, self.settles = model, exit == "proven" and model.classes is not None
         self.budget = math.inf if budget is None else check_number("budget", budget, least=0.0)
         self.inquiry: Inquiry = model.inquiry(self.settles)
-        self.prices, self.groups = _prices_of(model, prices, groups)
+        self.feature_costs, self.cost_groups = _feature_costs_of(model, feature_costs, cost_groups)
 
     def name_of(self, column: int) -> Name:
         """Return what a column is called."""
@@ -99,15 +99,15 @@ class Case:
 
     def group_of(self, column: int) -> str | None:
         """Return the name of a column's group, None where there is none."""
-        groups = self.groups.items()
-        return next((name for name, columns in groups if column in columns), None)
+        cost_groups = self.cost_groups.items()
+        return next((name for name, columns in cost_groups if column in columns), None)
 
     def columns_of(self, asked: object) -> tuple[int, ...]:
         """Return the columns of a name or a position, or of a group."""
         names, d = self.model.feature_names, self.model.n_features
         if isinstance(asked, str):
-            if asked in self.groups:
-                return self.groups[asked]
+            if asked in self.cost_groups:
+                return self.cost_groups[asked]
             if names is not None and asked in names:
                 return (names.index(asked),)
         elif isinstance(asked, int | np.integer) and not isinstance(asked, bool) and 0 <= asked < d:
@@ -182,7 +182,7 @@ class RowInquiry:
         self.is_known = np.zeros(d, dtype=np.bool_)
         # What stands for others: any value that the model takes.
         self.values = np.full((1, d), np.nan if case.model.takes_missing else 0.0)
-        self.paid = np.zeros(len(case.prices.price), dtype=np.bool_)
+        self.paid = np.zeros(len(case.feature_costs.cost), dtype=np.bool_)
         self.acquired: list[AcquiredValue] = []
         self.spent = 0.0
         self.decision: AcquisitionResult | None = None
@@ -201,8 +201,8 @@ class RowInquiry:
         is_settled = case.settles and int(case.inquiry.possible(known).sum()) == 1
         reason = WHOLE if not known.wants else PROVEN if is_settled else ""
         if not reason:
-            cheapest = min(known.wants, key=self.price_of)
-            if self.spent + self.price_of(cheapest) <= case.budget:
+            cheapest = min(known.wants, key=self.cost_of)
+            if self.spent + self.cost_of(cheapest) <= case.budget:
                 return cheapest
             reason = BUDGET
         acquired = tuple(self.acquired)
@@ -210,15 +210,15 @@ class RowInquiry:
         self.decision = AcquisitionResult(*found, acquired, self.spent, reason != BUDGET, reason)
         return ()
 
-    def price_of(self, columns: Iterable[int]) -> float:
+    def cost_of(self, columns: Iterable[int]) -> float:
         """Return what is still to be paid for columns."""
-        return float(self.case.prices.price[self._items(columns) & ~self.paid].sum())
+        return float(self.case.feature_costs.cost[self._items(columns) & ~self.paid].sum())
 
     def _items(self, columns: Iterable[int]) -> NDArray[np.bool_]:
         """Return the items (n_items,) that are to be paid for columns."""
         read = np.zeros((1, len(self.is_known)), dtype=np.bool_)
         read[0, list(columns)] = True
-        return self.case.prices.items_of(read)[0]
+        return self.case.feature_costs.items_of(read)[0]
 
     def features(self) -> Features:
         """Return the row as models take it."""
@@ -231,14 +231,14 @@ class RowInquiry:
             self.take(self._values(asked, columns, answer))
         except (TypeError, ValueError, OverflowError) as error:
             raise AcquisitionError(f"{asked!r}: {error}", asked, tuple(self.acquired)) from error
-        price = self.price_of(columns)
+        cost = self.cost_of(columns)
         self.paid |= self._items(columns)
-        self.spent += price
-        self.acquired.append(AcquiredValue(asked, answer, price))
+        self.spent += cost
+        self.acquired.append(AcquiredValue(asked, answer, cost))
 
     def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, object]:
         """Return the values that an answer gives to columns."""
-        if asked not in self.case.groups:
+        if asked not in self.case.cost_groups:
             return {columns[0]: answer}
         if not (isinstance(answer, Mapping) or hasattr(answer, "keys")):
             raise TypeError(f"expected a mapping of the columns of the group, got {shown(answer)}")
@@ -255,22 +255,22 @@ def _plain(score: FloatArray) -> float | FloatArray:
     return score if np.ndim(score) else float(score)
 
 
-def _prices_of(
-    model: Model, prices: PriceOption, groups: GroupOption
-) -> tuple[Prices, Mapping[str, tuple[int, ...]]]:
+def _feature_costs_of(
+    model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
+) -> tuple[FeatureCosts, Mapping[str, tuple[int, ...]]]:
     """Return prices of columns, and the columns of groups that have names.
 
     What is not given is what the model was fitted with, else 1 for each column.
     """
     names, d = model.feature_names, model.n_features
-    options = known_options(model) if prices is None and groups is None else None
+    options = known_options(model) if feature_costs is None and cost_groups is None else None
     if options is None:
-        options = {"prices": np.ones(d) if prices is None else prices, "groups": groups}
-    found = read_prices({**PRICE_OPTIONS, **options}, names, d)
+        options = {"feature_costs": np.ones(d) if feature_costs is None else feature_costs, "cost_groups": cost_groups}
+    found = read_feature_costs({**COST_OPTIONS, **options}, names, d)
     assert found is not None
-    pairs = plain_groups("groups", options["groups"]) or []
+    pairs = plain_cost_groups("cost_groups", options["cost_groups"]) or []
     called = {
-        name: tuple(positions("groups", columns, names, d)) for name, columns in pairs if name
+        name: tuple(positions("cost_groups", columns, names, d)) for name, columns in pairs if name
     }
     return found, called
 
@@ -283,8 +283,8 @@ def predict_with_acquisition(
     row: object,
     *,
     budget: float | None = None,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
     exit: str = "proven",
 ) -> AcquisitionResult:
     """Decide about one row, asking only for the values that its path through the model reads.
@@ -297,14 +297,14 @@ def predict_with_acquisition(
         For each column that the model may read, by name or position, its value, or a function
         without arguments that returns it: a number, a category, or None where it is missing, as in
         tables. A function is called when the path wants the value, and once at most. Under the
-        name of one of `groups` a function that returns a mapping of the values of its columns.
+        name of one of `cost_groups` a function that returns a mapping of the values of its columns.
     budget : float, optional
         The most that is paid. Where the next question would cost more the decision is made by what
         is known.
-    prices : sequence of float, or mapping, optional
+    feature_costs : sequence of float, or mapping, optional
         What the columns cost that are asked for, and groups, see `fit_gradient_boosting`. Values that are
         given are free. Default: the prices that the model was fitted with, else 1 each.
-    groups : mapping of names to columns, or sequence of sequences of columns, optional
+    cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
         Columns that are paid together, once.
     exit : {"proven", "none"}
         "proven": nothing more is asked once no value of what is not known can change the label.
@@ -352,10 +352,10 @@ def predict_with_acquisition(
     scanning
     'y'
     >>> found = pb.acquisition.predict_with_acquisition(model, {0: 25, 1: lambda: 0})
-    >>> found.label, [(entry.source, entry.price) for entry in found.acquired]
+    >>> found.label, [(entry.source, entry.cost) for entry in found.acquired]
     ('n', [(1, 1.0)])
     """
-    case = Case(model, budget, prices, groups, exit)
+    case = Case(model, budget, feature_costs, cost_groups, exit)
     inquiry = RowInquiry(case)
     given, ask = _parted(case, row)
     inquiry.take(given)
@@ -383,7 +383,7 @@ def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Call
                 name = case.name_of(column)
                 raise ValueError(f"row: expected each column once, got {name!r} twice")
             taken.add(column)
-        is_group = key in case.groups
+        is_group = key in case.cost_groups
         if callable(value):
             ask[key if is_group else case.name_of(columns[0])] = value
         elif is_group:
@@ -437,7 +437,7 @@ class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
         for column in inquiry.wants():
             group = case.group_of(column)
             asked = case.name_of(column) if group is None else group
-            self._put(Query(row, asked, inquiry.price_of(case.columns_of(asked))))
+            self._put(Query(row, asked, inquiry.cost_of(case.columns_of(asked))))
 
 
 def acquisition_session(
@@ -445,8 +445,8 @@ def acquisition_session(
     rows: Iterable[Any] = (),
     *,
     budget: float | None = None,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
     exit: str = "proven",
 ) -> AcquisitionSession:
     """Decide about many rows, whose questions the caller answers, in batches if it likes.
@@ -460,9 +460,9 @@ def acquisition_session(
         is. Others are asked for. ``session.add`` adds further rows.
     budget : float, optional
         The most that is paid for each row, see `predict_with_acquisition`.
-    prices : sequence of float, or mapping, optional
+    feature_costs : sequence of float, or mapping, optional
         See `predict_with_acquisition`.
-    groups : mapping of names to columns, or sequence of sequences of columns, optional
+    cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
         See `predict_with_acquisition`. Columns of groups that have names are asked for together, and answered by a
         mapping; of other groups one by one, and paid once.
     exit : {"proven", "none"}
@@ -487,11 +487,11 @@ def acquisition_session(
     ...     print(questions[0])
     ...     for question, scanned in zip(questions, [0, 1]):
     ...         session.tell(question, scanned)
-    Query(row=0, source=1, price=1.0)
+    Query(row=0, source=1, cost=1.0)
     >>> [found.label for found in session]
     ['n', 'y']
     """
-    session = AcquisitionSession(Case(model, budget, prices, groups, exit))
+    session = AcquisitionSession(Case(model, budget, feature_costs, cost_groups, exit))
     for row in rows:
         session.add(row)
     return session

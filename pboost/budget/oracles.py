@@ -1,4 +1,4 @@
-"""Oracles that err and have a price: which of them to ask next, and what their answers say."""
+"""Annotators that err and have a cost: which of them to ask next, and what their answers say."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pboost.budget.questions import BUDGET, AcquiredValue, AcquisitionError, Que
 from pboost.data.targets import IMPURITIES, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, freeze, shown
 
-#: Answers of this many rows are taken for certain: those of an oracle whose errors are known.
+#: Answers of this many rows are taken for certain: those of an annotator whose errors are known.
 CERTAIN = math.inf
 #: Probabilities of labels before any answer.
 Prior: TypeAlias = Sequence[float] | Mapping[Any, float] | ArrayLike | None
@@ -22,7 +22,7 @@ Prior: TypeAlias = Sequence[float] | Mapping[Any, float] | ArrayLike | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnnotatorModel:
-    """How often an oracle gave each answer about rows of each label, see `fit_annotators`.
+    """How often an annotator gave each answer about rows of each label, see `fit_annotators`.
 
     Attributes
     ----------
@@ -32,14 +32,14 @@ class AnnotatorModel:
         The answers.
     counts : ndarray of float64, shape (J, K)
         How often answer k was given about a row of label j.
-    strength : float
+    max_count : float
         How many answers the table counts for at most, beside the answers about the row in question.
     """
 
     classes: tuple[object, ...]
     answers: tuple[object, ...]
     counts: FloatArray
-    strength: float = math.inf
+    max_count: float = math.inf
 
     def __post_init__(self) -> None:
         for name in ("classes", "answers"):
@@ -55,11 +55,11 @@ class AnnotatorModel:
             )
         if not (np.isfinite(counts) & (counts >= 0)).all():
             raise ValueError("counts: expected finite numbers >= 0")
-        strength = self.strength
-        if strength != math.inf:
-            strength = check_number("strength", strength, least=0.0, open_least=True)
+        max_count = self.max_count
+        if max_count != math.inf:
+            max_count = check_number("max_count", max_count, least=0.0, open_least=True)
         object.__setattr__(self, "counts", freeze(counts))
-        object.__setattr__(self, "strength", float(strength))
+        object.__setattr__(self, "max_count", float(max_count))
 
     @property
     def probability(self) -> FloatArray:
@@ -74,10 +74,10 @@ def fit_annotators(
     y: Iterable[Any],
     *,
     classes: Sequence[object] | None = None,
-    before: AnnotatorModel | None = None,
-    strength: float | None = None,
+    init: AnnotatorModel | None = None,
+    max_count: float | None = None,
 ) -> AnnotatorModel:
-    """Count what an oracle answered about rows whose labels are known.
+    """Count what an annotator answered about rows whose labels are known.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def fit_annotators(
     y : iterable of length n
         The labels of the rows. A row about which it was asked several times is there several times.
     classes : sequence of length J, optional
-        All labels. Default: those of `before`, else those in `y`, sorted.
-    before : AnnotatorModel, optional
+        All labels. Default: those of `init`, else those in `y`, sorted.
+    init : AnnotatorModel, optional
         Counts to which these are added.
-    strength : float > 0, optional
+    max_count : float > 0, optional
         How many answers the table counts for at most, beside those about the row in question. With
         a small number, what was answered about a row is likely answered again, right or wrong, and
-        asking again says little. Default: that of `before`, else all that were counted count.
+        asking again says little. Default: that of `init`, else all that were counted count.
 
     Returns
     -------
@@ -118,32 +118,32 @@ def fit_annotators(
         raise ValueError(
             f"answers: expected one for each label, got {len(given)} and {len(known)} labels"
         )
-    if before is not None and not isinstance(before, AnnotatorModel):
-        raise TypeError(f"before: expected AnnotatorModel or None, got {shown(before)}")
+    if init is not None and not isinstance(init, AnnotatorModel):
+        raise TypeError(f"init: expected AnnotatorModel or None, got {shown(init)}")
     if classes is None:
-        classes = sorted(set(known)) if before is None else before.classes
+        classes = sorted(set(known)) if init is None else init.classes
     classes = [plain(label) for label in classes]
-    if before is not None and tuple(classes) != before.classes:
-        raise ValueError(f"classes: expected those of before, {before.classes}, got {shown(classes)}")
+    if init is not None and tuple(classes) != init.classes:
+        raise ValueError(f"classes: expected those of init, {init.classes}, got {shown(classes)}")
     if strange := [label for label in known if label not in classes]:
         raise ValueError(f"y: expected labels among {shown(classes)}, got {shown(strange[0])}")
-    columns = list(dict.fromkeys([*(before.answers if before else classes), *given]))
+    columns = list(dict.fromkeys([*(init.answers if init else classes), *given]))
     counts = np.zeros((len(classes), len(columns)))
-    if before is not None:
-        counts[:, : len(before.answers)] = before.counts
+    if init is not None:
+        counts[:, : len(init.answers)] = init.counts
     for answer, label in zip(given, known, strict=True):
         counts[classes.index(label), columns.index(answer)] += 1.0
-    if strength is None:
-        strength = math.inf if before is None else before.strength
-    return AnnotatorModel(tuple(classes), tuple(columns), counts, strength)
+    if max_count is None:
+        max_count = math.inf if init is None else init.max_count
+    return AnnotatorModel(tuple(classes), tuple(columns), counts, max_count)
 
 
-#: How an oracle errs: a known rate of errors, or what it answered.
+#: How an annotator errs: a known rate of errors, or what it answered.
 Errors: TypeAlias = float | AnnotatorModel
 
 
 class AnswerLaw(NamedTuple):
-    """What an oracle is expected to answer about a row of each label, given what it answered.
+    """What an annotator is expected to answer about a row of each label, given what it answered.
 
     An urn for each label: it holds what was counted, one ball of each answer, and those drawn.
 
@@ -153,13 +153,13 @@ class AnswerLaw(NamedTuple):
         The answers.
     probability : ndarray of float64, shape (J, K)
         Those of a first answer.
-    strength : ndarray of float64, shape (J,)
+    max_count : ndarray of float64, shape (J,)
         How many answers these count for; infinite where they are known.
     """
 
     answers: tuple[object, ...]
     probability: FloatArray
-    strength: FloatArray
+    max_count: FloatArray
 
     def next(self, told: FloatArray) -> FloatArray:
         """Return the probabilities (J, K) of the next answer, after `told` (K,) of each."""
@@ -167,21 +167,21 @@ class AnswerLaw(NamedTuple):
         if total == 0:
             return self.probability
         # The share of what was counted: 1 where that is known for certain.
-        share = 1.0 / (1.0 + total / self.strength[:, None])
+        share = 1.0 / (1.0 + total / self.max_count[:, None])
         found: FloatArray = share * self.probability + (1.0 - share) * (told / total)
         return found
 
 
 def law_of(name: str, errors: object, classes: tuple[object, ...]) -> AnswerLaw:
-    """Return the law of an oracle, of counts or of a known rate of errors."""
+    """Return the law of an annotator, of counts or of a known rate of errors."""
     J = len(classes)
     if isinstance(errors, AnnotatorModel):
         if errors.classes != classes:
             raise ValueError(
                 f"errors[{name!r}]: expected counts of the labels {classes}, got {errors.classes}"
             )
-        strength = np.minimum((errors.counts + 1.0).sum(axis=1), errors.strength)
-        return AnswerLaw(errors.answers, errors.probability, strength)
+        max_count = np.minimum((errors.counts + 1.0).sum(axis=1), errors.max_count)
+        return AnswerLaw(errors.answers, errors.probability, max_count)
     rate = check_number(f"errors[{name!r}]", errors, least=0.0, most=1.0)
     table = np.full((J, J), rate / (J - 1))
     np.fill_diagonal(table, 1.0 - rate)
@@ -202,7 +202,7 @@ SURE, OFTEN, VAIN = (
 
 @dataclass(frozen=True, slots=True)
 class AnnotationResult:
-    """What the answers of oracles say of a row, see `query_annotators`.
+    """What the answers of annotators say of a row, see `query_annotators`.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class AnnotationResult:
         Their probabilities, given the answers.
     acquired : tuple of AcquiredValue
         What was asked, in order.
-    price : float
+    cost : float
         What was paid for it.
     reason : str
         Why nothing more was asked, as a sentence.
@@ -224,7 +224,7 @@ class AnnotationResult:
     classes: tuple[object, ...]
     probability: FloatArray
     acquired: tuple[AcquiredValue, ...]
-    price: float
+    cost: float
     reason: str
 
     @property
@@ -234,7 +234,7 @@ class AnnotationResult:
 
     @property
     def calls(self) -> int:
-        """How often an oracle was asked."""
+        """How often an annotator was asked."""
         return sum(entry.calls for entry in self.acquired)
 
 
@@ -243,49 +243,49 @@ class OracleOptions(NamedTuple):
 
     classes: Sequence[object] | None = None
     prior: Prior = None
-    prices: float | Mapping[str, float] | None = None
+    query_costs: float | Mapping[str, float] | None = None
     budget: float | None = None
-    most_error: float | None = None
-    repeats: int | Mapping[str, int] | None = None
+    max_error: float | None = None
+    n_repeats: int | Mapping[str, int] | None = None
     criterion: str = "entropy"
 
 
 class OracleCase:
-    """What is known of oracles before any is asked: the same for all rows."""
+    """What is known of annotators before any is asked: the same for all rows."""
 
     def __init__(
         self, names: Sequence[str] | None, errors: Mapping[str, Errors], options: OracleOptions
     ) -> None:
         errors = _by_name("errors", errors, names)
         if not errors:
-            raise ValueError("errors: expected one oracle or more, got none")
+            raise ValueError("errors: expected one annotator or more, got none")
         self.names = tuple(errors if names is None else names)
         self.classes = _labels(options.classes, errors)
         self.laws = {name: law_of(name, errors[name], self.classes) for name in self.names}
         self.prior = _prior(options.prior, self.classes)
-        self.prices = {
-            name: check_number(f"prices[{name!r}]", price, least=0.0, open_least=True)
-            for name, price in self._of_each("prices", options.prices, 1.0).items()
+        self.query_costs = {
+            name: check_number(f"query_costs[{name!r}]", cost, least=0.0, open_least=True)
+            for name, cost in self._of_each("query_costs", options.query_costs, 1.0).items()
         }
-        self.repeats = {
-            name: math.inf if most is None else check_integer(f"repeats[{name!r}]", most, least=1)
-            for name, most in self._of_each("repeats", options.repeats, None).items()
+        self.n_repeats = {
+            name: math.inf if most is None else check_integer(f"n_repeats[{name!r}]", most, least=1)
+            for name, most in self._of_each("n_repeats", options.n_repeats, None).items()
         }
-        budget, most_error = options.budget, options.most_error
+        budget, max_error = options.budget, options.max_error
         self.budget = math.inf if budget is None else check_number("budget", budget, least=0.0)
-        self.most_error = (
-            0.0 if most_error is None else check_number("most_error", most_error, least=0.0, most=1)
+        self.max_error = (
+            0.0 if max_error is None else check_number("max_error", max_error, least=0.0, most=1)
         )
-        if self.budget == math.inf and math.inf in self.repeats.values():
+        if self.budget == math.inf and math.inf in self.n_repeats.values():
             raise ValueError(
-                "budget: expected a number, or repeats of each oracle, as asking need not end "
+                "budget: expected a number, or n_repeats of each annotator, as asking need not end "
                 "without either"
             )
         check_choice("criterion", options.criterion, class_criteria(len(self.classes)))
         self.criterion = IMPURITIES[options.criterion]
 
     def _of_each(self, option: str, value: object, default: object) -> dict[str, Any]:
-        """Return what an option says of each oracle: one value for all, or a mapping."""
+        """Return what an option says of each annotator: one value for all, or a mapping."""
         if isinstance(value, Mapping):
             return _by_name(option, value, self.names)
         return dict.fromkeys(self.names, default if value is None else value)
@@ -300,7 +300,7 @@ class OracleCase:
 
 
 class OracleInquiry:
-    """What oracles have answered about a row, and, at the end, the decision."""
+    """What annotators have answered about a row, and, at the end, the decision."""
 
     def __init__(self, case: OracleCase, prior: object = None) -> None:
         self.case = case
@@ -319,16 +319,16 @@ class OracleInquiry:
         return share / share.sum()
 
     def wants(self) -> str | None:
-        """Return the oracle to be asked next; None where the row is decided."""
+        """Return the annotator to be asked next; None where the row is decided."""
         case, now = self.case, self.probability
-        reason = SURE if 1.0 - now.max() <= case.most_error + ROUNDING else ""
+        reason = SURE if 1.0 - now.max() <= case.max_error + ROUNDING else ""
         if not reason:
-            open_ = [n for n in case.names if self.told[n].sum() < case.repeats[n]]
-            paid = [n for n in open_ if self.spent + case.prices[n] <= case.budget]
+            open_ = [n for n in case.names if self.told[n].sum() < case.n_repeats[n]]
+            paid = [n for n in open_ if self.spent + case.query_costs[n] <= case.budget]
             lowers = {n: case.decrease(now, case.laws[n], self.told[n]) for n in paid}
             useful = [n for n in paid if lowers[n] > ROUNDING]
             if useful:
-                return max(useful, key=lambda n: lowers[n] / case.prices[n])
+                return max(useful, key=lambda n: lowers[n] / case.query_costs[n])
             # What cannot be paid might have helped.
             reason = OFTEN if not open_ else BUDGET if len(paid) < len(open_) else VAIN
         label = case.classes[int(now.argmax())]
@@ -353,13 +353,13 @@ class OracleInquiry:
         # Far from overflow, however many answers there are.
         self._log = after - after.max()
         told[k] += 1.0
-        price = self.case.prices[name]
-        self.spent += price
-        self.acquired.append(AcquiredValue(name, answer, price))
+        cost = self.case.query_costs[name]
+        self.spent += cost
+        self.acquired.append(AcquiredValue(name, answer, cost))
 
 
 class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
-    """Rows about which oracles are asked side by side, so that they can answer in batches.
+    """Rows about which annotators are asked side by side, so that they can answer in batches.
 
     Made by `annotation_session`. ``session.ask()`` returns questions, ``session.tell(question,
     answer)`` takes answers, in any order; ``session[i]`` is the decision of row i, None as long as
@@ -389,29 +389,29 @@ class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
         """Find whom to ask next about a row."""
         name = self._rows[row].wants()
         if name is not None:
-            self._put(Query(row, name, self._case.prices[name]))
+            self._put(Query(row, name, self._case.query_costs[name]))
 
 
 def query_annotators(
-    oracles: Mapping[str, Callable[[], object]],
+    annotators: Mapping[str, Callable[[], object]],
     errors: Mapping[str, Errors],
     *,
     classes: Sequence[object] | None = None,
     prior: Prior = None,
-    prices: float | Mapping[str, float] | None = None,
+    query_costs: float | Mapping[str, float] | None = None,
     budget: float | None = None,
-    most_error: float | None = None,
-    repeats: int | Mapping[str, int] | None = None,
+    max_error: float | None = None,
+    n_repeats: int | Mapping[str, int] | None = None,
     criterion: str = "entropy",
 ) -> AnnotationResult:
-    """Find the label of a row by asking oracles that err, whose answers have a price.
+    """Find the label of a row by asking annotators that err, whose answers have a cost.
 
-    The next question is the one of largest expected decrease of the criterion per price; an oracle
+    The next question is the one of largest expected decrease of the criterion per cost; an annotator
     can be asked again.
 
     Parameters
     ----------
-    oracles : mapping of names to callables
+    annotators : mapping of names to callables
         People who label, or tests: functions without arguments that return an answer about the row.
         They are called each time they are asked.
     errors : mapping of names to float or AnnotatorModel
@@ -423,14 +423,14 @@ def query_annotators(
     prior : sequence of float, shape (J,), or mapping of labels to float, optional
         Their probabilities before any answer, such as a row of `predict_proba`. Default: all the
         same.
-    prices : float, or mapping of names to float, optional
+    query_costs : float, or mapping of names to float, optional
         What an answer costs, above 0. Default: 1 each.
     budget : float, optional
         The most that is paid.
-    most_error : float, optional
+    max_error : float, optional
         Nothing more is asked once the probability that the label is wrong is at most this.
-    repeats : int, or mapping of names to int, optional
-        How often each oracle is asked at most. Default: as often as the budget allows.
+    n_repeats : int, or mapping of names to int, optional
+        How often each annotator is asked at most. Default: as often as the budget allows.
     criterion : {"entropy", "gini", "error", "kearns-mansour"}
         What is lowered, a function of the probabilities of the labels; the last of two labels only.
         The expected error often falls only by several answers together: "error" stops where no
@@ -456,8 +456,8 @@ def query_annotators(
 
     Notes
     -----
-    Given the label, oracles answer independently of each other ([2]_ has tables of their errors).
-    If of R answers of an oracle about a row k were a, the next one is a with probability
+    Given the label, annotators answer independently of each other ([2]_ has tables of their errors).
+    If of R answers of an annotator about a row k were a, the next one is a with probability
     ``(1 + c + k) / (K + C + R)``, where c of the C answers that were counted about rows of that
     label were a, of K that are possible. Without counts that is the estimate called "map" in
     `observation.sampled`, after [1]_: the expectation of a probability whose prior is uniform. The
@@ -482,23 +482,23 @@ def query_annotators(
     --------
     >>> import pboost as pb
     >>> said = iter(["ill", "well", "ill"])
-    >>> oracles = {"nurse": lambda: next(said), "doctor": lambda: "ill"}
+    >>> annotators = {"nurse": lambda: next(said), "doctor": lambda: "ill"}
     >>> found = pb.acquisition.query_annotators(
-    ...     oracles, {"nurse": 0.3, "doctor": 0.05}, classes=["ill", "well"],
-    ...     prices={"nurse": 1, "doctor": 6}, budget=8,
+    ...     annotators, {"nurse": 0.3, "doctor": 0.05}, classes=["ill", "well"],
+    ...     query_costs={"nurse": 1, "doctor": 6}, budget=8,
     ... )
-    >>> [(entry.source, entry.value, entry.price) for entry in found.acquired]
+    >>> [(entry.source, entry.value, entry.cost) for entry in found.acquired]
     [('doctor', 'ill', 6.0), ('nurse', 'ill', 1.0), ('nurse', 'well', 1.0)]
     >>> found.label, round(found.error, 3), found.reason
     ('ill', 0.05, 'the budget ends here')
     """
-    if not isinstance(oracles, Mapping) or not all(map(callable, oracles.values())):
-        raise TypeError(f"oracles: expected a mapping of names to functions, got {shown(oracles)}")
-    options = OracleOptions(classes, prior, prices, budget, most_error, repeats, criterion)
-    case = OracleCase(list(oracles), errors, options)
+    if not isinstance(annotators, Mapping) or not all(map(callable, annotators.values())):
+        raise TypeError(f"annotators: expected a mapping of names to functions, got {shown(annotators)}")
+    options = OracleOptions(classes, prior, query_costs, budget, max_error, n_repeats, criterion)
+    case = OracleCase(list(annotators), errors, options)
     inquiry = OracleInquiry(case)
     while (name := inquiry.wants()) is not None:
-        inquiry.tell(name, called(oracles[name], name, inquiry.acquired))
+        inquiry.tell(name, called(annotators[name], name, inquiry.acquired))
     assert inquiry.decision is not None
     return inquiry.decision
 
@@ -509,18 +509,18 @@ def annotation_session(
     *,
     classes: Sequence[object] | None = None,
     prior: Prior = None,
-    prices: float | Mapping[str, float] | None = None,
+    query_costs: float | Mapping[str, float] | None = None,
     budget: float | None = None,
-    most_error: float | None = None,
-    repeats: int | Mapping[str, int] | None = None,
+    max_error: float | None = None,
+    n_repeats: int | Mapping[str, int] | None = None,
     criterion: str = "entropy",
 ) -> AnnotationSession:
-    """Find the labels of many rows by oracles that err, whom the caller asks, in batches.
+    """Find the labels of many rows by annotators that err, whom the caller asks, in batches.
 
     Parameters
     ----------
     errors : mapping of names to float or AnnotatorModel
-        The oracles, and how each of them errs, see `query_annotators`.
+        The annotators, and how each of them errs, see `query_annotators`.
     priors : iterable of length n, optional
         Of each row the probabilities of its labels before any answer, such as the rows of
         `predict_proba`, or None for `prior`. ``session.add`` adds further rows.
@@ -528,14 +528,14 @@ def annotation_session(
         See `query_annotators`.
     prior : sequence of float, shape (J,), or mapping of labels to float, optional
         Probabilities of the labels of rows that have none of their own. Default: all the same.
-    prices : float, or mapping of names to float, optional
+    query_costs : float, or mapping of names to float, optional
         See `query_annotators`.
     budget : float, optional
         The most that is paid for each row.
-    most_error : float, optional
+    max_error : float, optional
         See `query_annotators`.
-    repeats : int, or mapping of names to int, optional
-        How often each oracle is asked about each row at most.
+    n_repeats : int, or mapping of names to int, optional
+        How often each annotator is asked about each row at most.
     criterion : {"entropy", "gini", "error", "kearns-mansour"}
         See `query_annotators`.
 
@@ -555,19 +555,19 @@ def annotation_session(
     >>> import pboost as pb
     >>> session = pb.acquisition.annotation_session(
     ...     {"crowd": 0.3}, [[0.5, 0.5], [0.95, 0.05]], classes=["cat", "dog"],
-    ...     budget=5, most_error=0.1,
+    ...     budget=5, max_error=0.1,
     ... )
     >>> while questions := session.ask():
     ...     print(questions)
     ...     for question in questions:
     ...         session.tell(question, "dog")
-    [Query(row=0, source='crowd', price=1.0)]
-    [Query(row=0, source='crowd', price=1.0)]
-    [Query(row=0, source='crowd', price=1.0)]
+    [Query(row=0, source='crowd', cost=1.0)]
+    [Query(row=0, source='crowd', cost=1.0)]
+    [Query(row=0, source='crowd', cost=1.0)]
     >>> [(found.label, found.calls) for found in session]
     [('dog', 3), ('cat', 0)]
     """
-    options = OracleOptions(classes, prior, prices, budget, most_error, repeats, criterion)
+    options = OracleOptions(classes, prior, query_costs, budget, max_error, n_repeats, criterion)
     session = AnnotationSession(OracleCase(None, errors, options))
     for one in priors:
         session.add(one)
@@ -575,14 +575,14 @@ def annotation_session(
 
 
 def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[str, Any]:
-    """Return what a mapping says of each oracle."""
+    """Return what a mapping says of each annotator."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{option}: expected a mapping of names, got {shown(values)}")
     found = list(values) if names is None else list(names)
     if strange := [name for name in found if not isinstance(name, str)]:
-        raise TypeError(f"oracles: expected names as strings, got {shown(strange[0])}")
+        raise TypeError(f"annotators: expected names as strings, got {shown(strange[0])}")
     if set(values) != set(found):
-        raise ValueError(f"{option}: expected the oracles {found}, got {list(values)}")
+        raise ValueError(f"{option}: expected the annotators {found}, got {list(values)}")
     return {name: values[name] for name in found}
 
 
@@ -591,7 +591,7 @@ def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     if classes is None:
         counted = [one.classes for one in errors.values() if isinstance(one, AnnotatorModel)]
         if not counted:
-            raise ValueError("classes: expected two or more, as no oracle has counts of any")
+            raise ValueError("classes: expected two or more, as no annotator has counts of any")
         return tuple(counted[0])
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
         raise TypeError(f"classes: expected a sequence, got {shown(classes)}")

@@ -24,7 +24,7 @@ class AcquiredValue(NamedTuple):
         A column, by its name, or its position where columns have no names; or the name of a group.
     value : object
         What was answered.
-    price : float
+    cost : float
         What was paid; 0 of a column whose group was paid before.
     calls : int
         How often it was asked.
@@ -32,7 +32,7 @@ class AcquiredValue(NamedTuple):
 
     source: Name
     value: object
-    price: float
+    cost: float
     calls: int = 1
 
 
@@ -65,13 +65,13 @@ class Query(NamedTuple):
     source : str or int
         A column, by its name, or its position where columns have no names; the name of a group; or
         the name of an oracle.
-    price : float
+    cost : float
         What the answer costs.
     """
 
     row: int
     source: Name
-    price: float
+    cost: float
 
 
 def plain(value: object) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.budget.calibrate_exit import calibrated, check_no_prices, end_of, upper
+from pboost.budget.calibrate_exit import calibrated, check_no_feature_costs, end_of, upper
 from pboost.budget.candidates import (
     FAMILIES,
     LONG,
@@ -38,7 +38,7 @@ from pboost.budget.choice import (
     sharpened,
 )
 from pboost.data.columns.columns import values_of
-from pboost.data.prices import GroupOption, PriceOption, PriceOptions, Prices, read_prices
+from pboost.data.prices import CostGroupOption, FeatureCostOption, CostOptions, FeatureCosts, read_feature_costs
 from pboost.data.read.check_xy import as_features
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
@@ -77,7 +77,7 @@ def fitted_within(
     seen = Seen(model, tried, whole)
     joints = seen.joints
     bound = upper(tried.path.cost[: joints + 1]) * np.append(1.0, seen.more())
-    keeps = (bound <= promise.comparisons) & (longest(model)[: joints + 1] <= promise.worst)
+    keeps = (bound <= promise.mean_comparisons) & (longest(model)[: joints + 1] <= promise.max_comparisons)
     if not keeps[1]:
         return None
     if not chosen.has_exits:
@@ -85,7 +85,7 @@ def fitted_within(
     if not tried.has_exits or joints < 2:
         return first(model, joints)
     longer, model = first(whole.of(chosen.family), joints + 1), first(model, joints)
-    item = None if whole.prices is None else whole.prices.item
+    item = None if whole.feature_costs is None else whole.feature_costs.item
     found = _with_exits(model, tried, seen, chosen, promise, item)
     found = _longer_by_one(found, longer)
     sharpness, _ = sharpened(found, _left(found, tried.path)[0], tried.truth)
@@ -101,11 +101,11 @@ def _with_exits(
     item: IntArray | None,
 ) -> EarlyExitModel:
     """Return the exits of a model of all rows, from the paths through those of the folds."""
-    path, budget = first_part(tried.path, model.n_stages), promise.comparisons
-    end = model.n_stages if promise.worst == np.inf else end_of(model, promise.worst)
+    path, budget = first_part(tried.path, model.n_stages), promise.mean_comparisons
+    end = model.n_stages if promise.max_comparisons == np.inf else end_of(model, promise.max_comparisons)
     options = {
-        "comparisons" if item is None else "price": None if budget == np.inf else budget,
-        "worst": None if promise.worst == np.inf else promise.worst,
+        "mean_comparisons" if item is None else "mean_feature_cost": None if budget == np.inf else budget,
+        "max_comparisons": None if promise.max_comparisons == np.inf else promise.max_comparisons,
         "length": None,
     }
     paths = [path, *(first_part(of, model.n_stages) for of in (seen.every, *seen.others))]
@@ -152,7 +152,7 @@ class Seen:
 
         def path(of: Fitted, rows: NDArray[np.intp]) -> Trajectory:
             rows = rows[:: -(-len(rows) // MOST_SEEN)]
-            return path_of(of, X.take(rows), whole.prices)
+            return path_of(of, X.take(rows), whole.feature_costs)
 
         self.every = path(model, by_weight(whole.weight, X.n_rows))
         self.joints = min(len(self.every.cost), len(tried.path.cost)) - 1
@@ -198,12 +198,12 @@ def fit_within_budget(
     y_proba: ArrayLike | None = None,
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    comparisons: float | Sequence[float] | None = None,
-    worst: float | None = None,
-    price: float | Sequence[float] | None = None,
-    bytes: int | Sequence[int] | None = None,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
+    mean_comparisons: float | Sequence[float] | None = None,
+    max_comparisons: float | None = None,
+    mean_feature_cost: float | Sequence[float] | None = None,
+    max_bytes: int | Sequence[int] | None = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
     task: str | None = None,
     folds: int = 3,
     categorical: Categorical = None,
@@ -232,19 +232,19 @@ def fit_within_budget(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, in fits and in what models are compared by.
-    comparisons : float or sequence of float, optional
+    mean_comparisons : float or sequence of float, optional
         The budget: mean number of comparisons per row, at least 1. Of several budgets a list of
         models is returned, from one cross-validation, which takes little longer than for the
         largest of them.
-    worst : float, optional
+    max_comparisons : float, optional
         The number of comparisons that no row exceeds, at least 1.
-    price : float or sequence of float, optional
-        In place of `comparisons`: the mean price that a row pays, for columns of `prices`.
-    bytes : int or sequence of int, optional
-        In place of `comparisons`: what the model takes on a small device as `to_c` writes it
+    mean_feature_cost : float or sequence of float, optional
+        In place of `mean_comparisons`: the mean price that a row pays, for columns of `feature_costs`.
+    max_bytes : int or sequence of int, optional
+        In place of `mean_comparisons`: what the model takes on a small device as `to_c` writes it
         with ``dtype="int16"``, code and tables, see `CFile.n_bytes`.
-    prices, groups : optional
-        With `price`: what columns cost, and which are paid together, see `fit_gradient_boosting`.
+    feature_costs, cost_groups : optional
+        With `mean_feature_cost`: what columns cost, and which are paid together, see `fit_gradient_boosting`.
     task : {"classification", "regression"}, optional
         What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
         and numbers that are not all whole are a regression. With more different whole numbers it
@@ -267,7 +267,7 @@ def fit_within_budget(
         and by what cross-validated error among which ("tried"). The field ``curve`` of an
         `EarlyExitModel` (of others ``settings["curve"]``) has, for this budget and for usual ones
         below it, budget, mean comparisons, error and its standard error of what would be chosen:
-        see `plot.budget_curve`. A list of models where `comparisons` is a sequence.
+        see `plot.budget_curve`. A list of models where `mean_comparisons` is a sequence.
 
     Raises
     ------
@@ -327,13 +327,13 @@ def fit_within_budget(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
-    >>> model = pb.fit_within_budget(X[:400], y[:400], comparisons=10, rng=0)
+    >>> model = pb.fit_within_budget(X[:400], y[:400], mean_comparisons=10, rng=0)
     >>> bool(pb.prediction_cost(model, X[400:]).mean() <= 10.5)
     True
     >>> bool(np.mean(pb.predict(model, X[400:]) == y[400:]) > 0.8)
     True
     """
-    budgets, is_list = _budgets(comparisons, worst, price, bytes)
+    budgets, is_list = _budgets(mean_comparisons, max_comparisons, mean_feature_cost, max_bytes)
     if isinstance(X, RowSource | OneTable):
         own = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
         X, y, sample_weight = rows_here("fit_within_budget", X, y, own)
@@ -343,7 +343,7 @@ def fit_within_budget(
     folds = check_integer("folds", folds, least=2)
     generator = as_generator(rng)
     seed = draw_seed(generator)
-    paid, priced = _prices(features, price, prices, groups)
+    paid, priced = _feature_costs(features, mean_feature_cost, feature_costs, cost_groups)
     n = features.n_rows
     whole = Fits(
         features,
@@ -356,7 +356,7 @@ def fit_within_budget(
         paid,
         priced,
         weight=data.weight,
-        is_device=bytes is not None,
+        is_device=max_bytes is not None,
     )
     names = [
         name
@@ -366,8 +366,8 @@ def fit_within_budget(
     tried = _try(whole, data, names, folds, generator)
     promises = [
         Promise(
-            np.inf if comparisons is None and whole.unit == "comparisons" else budget,
-            np.inf if worst is None else worst,
+            np.inf if mean_comparisons is None and whole.unit == "mean_comparisons" else budget,
+            np.inf if max_comparisons is None else max_comparisons,
         )
         for budget in budgets
     ]
@@ -375,38 +375,38 @@ def fit_within_budget(
     return models if is_list else models[0]
 
 
-def _prices(
-    features: Features, price: object, prices: PriceOption, groups: GroupOption
-) -> tuple[Prices | None, dict[str, Any]]:
+def _feature_costs(
+    features: Features, mean_feature_cost: object, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
+) -> tuple[FeatureCosts | None, dict[str, Any]]:
     """Return the prices of columns, and the options of builders that say so."""
-    if price is None:
-        check_no_prices(prices, groups)
+    if mean_feature_cost is None:
+        check_no_feature_costs(feature_costs, cost_groups)
         return None, {}
-    if prices is None:
-        raise ValueError("prices: expected prices of columns, in which price= is counted, got None")
-    options = checked(PriceOptions, {"prices": prices, "groups": groups})
-    found = read_prices(options, features.names, features.n_features)
-    return found, {"prices": prices, "groups": groups}
+    if feature_costs is None:
+        raise ValueError("feature_costs: expected costs of features, in which mean_feature_cost= is counted, got None")
+    options = checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
+    found = read_feature_costs(options, features.names, features.n_features)
+    return found, {"feature_costs": feature_costs, "cost_groups": cost_groups}
 
 
 def _budgets(
-    comparisons: object, worst: object, price: object, room: object
+    mean_comparisons: object, max_comparisons: object, mean_feature_cost: object, room: object
 ) -> tuple[list[float], bool]:
     """Return the budgets, and whether they were given as a list."""
-    if price is not None:
-        if comparisons is not None or worst is not None or room is not None:
-            raise ValueError("price: expected without comparisons, worst and bytes")
-        return _numbers("price", price, 0.0)
+    if mean_feature_cost is not None:
+        if mean_comparisons is not None or max_comparisons is not None or room is not None:
+            raise ValueError("mean_feature_cost: expected without mean_comparisons, max_comparisons and max_bytes")
+        return _numbers("mean_feature_cost", mean_feature_cost, 0.0)
     if room is not None:
-        if comparisons is not None or worst is not None:
-            raise ValueError("bytes: expected without comparisons and worst")
-        return _numbers("bytes", room, 1.0)
-    if comparisons is None and worst is None:
-        raise TypeError("comparisons, worst, price, bytes: expected a budget, got none of them")
-    most = None if worst is None else check_number("worst", worst, least=1.0)
-    if comparisons is None and most is not None:
+        if mean_comparisons is not None or max_comparisons is not None:
+            raise ValueError("max_bytes: expected without mean_comparisons and max_comparisons")
+        return _numbers("max_bytes", room, 1.0)
+    if mean_comparisons is None and max_comparisons is None:
+        raise TypeError("mean_comparisons, max_comparisons, mean_feature_cost, max_bytes: expected a budget, got none of them")
+    most = None if max_comparisons is None else check_number("max_comparisons", max_comparisons, least=1.0)
+    if mean_comparisons is None and most is not None:
         return [most], False
-    return _numbers("comparisons", comparisons, 1.0)
+    return _numbers("mean_comparisons", mean_comparisons, 1.0)
 
 
 def _numbers(name: str, value: Any, least: float) -> tuple[list[float], bool]:
@@ -483,19 +483,19 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
         return [option for name in names for option in options(tried[name], promise)]
 
     def choose(found: list[Option], budget: float) -> Option | None:
-        return best(found, few=unit == "comparisons" and budget <= FEW)
+        return best(found, few=unit == "mean_comparisons" and budget <= FEW)
 
     curve = []
-    for part in BUDGETS if unit == "comparisons" else PARTS * budget:
+    for part in BUDGETS if unit == "mean_comparisons" else PARTS * budget:
         if part < budget and (option := choose(kept(promise.at_most(part)), part)):
             curve.append((float(part), option.cost, option.error, option.standard_error))
     found = kept(promise)
     settings = {
         "builder": "fit_within_budget",
-        unit: _plain(promise.comparisons),
-        "worst": _plain(promise.worst),
+        unit: _plain(promise.mean_comparisons),
+        "max_comparisons": _plain(promise.max_comparisons),
         "folds": folds,
-        **checked(PriceOptions, whole.priced),
+        **checked(CostOptions, whole.priced),
         "tried": {
             name: min(option.error for option in found if option.family == name)
             for name in dict.fromkeys(option.family for option in found)
@@ -520,7 +520,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
     settings |= {"chosen": chosen.family}
     if isinstance(model, EarlyExitModel):
         settings = {**model.settings, **settings}
-        return replace(model, comparisons=budget, settings=settings, curve=np.array(curve))
+        return replace(model, budget=budget, settings=settings, curve=np.array(curve))
     # What it is has no field for a curve.
     return replace(model, settings={**model.settings, **settings, "curve": curve})
 

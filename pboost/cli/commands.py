@@ -129,7 +129,7 @@ def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
     X, y, weight = split_table(
         table,
         options.target,
-        options.weight,
+        options.sample_weight,
         form,
         drop=options.drop,
         categorical=options.categorical,
@@ -233,8 +233,8 @@ def _settings(of: str, kind: str, options: Namespace) -> dict[str, Any]:
     """Return what is given of the arguments of a kind of model, weak learner or observation."""
     given = vars(options)
     found = {o.parameter: given[n] for n, o in DECLARED[of, kind].items() if n in given}
-    if "of" in found:
-        found["of"] = pb.observation.flip(found["of"])
+    if "base" in found:
+        found["base"] = pb.observation.flip(found["base"])
     own = inspect.signature(KINDS[of][kind]).parameters
     return found | {name: options.seed for name in SEEDS if name in own}
 

@@ -69,7 +69,7 @@ def draws(text: str) -> int | str:
     if text == "first-increase":
         return text
     try:
-        return check_integer("draws", int(text), least=1, most=most)
+        return check_integer("n_draws", int(text), least=1, most=most)
     except ValueError:
         raise ArgumentTypeError(
             f"expected first-increase or an integer from 1 to {most}, got {text!r}"
@@ -150,14 +150,14 @@ NAMES = {"loss": tuple(pb.losses.LOSSES)}
 #: How options are read that are not any integer from 1, number or text, and what stands for them.
 READERS: dict[str, tuple[Reader, str]] = {
     "max_depth": (depth, "N"),
-    "terms": (integer(2), "N"),
-    "draws": (draws, "N"),
+    "n_terms": (integer(2), "N"),
+    "n_draws": (draws, "N"),
     "features_per_split": (columns, "K"),
     "shape": (shape, "N,N"),
     "smoothing": (number(" from 0 to 1", lambda x: 0 <= x <= 1), "X"),
     "learning_rate": (share, "X"),
     "bag": (bag, "X"),
-    "threads": (threads, "N"),
+    "n_threads": (threads, "N"),
     "target_certificate": (number(" between 0 and 1", lambda x: 0 < x < 1), "X"),
     "flip_rate": (number(" from 0, below 0.5", lambda x: 0 <= x < 0.5), "X"),
     "validation": (number(" above 0, at most 0.5", lambda x: 0 < x <= 0.5), "X"),
@@ -222,7 +222,7 @@ OF_NUMBERS = tuple(
 OF_MEMBERS = ("cart", "random-forest", "samme", "sbpmt", "probit-tree", "budget")
 #: Budgets, of which the model within one needs any, and what of it cannot be typed: prices have
 #: names, and folds are those of another command.
-BUDGETS, NOT_TYPED = ("comparisons", "worst", "bytes"), ("price", "folds")
+BUDGETS, NOT_TYPED = ("mean_comparisons", "max_comparisons", "max_bytes"), ("mean_feature_cost", "folds")
 #: Weak learners that answer with numbers, and the model that takes them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "real-adaboost"
 #: Options that most models have: of the others it is said that they do not go with them.
@@ -235,11 +235,11 @@ GENERAL = (
     "learning_rate",
     "validation",
     "patience",
-    "threads",
+    "n_threads",
     "one_vs_rest",
 )
 #: Parameters that are typed under another name, and those that ``--seed`` is for.
-RENAMED = {"n_threads": "threads", "flip.rate": "flip_rate", "sampled.stop": "draws"}
+RENAMED: dict[str, str] = {}
 SEEDS = ("rng", "seed")
 #: Options that are no parameters: their models, and what they do.
 SWITCHES = {
@@ -329,7 +329,7 @@ def _all_declared() -> dict[tuple[str, str], dict[str, Option]]:
     found["model", "samme"] = of_cart | found["model", "samme"]
     for name in NOT_TYPED:
         del found["model", "budget"][name]
-    found["observation", "sampled"]["flip_rate"] = Option("of", "float")
+    found["observation", "sampled"]["flip_rate"] = Option("base", "float")
     for kind, fit in MODELS.items():
         options, parameters = found["model", kind], inspect.signature(fit).parameters
         if "weak" in parameters:
@@ -384,7 +384,7 @@ def check_model_options(options: Namespace) -> None:
     if options.model == "matryoshka":
         _check_matryoshka(given)
     if options.model == "budget" and given.keys().isdisjoint(BUDGETS):
-        raise UsageError(f"--model budget needs {', '.join(map(flag, BUDGETS[:-1]))} or --bytes")
+        raise UsageError(f"--model budget needs {', '.join(map(flag, BUDGETS[:-1]))} or --max-bytes")
 
 
 def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
@@ -425,9 +425,9 @@ def _check_matryoshka(given: Mapping[str, object]) -> None:
 # Messages of the library in the words of the command line: its options, and rows from 1.
 
 #: Parameters that are typed under names of their own.
-TYPED = {"n_threads": "threads", "rng": "seed", "sample_weight": "weight"}
+TYPED = {"rng": "seed", "sample_weight": "sample_weight"}
 #: Further arguments by which the library names what is typed.
-_ARGUMENTS = {**TYPED, "y": "target", "stop": "draws", "rate": "flip_rate"}
+_ARGUMENTS = {**TYPED, "y": "target"}
 #: Sentences that name an argument otherwise than as ``name: `` or ``name="value"``.
 _SENTENCES = {
     NAMED: "--categorical says that it is one",

@@ -199,7 +199,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     _add_format(parser)
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
     parser.add_argument(
-        "--weight", "--weights", metavar="COLUMN", help="column of the sample weights"
+        "--sample-weight", metavar="COLUMN", help="column of the sample weights"
     )
     parser.add_argument(
         "--drop",

@@ -209,9 +209,9 @@ def split_table(
     is_regression: bool = False,
 ) -> tuple[DataFrame, Array, FloatArray | None]:
     """Return features, labels or numbers to be predicted, and sample weights of a table."""
-    named = {"--target": target} | ({} if weight is None else {"--weight": weight})
+    named = {"--target": target} | ({} if weight is None else {"--sample-weight": weight})
     if weight == target:
-        raise UsageError("--target and --weight name the same column")
+        raise UsageError("--target and --sample-weight name the same column")
     for option, name in named.items():
         for other, taken in (("--drop", drop), ("--categorical", categorical)):
             if name in taken:

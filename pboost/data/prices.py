@@ -1,4 +1,4 @@
-"""Prices of columns, and of groups that are paid once for all their columns."""
+"""Costs of columns, and of groups that are paid once for all their columns."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from pboost.data.read.table import column_label, named_columns, positions
 from pboost.values import FloatArray, IntArray, check_number, freeze, shown
 from pboost.values.options import Option, filled
 
-#: What a comparison costs by default, as a share of the mean price of a column.
+#: What a comparison costs by default, as a share of the mean cost of a column.
 COMPARISON_SHARE = 0.01
-#: Prices as builders take them, and as settings hold them, where pairs stand for mappings.
-PriceOption: TypeAlias = Mapping[str | int, float] | Sequence[Any] | ArrayLike | None
-GroupOption: TypeAlias = Mapping[str, Sequence[str | int]] | Sequence[Sequence[Any]] | None
+#: Costs as builders take them, and as settings hold them, where pairs stand for mappings.
+FeatureCostOption: TypeAlias = Mapping[str | int, float] | Sequence[Any] | ArrayLike | None
+CostGroupOption: TypeAlias = Mapping[str, Sequence[str | int]] | Sequence[Sequence[Any]] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prices:
+class FeatureCosts:
     """What is to be paid for columns: each item once for a row, whatever needs it.
 
     Attributes
     ----------
-    price : ndarray of float64, shape (n_items,)
-        The prices > 0 of items: of columns by themselves, and of groups.
+    cost : ndarray of float64, shape (n_items,)
+        The costs > 0 of items: of columns by themselves, and of groups.
     item : ndarray of int32, shape (d, 2)
         The items that each column needs: its own, and that of its group; -1 for none.
     comparison : float
         What a comparison costs whatever is paid.
     tradeoff : float or None
-        What a unit of price has to take from the loss; None: splits are chosen by what they take
+        What a unit of cost has to take from the loss; None: splits are chosen by what they take
         for what they cost.
     """
 
-    price: FloatArray
+    cost: FloatArray
     item: IntArray
     comparison: float
     tradeoff: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "price", freeze(self.price, np.float64))
+        object.__setattr__(self, "cost", freeze(self.cost, np.float64))
         object.__setattr__(self, "item", freeze(self.item, np.int32))
 
     def items_of(self, read: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the items (n, n_items) that are paid where columns (n, d) are read."""
-        return items_of(self.item, read, len(self.price))
+        return items_of(self.item, read, len(self.cost))
 
     def of_columns(self, read: NDArray[np.bool_]) -> FloatArray:
         """Return what it costs to read some columns, (n, d), of each row."""
-        total: FloatArray = np.where(self.items_of(read), self.price, 0.0).sum(axis=1)
+        total: FloatArray = np.where(self.items_of(read), self.cost, 0.0).sum(axis=1)
         return total
 
 
 def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[np.bool_]:
-    """Return the items (n, n_items) that columns (n, d) need that are read, see `Prices`."""
+    """Return the items (n, n_items) that columns (n, d) need that are read, see `FeatureCosts`."""
     paid = np.zeros((len(read), n_items), dtype=np.bool_)
     for j, items in enumerate(item.tolist()):
         for k in items:
@@ -66,40 +66,40 @@ def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[n
     return paid
 
 
-def plain_prices(name: str, prices: object) -> list[Any] | None:
+def plain_feature_costs(name: str, feature_costs: object) -> list[Any] | None:
     """Return the option as settings hold it: numbers, pairs of a column and a number, or None."""
-    if prices is None:
+    if feature_costs is None:
         return None
-    if isinstance(prices, Mapping):
-        prices = list(prices.items())
-    elif isinstance(prices, str | bytes) or not isinstance(prices, Iterable):
+    if isinstance(feature_costs, Mapping):
+        feature_costs = list(feature_costs.items())
+    elif isinstance(feature_costs, str | bytes) or not isinstance(feature_costs, Iterable):
         raise TypeError(
             f"{name}: expected a number for each column, or a mapping of columns to numbers, got "
-            f"{shown(prices)}"
+            f"{shown(feature_costs)}"
         )
     found: list[object] = []
-    for place, entry in enumerate(prices):
+    for place, entry in enumerate(feature_costs):
         if isinstance(entry, list | tuple) and len(entry) == 2:
             (column,) = named_columns(name, entry[:1])
-            found.append([column, _price(f"{name}[{column!r}]", entry[1])])
+            found.append([column, _cost(f"{name}[{column!r}]", entry[1])])
         else:
-            found.append(_price(f"{name}[{place}]", entry))
+            found.append(_cost(f"{name}[{place}]", entry))
     return found
 
 
-def plain_groups(name: str, groups: object) -> list[list[Any]] | None:
+def plain_cost_groups(name: str, cost_groups: object) -> list[list[Any]] | None:
     """Return the option as settings hold it: pairs of a name or None and columns, or None."""
-    if groups is None:
+    if cost_groups is None:
         return None
-    if isinstance(groups, Mapping):
-        groups = list(groups.items())
-    elif isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
+    if isinstance(cost_groups, Mapping):
+        cost_groups = list(cost_groups.items())
+    elif isinstance(cost_groups, str | bytes) or not isinstance(cost_groups, Iterable):
         raise TypeError(
             f"{name}: expected a mapping of names to columns, or a sequence of groups of columns, "
-            f"got {shown(groups)}"
+            f"got {shown(cost_groups)}"
         )
     found: list[list[object]] = []
-    for group in groups:
+    for group in cost_groups:
         pair = group if isinstance(group, list | tuple) and len(group) == 2 else (None, group)
         if isinstance(pair[1], str | int | np.integer):  # two columns
             pair = None, group
@@ -108,79 +108,79 @@ def plain_groups(name: str, groups: object) -> list[list[Any]] | None:
     return found
 
 
-class PriceOptions(TypedDict, total=False):
+class CostOptions(TypedDict, total=False):
     """What columns cost.
 
     Parameters
     ----------
-    prices : sequence of float or mapping, optional
+    feature_costs : sequence of float or mapping, optional
         What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
         others cost nothing. A row pays for a column once. A split is then chosen by how much it
-        lowers the criterion, by `comparison_price` plus what a row at the node has still to pay:
+        lowers the criterion, by `comparison_cost` plus what a row at the node has still to pay:
         what is on the way there is paid.
-    groups : mapping or sequence of sequences of str or int, optional
+    cost_groups : mapping or sequence of sequences of str or int, optional
         Groups of columns that are had together, by names or without: a row pays for a group
-        once. A name in `prices` is that of the group's price, beside which columns cost what they
+        once. A name in `feature_costs` is that of the group's cost, beside which columns cost what they
         cost by themselves; else a group costs as much as the dearest of its columns, and these
         cost nothing more.
-    comparison_price : float, optional
-        What a comparison costs beside, > 0: the larger it is the less prices matter. Default: 1
-        percent of the mean price of a column.
+    comparison_cost : float, optional
+        What a comparison costs beside, > 0: the larger it is the less costs matter. Default: 1
+        percent of the mean cost of a column.
     """
 
-    prices: Annotated[PriceOption, Option(None, plain_prices)]
-    groups: Annotated[GroupOption, Option(None, plain_groups)]
-    comparison_price: Annotated[float | None, Option(None)]
+    feature_costs: Annotated[FeatureCostOption, Option(None, plain_feature_costs)]
+    cost_groups: Annotated[CostGroupOption, Option(None, plain_cost_groups)]
+    comparison_cost: Annotated[float | None, Option(None)]
 
 
-#: The options that say what columns cost, and what they are where nothing has a price.
-PRICE_OPTIONS: dict[str, Any] = filled(PriceOptions, {})
+#: The options that say what columns cost, and what they are where nothing has a cost.
+COST_OPTIONS: dict[str, Any] = filled(CostOptions, {})
 
 
-def read_prices(
+def read_feature_costs(
     options: Mapping[str, object], names: tuple[str, ...] | None, d: int
-) -> Prices | None:
-    """Return what `PRICE_OPTIONS` say of d columns; None where nothing has a price."""
-    prices = plain_prices("prices", options["prices"])
-    groups = plain_groups("groups", options["groups"])
-    comparison = options.get("comparison_price")
+) -> FeatureCosts | None:
+    """Return what `COST_OPTIONS` say of d columns; None where nothing has a cost."""
+    feature_costs = plain_feature_costs("feature_costs", options["feature_costs"])
+    cost_groups = plain_cost_groups("cost_groups", options["cost_groups"])
+    comparison = options.get("comparison_cost")
     if comparison is not None:
-        comparison = check_number("comparison_price", comparison, least=0.0, open_least=True)
-    tradeoff = options.get("price_tradeoff")
+        comparison = check_number("comparison_cost", comparison, least=0.0, open_least=True)
+    tradeoff = options.get("cost_tradeoff")
     if tradeoff is not None:
-        tradeoff = check_number("price_tradeoff", tradeoff, least=0.0)
-    if prices is None:
-        for name in ("groups", "comparison_price", "price_tradeoff"):
+        tradeoff = check_number("cost_tradeoff", tradeoff, least=0.0)
+    if feature_costs is None:
+        for name in ("cost_groups", "comparison_cost", "cost_tradeoff"):
             if options.get(name) is not None:
-                raise ValueError(f"{name}: expected None without prices, of which it says more")
+                raise ValueError(f"{name}: expected None without feature_costs, of which it says more")
         return None
-    group = _group_of_columns(groups, names, d)
-    own, fee = _amounts(prices, groups or [], group, names, d)
+    group = _group_of_columns(cost_groups, names, d)
+    own, fee = _amounts(feature_costs, cost_groups or [], group, names, d)
     item = np.full((d, 2), -1, dtype=np.int32)
     item[own > 0, 0] = np.arange(np.count_nonzero(own > 0))
-    priced = np.flatnonzero(fee > 0)
-    for k, g in enumerate(priced.tolist(), start=int(np.count_nonzero(own > 0))):
+    charged = np.flatnonzero(fee > 0)
+    for k, g in enumerate(charged.tolist(), start=int(np.count_nonzero(own > 0))):
         item[group == g, 1] = k
     if comparison is None:
         alone = own + np.append(fee, 0.0)[group]  # the last is that of columns in no group
         comparison = COMPARISON_SHARE * float(alone.mean()) or 1.0
-    return Prices(np.concatenate([own[own > 0], fee[priced]]), item, comparison, tradeoff)
+    return FeatureCosts(np.concatenate([own[own > 0], fee[charged]]), item, comparison, tradeoff)
 
 
-def _price(name: str, value: object) -> float:
+def _cost(name: str, value: object) -> float:
     return check_number(name, value, least=0.0)
 
 
 def _group_of_columns(
-    groups: list[list[Any]] | None, names: tuple[str, ...] | None, d: int
+    cost_groups: list[list[Any]] | None, names: tuple[str, ...] | None, d: int
 ) -> IntArray:
     """Return the number of the group of each column, -1 where it is in none."""
     group = np.full(d, -1, dtype=np.int32)
-    for number, (_, columns) in enumerate(groups or []):
-        for j in positions("groups", columns, names, d):
+    for number, (_, columns) in enumerate(cost_groups or []):
+        for j in positions("cost_groups", columns, names, d):
             if group[j] >= 0:
                 raise ValueError(
-                    f"groups: expected each column in one group, got {column_label(names, j)} in "
+                    f"cost_groups: expected each column in one group, got {column_label(names, j)} in "
                     "two"
                 )
             group[j] = number
@@ -188,35 +188,35 @@ def _group_of_columns(
 
 
 def _amounts(
-    prices: list[Any],
-    groups: list[list[Any]],
+    feature_costs: list[Any],
+    cost_groups: list[list[Any]],
     group: IntArray,
     names: tuple[str, ...] | None,
     d: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return what columns cost by themselves, (d,), and what groups cost.
 
-    A group without a price of its own costs as much as the dearest of its columns, which then cost
+    A group without a cost of its own costs as much as the dearest of its columns, which then cost
     nothing more.
     """
-    own, fee = np.zeros(d), np.full(len(groups), np.nan)
-    called = {name: number for number, (name, _) in enumerate(groups) if name is not None}
-    if prices and not isinstance(prices[0], list):
-        if len(prices) != d:
+    own, fee = np.zeros(d), np.full(len(cost_groups), np.nan)
+    called = {name: number for number, (name, _) in enumerate(cost_groups) if name is not None}
+    if feature_costs and not isinstance(feature_costs[0], list):
+        if len(feature_costs) != d:
             raise ValueError(
-                f"prices: expected {d} numbers, one for each column, got {len(prices)}"
+                f"feature_costs: expected {d} numbers, one for each column, got {len(feature_costs)}"
             )
-        own[:] = prices
+        own[:] = feature_costs
     else:
-        for column, price in prices:
+        for column, cost in feature_costs:
             if column in called:
                 if names is not None and column in names:
                     raise ValueError(
-                        f"groups: expected other names than columns have, got {column!r}"
+                        f"cost_groups: expected other names than columns have, got {column!r}"
                     )
-                fee[called[column]] = price
+                fee[called[column]] = cost
             else:
-                own[positions("prices", [column], names, d)] = price
+                own[positions("feature_costs", [column], names, d)] = cost
     for number in np.flatnonzero(np.isnan(fee)).tolist():
         fee[number] = own[group == number].max(initial=0.0)
         own[group == number] = 0.0

@@ -513,7 +513,7 @@ def _check_graph(model: Any) -> DecisionGraph:
         raise NotImplementedError(
             "model: sampled answers cannot be continued: the draws of training are not kept"
         )
-    if model.settings.get("prices") is not None:
+    if model.settings.get("feature_costs") is not None:
         raise NotImplementedError(
             "model: graphs that were fitted with prices are not continued; sums of trees are"
         )

@@ -29,35 +29,35 @@ class GreedyStep:
     Attributes
     ----------
     mu : float
-        Normalised margin of h, in [-1, 1]: the weighted mean of ``y h / h_max``.
-    h_max : float
+        Normalised margin of h, in [-1, 1]: the weighted mean of ``y h / max_abs``.
+    max_abs : float
         Largest absolute value of h on these rows, or a bound on it.
     alpha : float
-        Leverage: h votes ``alpha * h``. ``alpha * h_max`` is ``0.5 ln((1 + mu) / (1 - mu))``,
+        Leverage: h votes ``alpha * h``. ``alpha * max_abs`` is ``0.5 ln((1 + mu) / (1 - mu))``,
         clipped as all votes are; a perfect hypothesis would have an infinite one.
     shrink : float
         Factor of the bound for these rows: ``sqrt(1 - mu**2)`` without smoothing and shrinkage.
     """
 
     mu: float
-    h_max: float
+    max_abs: float
     alpha: float
     shrink: float
 
     @property
     def perfect(self) -> bool:
-        """Whether every answer is ``h_max`` in size, and all are right or all are wrong."""
+        """Whether every answer is ``max_abs`` in size, and all are right or all are wrong."""
         return abs(self.mu) == 1.0
 
     @property
     def vote(self) -> float:
-        """Vote of an answer ``h_max``: ``alpha * h_max``."""
-        return self.alpha * self.h_max
+        """Vote of an answer ``max_abs``: ``alpha * max_abs``."""
+        return self.alpha * self.max_abs
 
     def factors(self, u: ArrayLike) -> FloatArray:
-        """Return what weights are multiplied by, given ``u = y h / h_max``.
+        """Return what weights are multiplied by, given ``u = y h / max_abs``.
 
-        With ``t = tanh(alpha * h_max)`` it is ``(1 - t u) / (1 - t mu)``, and t is mu without
+        With ``t = tanh(alpha * max_abs)`` it is ``(1 - t u) / (1 - t mu)``, and t is mu without
         smoothing and shrinkage. The mean factor is 1.
         """
         u = np.asarray(u, dtype=np.float64)
@@ -93,20 +93,20 @@ class RoundRecord:
     certificate: float
 
 
-def leverage(mu: float, h_max: float, rule: VoteRule) -> GreedyStep:
+def leverage(mu: float, max_abs: float, rule: VoteRule) -> GreedyStep:
     """Return the step for a hypothesis of margin `mu`; Fig. 3 of the source."""
     mu = min(max(mu, -1.0), 1.0)
     right, wrong = (1 + mu) / 2, (1 - mu) / 2
     vote = rule.learning_rate * half_log_odds(right, wrong, rule.smoothing)
     # The chord of exp(-vote u) over [-1, 1], at the mean u: not below the mean of the exponential.
     shrink = wrong * math.exp(vote) + right * math.exp(-vote)
-    alpha = vote / h_max
+    alpha = vote / max_abs
     if not math.isfinite(alpha):
         raise ValueError(
-            f"h: expected answers that a finite factor turns into votes, got {h_max} as the "
+            f"h: expected answers that a finite factor turns into votes, got {max_abs} as the "
             "largest in size; multiply them by a power of two"
         )
-    return GreedyStep(mu, h_max, alpha, shrink)
+    return GreedyStep(mu, max_abs, alpha, shrink)
 
 
 class GenericGreedy:
@@ -193,16 +193,16 @@ class GenericGreedy:
         self._shrink: FloatArray = np.ones(n)
 
     def margin(
-        self, h: ArrayLike, rows: ArrayLike | None = None, h_max: float | None = None
+        self, h: ArrayLike, rows: ArrayLike | None = None, max_abs: float | None = None
     ) -> GreedyStep:
         """Return the step that a hypothesis would make, without making it.
 
         Parameters are those of `step`.
         """
-        return self._look(h, rows, h_max)[0]
+        return self._look(h, rows, max_abs)[0]
 
     def step(
-        self, h: ArrayLike, rows: ArrayLike | None = None, h_max: float | None = None
+        self, h: ArrayLike, rows: ArrayLike | None = None, max_abs: float | None = None
     ) -> GreedyStep:
         """Add a weak hypothesis for the rows that reach it.
 
@@ -212,7 +212,7 @@ class GenericGreedy:
             Its answers on these rows, finite and not all 0; a number is a constant hypothesis.
         rows : array_like, optional
             Which rows reach it, as a boolean mask or as indices; None: all.
-        h_max : float, optional
+        max_abs : float, optional
             A bound on its absolute value, also on rows that are not here. None: the largest.
 
         Returns
@@ -220,7 +220,7 @@ class GenericGreedy:
         GreedyStep
             Its margin and leverage.
         """
-        step, at, u, answers = self._look(h, rows, h_max)
+        step, at, u, answers = self._look(h, rows, max_abs)
         self.weight[at] *= step.factors(u)
         self.score[at] += step.alpha * answers
         self._shrink[at] *= step.shrink
@@ -231,7 +231,7 @@ class GenericGreedy:
         """Right-hand side of Theorem 1 without its factor in theta.
 
         The sum over the paths p of ``w(S_p) * prod(sqrt(1 - mu_t**2))``, t in p. It is not below
-        `certificate`, and equal to it where all answers are ± h_max.
+        `certificate`, and equal to it where all answers are ± max_abs.
         """
         return _sum(self.weight * self._of_rows(self._shrink))
 
@@ -245,9 +245,9 @@ class GenericGreedy:
         return values if self.sign.ndim == 1 else values[:, None]
 
     def _look(
-        self, h: ArrayLike, rows: ArrayLike | None, h_max: float | None
+        self, h: ArrayLike, rows: ArrayLike | None, max_abs: float | None
     ) -> tuple[GreedyStep, Any, FloatArray, FloatArray]:
-        """Return the step, the rows as an index, and on them ``y h / h_max`` and h."""
+        """Return the step, the rows as an index, and on them ``y h / max_abs`` and h."""
         at = slice(None) if rows is None else np.asarray(rows)
         weight, sign = self.weight[at], self.sign[at]
         mass = _sum(weight)
@@ -256,14 +256,14 @@ class GenericGreedy:
         answers = check_answers(h, len(weight), "h")
         is_there = weight > 0 if weight.ndim == 1 else (weight > 0).any(axis=1)
         largest = float(np.abs(answers).max(initial=0.0, where=is_there))
-        h_max = largest if h_max is None else check_bound(h_max, largest, "h")
-        if h_max == 0:
+        max_abs = largest if max_abs is None else check_bound(max_abs, largest, "h")
+        if max_abs == 0:
             raise ValueError("h: expected an answer that is not 0 on these rows")
-        u = sign * self._of_rows(answers / h_max)
+        u = sign * self._of_rows(answers / max_abs)
         mu = _sum(weight * u) / mass
         if (u == np.sign(mu)).all(where=weight > 0):
             mu = math.copysign(1.0, mu)  # not but for rounding
-        return leverage(mu, h_max, self._rule), at, u, answers
+        return leverage(mu, max_abs, self._rule), at, u, answers
 
 
 def _sum(values: FloatArray) -> float:
@@ -271,9 +271,9 @@ def _sum(values: FloatArray) -> float:
     return float((values if values.ndim == 1 else values.sum(axis=1)).sum())
 
 
-def check_bound(h_max: object, largest: float, what: str) -> float:
+def check_bound(max_abs: object, largest: float, what: str) -> float:
     """Return a bound given for a hypothesis whose largest answer is `largest`."""
-    bound = check_number("h_max", h_max, least=0.0, open_least=True)
+    bound = check_number("max_abs", max_abs, least=0.0, open_least=True)
     if largest > bound:
         raise ValueError(f"{what}: expected answers of at most {bound}, as promised, got {largest}")
     return bound

@@ -72,10 +72,10 @@ class RealChain:
     def grow(self, find: Find) -> str:
         """Add up to `rounds` hypotheses, which `find` returns; returns why it stopped."""
         for t in range(self.rounds):
-            h, h_max, feature = find(t)
+            h, max_abs, feature = find(t)
             if not h.any():
                 return NOTHING_LEFT
-            step = self.state.step(h, h_max=h_max)
+            step = self.state.step(h, max_abs=max_abs)
             if abs(step.vote) < NO_VOTE:
                 return NOTHING_LEFT
             self.mu.append(step.mu)
@@ -132,7 +132,7 @@ def fit_columns(
                 margin[j] = (answers[j] * pull).sum()
 
         workers.run(work, d, cells=len(pull))
-        margin[d] = pull.sum() if weak.constant else 0.0
+        margin[d] = pull.sum() if weak.include_constant else 0.0
         size = np.abs(margin)
         best = int(np.argmax(size >= size.max() - TIE))
         return (np.ones(len(pull)), 1.0, CONSTANT) if best == d else (answers[best], 1.0, best)
@@ -195,13 +195,13 @@ def fit_hypotheses(
         if not callable(h):
             raise TypeError(f"{where}: expected a function of X, got {h!r}")
         answers = check_answers(h(values), len(values), where)
-        if weak.h_max is not None and np.abs(answers).max() > weak.h_max:
+        if weak.max_abs is not None and np.abs(answers).max() > weak.max_abs:
             raise ValueError(
-                f"{where}: expected answers of at most h_max={weak.h_max} in size, "
+                f"{where}: expected answers of at most max_abs={weak.max_abs} in size, "
                 f"got {np.abs(answers).max()}"
             )
         hypotheses.append(h)
-        return answers, weak.h_max, None
+        return answers, weak.max_abs, None
 
     stop_reason = chain.grow(find)
     return FunctionEnsemble(
@@ -240,11 +240,11 @@ class StumpChain(Growth):
                 return "no split is left"
             cut = self.placed(cut)
             answers = np.array(self.answers(cut))
-            h_max = float(np.abs(answers).max())
-            if h_max == 0.0:
+            max_abs = float(np.abs(answers).max())
+            if max_abs == 0.0:
                 return NOTHING_LEFT
-            u = answers / h_max
-            step = leverage(self.margin(cut, u), h_max, rule)
+            u = answers / max_abs
+            step = leverage(self.margin(cut, u), max_abs, rule)
             if abs(step.vote) < NO_VOTE:
                 return NOTHING_LEFT
             votes = (step.vote * u).tolist()

@@ -35,7 +35,7 @@ from pboost.observation.answers import Observer, Tables, chain_reach
 from pboost.threads import check_stop
 from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Masses, Weights, class_units
-from pboost.weak.stump_search import PricedSearch
+from pboost.weak.stump_search import CostSearch
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60
@@ -265,8 +265,8 @@ class Growth:
         self.votes: list[list[float]] = []
         self.certificate = [1.0]
         self.no_vote: Any = 0.0
-        #: The search, where columns have prices.
-        self.priced = self.search if isinstance(self.search, PricedSearch) else None
+        #: The search, where columns have costs.
+        self.priced = self.search if isinstance(self.search, CostSearch) else None
 
     @property
     def n_nodes(self) -> int:

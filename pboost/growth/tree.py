@@ -16,7 +16,7 @@ from pboost._core.voting import VoteRule, scale_weights
 from pboost.data.columns.columns import MOST_FLOAT, SortedColumns, midpoint
 from pboost.data.columns.prebuilt import LEVELS, ROW_MASK, has, is_heavier
 from pboost.data.node_inputs.inputs import HALF, WORDS, Subsets
-from pboost.data.prices import Prices
+from pboost.data.prices import FeatureCosts
 from pboost.data.targets import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import (
@@ -70,7 +70,7 @@ class CartLimits:
     comparisons : tuple of float
         Of the trees of a sum that are grown by gain per comparison, one after another, of which the
         last stands for those that follow: mean comparisons of a row at most.
-    prices : Prices or None
+    feature_costs : FeatureCosts or None
         What columns cost; a split is then chosen by what it lowers for what a row at the node has
         to pay for it.
     """
@@ -87,7 +87,7 @@ class CartLimits:
     target: float = -1.0
     level_smoothing: float = 0.0
     comparisons: tuple[float, ...] = ()
-    prices: Prices | None = None
+    feature_costs: FeatureCosts | None = None
 
 
 class TreeArrays:
@@ -149,8 +149,8 @@ class TreeArrays:
         has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.best = np.empty(d)
         self.picked = np.arange(d, dtype=np.int32)
-        prices = self.limits.prices
-        self.to_pay = np.empty(0 if prices is None else len(prices.price))
+        feature_costs = self.limits.feature_costs
+        self.to_pay = np.empty(0 if feature_costs is None else len(feature_costs.cost))
         # Pages of these that are never written are never taken from the system. Two nodes more:
         # the sides of a split that is looked at are measured where the next children will be.
         capacity = 2 * most_leaves + 1

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.bounds import clopper_pearson_lower, clopper_pearson_upper, pac_bayes_bound
-from pboost.bounds._binomial import hypergeometric_tail, most_errors
+from pboost.bounds._binomial import as_failing, hypergeometric_tail, most_errors
 from pboost.data.read.check_xy import class_codes
 from pboost.data.row_digest import Digest, Seen, hashes, seen_among
 from pboost.models.base import Model, TwoClassModel, check_model, prediction_cost
@@ -129,8 +129,8 @@ class ErrorBound:
     ----------
     n_rows, errors : int
         Number of calibration rows, and of those that were misclassified.
-    delta : float
-        Each bound by itself fails with at most this probability.
+    confidence_level : float
+        Each bound by itself holds with at least this probability.
     upper, lower : float
         The error on new rows is at most `upper`; it is at least `lower`.
     class_error, class_upper : ndarray of float64, shape (J,)
@@ -154,7 +154,7 @@ class ErrorBound:
 
     n_rows: int
     errors: int
-    delta: float
+    confidence_level: float
     upper: float
     lower: float
     class_error: FloatArray
@@ -174,7 +174,7 @@ class ErrorBound:
 
     def describe(self) -> str:
         """Return the certificate, the error bound and the cost as readable text."""
-        sure = f"with {100 * (1 - self.delta):.4g} %"
+        sure = f"with {100 * self.confidence_level:.4g} %"
         lines = ["training:"]
         if math.isnan(self.certificate):
             lines.append("  certificate   none: this kind of model carries no bound")
@@ -207,7 +207,7 @@ class ErrorBound:
 
 
 def error_bound(
-    model: Model, X_cal: TableLike, y_cal: ArrayLike, *, delta: float = 0.05
+    model: Model, X_cal: TableLike, y_cal: ArrayLike, *, confidence_level: float = 0.95
 ) -> ErrorBound:
     """Bound the error of a classifier on new rows, from rows that it was not fitted to.
 
@@ -220,8 +220,8 @@ def error_bound(
         nor to choose options, to stop growth or to set exits.
     y_cal : array_like of shape (n,)
         Their labels.
-    delta : float
-        Probability with which a bound may fail, over the draw of these rows; in (0, 1).
+    confidence_level : float
+        Probability with which a bound holds, over the draw of these rows; in (0, 1).
 
     Returns
     -------
@@ -231,7 +231,7 @@ def error_bound(
     Raises
     ------
     ValueError
-        If there are no rows, or all have one label; if a label is unknown to the model, or delta
+        If there are no rows, or all have one label; if a label is unknown to the model, or confidence_level
         outside (0, 1).
     NotImplementedError
         Of a regression.
@@ -249,7 +249,7 @@ def error_bound(
     Notes
     -----
     The bounds on the labels and that on the whole hold each by itself. For J labels at once give
-    ``delta / J``.
+    ``1 - (1 - confidence_level) / J``.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def error_bound(
     >>> round(found.error, 3), round(found.upper, 3)
     (0.138, 0.157)
     """
-    failing = check_number("delta", delta, least=0, most=1, open_least=True, open_most=True)
+    level = check_number("confidence_level", confidence_level, least=0, most=1, open_least=True, open_most=True)
     rows = calibration_rows(model, X_cal, y_cal, "the error")
     classes = np.asarray(model.classes)
     is_wrong = model.predict(rows.X) != classes[rows.code]
@@ -271,7 +271,7 @@ def error_bound(
     wrong = np.bincount(rows.code, weights=is_wrong, minlength=len(classes))
     counts = np.maximum(rows.counts, 1)
     has_rows = rows.counts > 0
-    upper = np.asarray(clopper_pearson_upper(wrong, counts, delta=failing))
+    upper = np.asarray(clopper_pearson_upper(wrong, counts, confidence_level=level))
     inner = model.model if isinstance(model, EarlyExitModel) else model
     cost = float(np.mean(prediction_cost(model, rows.X)))
     whole = cost if inner is model else float(np.mean(prediction_cost(inner, rows.X)))
@@ -282,12 +282,12 @@ def error_bound(
     return ErrorBound(
         n,
         errors,
-        failing,
-        float(clopper_pearson_upper(errors, n, delta=failing)),
-        float(clopper_pearson_lower(errors, n, delta=failing)),
+        level,
+        float(clopper_pearson_upper(errors, n, confidence_level=level)),
+        float(clopper_pearson_lower(errors, n, confidence_level=level)),
         freeze(np.where(has_rows, wrong / counts, np.nan)),
         freeze(np.where(has_rows, upper, 1.0)),
-        float(pac_bayes_bound(errors / n, n, delta=failing)),
+        float(pac_bayes_bound(errors / n, n, confidence_level=level)),
         certificate,
         note,
         cost,
@@ -313,13 +313,13 @@ class RiskThreshold:
         What to pass to ``predict(model, X, threshold=)``.
     risk : {"false negatives", "false positives"}
         What is bounded.
-    limit, delta : float
-        On new rows the share of these errors among the rows of their label is above `limit` with
-        probability at most `delta`.
+    max_risk, confidence_level : float
+        On new rows the share of these errors among the rows of their label is at most `max_risk` with
+        probability `confidence_level` or more.
     n_rows, errors : int
         Number of calibration rows of that label, and of errors of this kind among them.
     upper : float
-        The bound of Clopper and Pearson for so many errors; at most `limit`.
+        The bound of Clopper and Pearson for so many errors; at most `max_risk`.
     other_rows, other_errors : int
         The same of the other label: what the threshold costs, an estimate.
     classes : ndarray, shape (2,)
@@ -328,8 +328,8 @@ class RiskThreshold:
 
     threshold: float
     risk: str
-    limit: float
-    delta: float
+    max_risk: float
+    confidence_level: float
     n_rows: int
     errors: int
     upper: float
@@ -346,7 +346,7 @@ class RiskThreshold:
         return (
             f"threshold {self.threshold:.6g}: {second!r} where its probability is larger\n"
             f"  {self.risk}: {self.errors} of {self.n_rows} rows of {label!r}; on new rows <= "
-            f"{self.limit:.2%} with {100 * (1 - self.delta):.4g} %\n"
+            f"{self.max_risk:.2%} with {100 * self.confidence_level:.4g} %\n"
             f"  {other}: {self.other_errors} of {self.other_rows} rows of "
             f"{self.classes[1 - own].item()!r}, {share:.2%}, an estimate"
         )
@@ -360,8 +360,8 @@ def risk_threshold(
     y_cal: ArrayLike,
     *,
     risk: str = "false negatives",
-    limit: float,
-    delta: float = 0.05,
+    max_risk: float,
+    confidence_level: float = 0.95,
 ) -> RiskThreshold:
     """Find the threshold that keeps false negatives, or positives, below a limit on new rows.
 
@@ -378,10 +378,10 @@ def risk_threshold(
     risk : {"false negatives", "false positives"}
         "false negatives": the share of the rows of the second label that is given the first; "false
         positives": the share of those of the first that is given the second.
-    limit : float
+    max_risk : float
         What the risk may be at most, in (0, 1).
-    delta : float
-        Probability with which it may be more, over the draw of the calibration rows; in (0, 1).
+    confidence_level : float
+        Probability with which it is at most that, over the draw of the calibration rows; in (0, 1).
 
     Returns
     -------
@@ -417,14 +417,14 @@ def risk_threshold(
     >>> X = rng.normal(size=(3000, 3))
     >>> y = X[:, 0] + 0.5 * rng.normal(size=3000) > 0
     >>> model = pb.fit_adaboost(X[:1000], y[:1000], rounds=20)
-    >>> found = pb.risk_threshold(model, X[1000:2000], y[1000:2000], limit=0.02)
+    >>> found = pb.risk_threshold(model, X[1000:2000], y[1000:2000], max_risk=0.02)
     >>> said = pb.predict(model, X[2000:], threshold=found.threshold)
     >>> bool(np.mean(~said[y[2000:]]) <= 0.02)
     True
     """
     own = RISKS[check_choice("risk", risk, tuple(RISKS))]
-    most = check_number("limit", limit, least=0, most=1, open_least=True, open_most=True)
-    failing = check_number("delta", delta, least=0, most=1, open_least=True, open_most=True)
+    most = check_number("max_risk", max_risk, least=0, most=1, open_least=True, open_most=True)
+    level = check_number("confidence_level", confidence_level, least=0, most=1, open_least=True, open_most=True)
     rows = calibration_rows(model, X_cal, y_cal, risk)
     classes = np.asarray(model.classes)
     if len(classes) != 2:
@@ -434,12 +434,13 @@ def risk_threshold(
         )
     probability = model.predict_proba(rows.X)[:, 1]
     mine, others = probability[rows.code == own], probability[rows.code != own]
+    failing = float(as_failing(level))
     allowed = most_errors(len(mine), most, failing)
     if allowed < 0:
         least = math.ceil(math.log(failing) / math.log1p(-most))
         raise ValueError(
             f"X_cal: expected at least {least} rows of label {shown(classes[own].item())} to prove "
-            f"{risk} <= {most:g} with probability {1 - failing:g}, got {len(mine)}"
+            f"{risk} <= {most:g} with probability {level:g}, got {len(mine)}"
         )
     if own:
         # The first row that is one too many is not below the threshold: its probability is larger.
@@ -456,10 +457,10 @@ def risk_threshold(
         threshold,
         risk,
         most,
-        failing,
+        level,
         len(mine),
         errors,
-        float(clopper_pearson_upper(errors, len(mine), delta=failing)),
+        float(clopper_pearson_upper(errors, len(mine), confidence_level=level)),
         len(others),
         int(np.count_nonzero((others > threshold) == bool(own))),
         classes,
@@ -483,7 +484,7 @@ class PredictionSets:
         The true label of a new row is in its set with probability at least 1 - alpha.
     ties : {"conservative", "random"}
         How equal probabilities are taken.
-    by_class : bool
+    per_class : bool
         Whether that holds within each class.
     scores : tuple of ndarray of float64
         Probabilities of the true labels of the calibration rows, sorted; by class, if it is by
@@ -495,7 +496,7 @@ class PredictionSets:
     model: Model
     alpha: float
     ties: str
-    by_class: bool
+    per_class: bool
     scores: tuple[FloatArray, ...]
     classes: Array
 
@@ -518,7 +519,7 @@ class PredictionSets:
         generator = as_generator(rng)
         found = np.empty(probability.shape, dtype=bool)
         for k, column in enumerate(probability.T):
-            score = self.scores[k if self.by_class else 0]
+            score = self.scores[k if self.per_class else 0]
             # Of calibration rows, those that fit their labels worse; and as badly.
             worse = np.searchsorted(score, column, side="left")
             equal = np.searchsorted(score, column, side="right") - worse
@@ -544,12 +545,12 @@ class PredictionSets:
     def describe(self) -> str:
         """Return what was calibrated on how many rows as readable text."""
         n = sum(map(len, self.scores))
-        where = "of each class" if self.by_class else "on average over all rows"
+        where = "of each class" if self.per_class else "on average over all rows"
         lines = [
             f"sets of {len(self.classes)} labels from {n} rows: the true one is in the set with "
             f"probability >= {1 - self.alpha:g} {where}, ties {self.ties}"
         ]
-        if self.by_class:
+        if self.per_class:
             least = 1 / self.alpha - 1
             for label, score in zip(self.classes.tolist(), self.scores, strict=True):
                 few = f", fewer than {least:.4g}: always in the set" if self._is_few(score) else ""
@@ -571,7 +572,7 @@ def prediction_sets(
     y_cal: ArrayLike,
     *,
     alpha: float = 0.1,
-    by_class: bool = False,
+    per_class: bool = False,
     ties: str = "conservative",
 ) -> PredictionSets:
     """Calibrate sets of labels that have the true one with probability 1 - alpha on new rows.
@@ -588,7 +589,7 @@ def prediction_sets(
     alpha : float
         Probability with which the true label may be missing, over the draw of the calibration rows
         and of the new one; in (0, 1).
-    by_class : bool
+    per_class : bool
         Whether this holds within the rows of each label (Mondrian) and not only on average. A class
         of fewer than 1 / alpha - 1 calibration rows is then in every set.
     ties : {"conservative", "random"}
@@ -635,11 +636,11 @@ def prediction_sets(
     """
     failing = check_number("alpha", alpha, least=0, most=1, open_least=True, open_most=True)
     check_choice("ties", ties, TIES)
-    check_flag("by_class", by_class)
+    check_flag("per_class", per_class)
     rows = calibration_rows(model, X_cal, y_cal, "how often the set has the label")
     score = model.predict_proba(rows.X)[np.arange(rows.n_rows), rows.code]
     classes = np.asarray(model.classes)
-    parts = [score[rows.code == k] for k in range(len(classes))] if by_class else [score]
+    parts = [score[rows.code == k] for k in range(len(classes))] if per_class else [score]
     return PredictionSets(
-        model, failing, ties, by_class, tuple(freeze(np.sort(part)) for part in parts), classes
+        model, failing, ties, per_class, tuple(freeze(np.sort(part)) for part in parts), classes
     )

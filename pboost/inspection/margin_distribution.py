@@ -330,10 +330,10 @@ def _largest_score(model: TwoClassModel) -> float:
     if isinstance(model, LinearModel):
         return float(np.abs(model.step).sum()) + abs(model.bias)
     if isinstance(model, FunctionEnsemble):
-        h_max = model.settings.get("weak", {}).get("h_max")
-        if h_max is None:
-            raise ValueError("model: expected hypotheses of known bound; give h_max in training")
-        return float(np.abs(model.alpha).sum()) * h_max + abs(model.bias)
+        max_abs = model.settings.get("weak", {}).get("max_abs")
+        if max_abs is None:
+            raise ValueError("model: expected hypotheses of known bound; give max_abs in training")
+        return float(np.abs(model.alpha).sum()) * max_abs + abs(model.bias)
     assert isinstance(model, DecisionGraph)
     return largest_score(model)
 

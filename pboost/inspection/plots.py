@@ -74,7 +74,7 @@ def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> model = pb.fit_within_budget(X, X[:, 0] * X[:, 1] > 0, comparisons=10, rng=0)
+    >>> model = pb.fit_within_budget(X, X[:, 0] * X[:, 1] > 0, mean_comparisons=10, rng=0)
     >>> ax = pb.plot.budget_curve(model)
     >>> ax.get_xlabel()
     'comparisons per row'

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.inputs import Inputs, indicators_of
-from pboost.data.prices import PRICE_OPTIONS, GroupOption, PriceOption, Prices, read_prices
+from pboost.data.prices import COST_OPTIONS, CostGroupOption, FeatureCostOption, FeatureCosts, read_feature_costs
 from pboost.data.read.table import Table
 from pboost.data.row_digest import Digest
 from pboost.models import stored
@@ -38,7 +38,7 @@ from pboost.values import (
     shown,
 )
 
-UNITS = ("nodes", "features", "stumps", "price")
+UNITS = ("nodes", "features", "stumps", "feature_cost")
 
 #: Where rows leave a model: at its end, or where their labels cannot change any more.
 EXITS = ("none", "proven")
@@ -282,7 +282,7 @@ class Model(Fitted):
         The last is that of the whole model. It may be the same array each time.
         """
         raise NotImplementedError(
-            f'unit: expected another than "price": which columns a {type(self).__name__} reads of '
+            f'unit: expected another than "feature_cost": which columns a {type(self).__name__} reads of '
             "a row is not known"
         )
 
@@ -813,8 +813,8 @@ def prediction_cost(
     unit: str = "nodes",
     *,
     exit: str | None = None,
-    prices: PriceOption = None,
-    groups: GroupOption = None,
+    feature_costs: FeatureCostOption = None,
+    cost_groups: CostGroupOption = None,
 ) -> FloatArray:
     """Return what evaluating each row costs.
 
@@ -824,7 +824,7 @@ def prediction_cost(
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
-    unit : {"nodes", "features", "stumps", "price"}
+    unit : {"nodes", "features", "stumps", "feature_cost"}
         Count the weak classifiers evaluated (comparisons), or the distinct features read, or the
         weak classifiers evaluated with the stumps of each separator counted one by one; or add up
         the prices of the features read, each group once.
@@ -833,8 +833,8 @@ def prediction_cost(
         no vote that is left can change the label, counted in nodes; it is the label that `predict`
         returns. Default: "none", and of an `EarlyExitModel` its own exits; of its whole model
         speak the two others.
-    prices, groups : optional
-        With ``unit="price"``: what columns cost, see `fit_gradient_boosting`. Default: the prices that the
+    feature_costs, cost_groups : optional
+        With ``unit="feature_cost"``: what columns cost, see `fit_gradient_boosting`. Default: the prices that the
         model was fitted with.
 
     Returns
@@ -863,10 +863,10 @@ def prediction_cost(
             )
         return model.leave_proven(X).cost
     model = model if exit is None else model.whole
-    if unit == "price":
-        return prices_for(model, prices, groups).of_columns(deque(model.reads(X), 1)[0])
-    if prices is not None or groups is not None:
-        raise ValueError(f'prices, groups: expected None with unit={unit!r}; unit="price" is paid')
+    if unit == "feature_cost":
+        return feature_costs_for(model, feature_costs, cost_groups).of_columns(deque(model.reads(X), 1)[0])
+    if feature_costs is not None or cost_groups is not None:
+        raise ValueError(f'feature_costs, cost_groups: expected None with unit={unit!r}; unit="feature_cost" is paid')
     return model.prediction_cost(X, unit)
 
 
@@ -910,18 +910,18 @@ def public_names(cls: type[Any]) -> list[str]:
     return sorted(name for name in listed if hasattr(cls, name))
 
 
-def prices_for(model: Model, prices: PriceOption, groups: GroupOption) -> Prices:
+def feature_costs_for(model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption) -> FeatureCosts:
     """Return the prices that are given, or those that a model or one of its members knows."""
-    if prices is None and groups is None:
+    if feature_costs is None and cost_groups is None:
         options = known_options(model)
     else:
-        options = {**PRICE_OPTIONS, "prices": prices, "groups": groups}
+        options = {**COST_OPTIONS, "feature_costs": feature_costs, "cost_groups": cost_groups}
     if options is None:
         raise ValueError(
-            'prices: expected prices of columns with unit="price" for a model that was fitted '
+            'feature_costs: expected costs of features with unit="feature_cost" for a model that was fitted '
             "without"
         )
-    found = read_prices(options, model.feature_names, model.n_features)
+    found = read_feature_costs(options, model.feature_names, model.n_features)
     assert found is not None
     return found
 
@@ -929,8 +929,8 @@ def prices_for(model: Model, prices: PriceOption, groups: GroupOption) -> Prices
 def known_options(model: object) -> Settings | None:
     """Return the settings of a model, or of one of its members, that has prices."""
     settings = getattr(model, "settings", {})
-    if settings.get("prices") is not None:
-        return {**PRICE_OPTIONS, **settings}
+    if settings.get("feature_costs") is not None:
+        return {**COST_OPTIONS, **settings}
     inner = getattr(model, "model", None)
     for member in (*getattr(model, "models", ()), *([] if inner is None else [inner])):
         found = known_options(member)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.prices import Prices, items_of
+from pboost.data.prices import FeatureCosts, items_of
 from pboost.data.read.convert import as_rows
 from pboost.data.read.table import Table, column_label
 from pboost.data.row_digest import Digest
@@ -83,21 +83,21 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     return Trajectory(*model.trajectory(read_rows(model, X)))
 
 
-def priced_trajectory(model: Model, X: TableLike, prices: Prices) -> Trajectory:
+def feature_cost_trajectory(model: Model, X: TableLike, feature_costs: FeatureCosts) -> Trajectory:
     """Return `trajectory` with what rows have paid by then for its costs."""
     X = read_rows(model, X)
     score, cost = model.trajectory(X)
-    paid = [prices.of_columns(read) for read in model.reads(X)]
+    paid = [feature_costs.of_columns(read) for read in model.reads(X)]
     return Trajectory(score, np.array([np.zeros(cost.shape[1]), *paid]))
 
 
-def where_left(states: Trajectory, threshold: FloatArray, is_priced: bool) -> NDArray[np.intp]:
+def where_left(states: Trajectory, threshold: FloatArray, counts_feature_costs: bool) -> NDArray[np.intp]:
     """Return the joint (n,) at which rows leave, given thresholds (T,); see `EarlyExitModel`.
 
-    With `is_priced` costs are what rows have paid, and they leave where they would pay more.
+    With `counts_feature_costs` costs are what rows have paid, and they leave where they would pay more.
     """
     score, cost = states
-    may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if is_priced else None
+    may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if counts_feature_costs else None
     return joints_left(score, exits_of(threshold, 1 if score.ndim == 2 else score.shape[2]), may)
 
 
@@ -213,8 +213,8 @@ class EarlyExitModel(Around):
         none leaves; 0: all do.
     slope : ndarray of float64, shape (T,)
         By what decision values are multiplied with which rows leave there, see `early_exit`.
-    comparisons : float
-        The budget, in comparisons per row; with `item` in prices.
+    budget : float
+        The budget, in comparisons per row; with `item` in costs of features.
     cost : float
         What the rows took that it was calibrated on, on average.
     settings : mapping
@@ -224,7 +224,7 @@ class EarlyExitModel(Around):
     leaving : ndarray of float64, shape (T + 1,), or None
         Share of the calibration rows that left after 0, 1, ..., T joints.
     item : ndarray of int32, shape (d, 2), or None
-        Of exits within a price the items that each column needs, each paid once by a row: its own,
+        Of exits within a cost the items that each column needs, each paid once by a row: its own,
         and that of its group; -1: none. A row that is sure enough after t joints then leaves only
         where it would pay on its way to joint t + 1: if the columns read on that way need an item
         that those read before do not. Where the threshold is 0 all leave all the same. None: rows
@@ -240,7 +240,7 @@ class EarlyExitModel(Around):
         np.float64, lambda own: (own.model.n_stages,), finite=False, positive=True
     )
     slope: FloatArray = stored.column(np.float64, lambda own: (own.model.n_stages,))
-    comparisons: float = stored.number()
+    budget: float = stored.number()
     cost: float = stored.number()
     settings: Settings = stored.settings("builder")
     curve: FloatArray | None = stored.column(np.float64, ndim=2, finite=False, optional=True)
@@ -284,7 +284,7 @@ class EarlyExitModel(Around):
         """Return in words what a row takes."""
         if self.item is None:
             return f"{self.cost:.4g} comparisons per {row}"
-        return f"a price of {self.cost:.4g} per {row}"
+        return f"a feature cost of {self.cost:.4g} per {row}"
 
     @property
     def mean_prediction_cost(self) -> float:
@@ -430,14 +430,14 @@ class EarlyExitModel(Around):
         """Return what is set at the joints, the curve if there is one, and the whole model."""
         lines = [
             f"early_exit: {self._per('calibration row')}, budget "
-            f"{self.comparisons:.4g}, {self.model.n_stages} joints"
+            f"{self.budget:.4g}, {self.model.n_stages} joints"
         ]
-        worst = self.settings.get("worst")
-        if worst is not None:
-            lines.append(f"no row takes more than {worst:.4g}")
+        max_comparisons = self.settings.get("max_comparisons")
+        if max_comparisons is not None:
+            lines.append(f"no row takes more than {max_comparisons:.4g}")
         lines += self._joint_lines()
         if self.curve is not None:
-            unit = "comparisons" if self.item is None else "price"
+            unit = "comparisons" if self.item is None else "feature cost"
             lines.append(f"budget, {unit}, error and its standard error:")
             lines += [f"  {b:.4g}  {c:.4g}  {e:.4g} +- {s:.2g}" for b, c, e, s in self.curve]
         return self.around(lines)

@@ -245,7 +245,7 @@ class DecisionGraph(Graph):
         """Yield which columns are read of each row by joint 1, 2, ..."""
         if asks_functions(self):
             raise NotImplementedError(
-                'unit: expected another than "price": which columns functions read is not known'
+                'unit: expected another than "feature_cost": which columns functions read is not known'
             )
         n, take = hard_exits(self, X)
         read = np.zeros((n, self.n_features), dtype=np.bool_)

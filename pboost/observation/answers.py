@@ -394,23 +394,23 @@ def exact() -> Exact:
 class Flip(TableObservation):
     """Answers that are wrong at a known rate; made by `flip`."""
 
-    rate: float
+    flip_rate: float
     kind: ClassVar[str] = "flip"
 
     def table(self, reach: FloatArray) -> FloatArray:
         """Return the same table for every node."""
         return np.stack(
-            [np.full(reach.shape[1], self.rate), np.full(reach.shape[1], 1 - self.rate)]
+            [np.full(reach.shape[1], self.flip_rate), np.full(reach.shape[1], 1 - self.flip_rate)]
         )
 
 
 @maker
-def flip(rate: float) -> Flip:
+def flip(flip_rate: float) -> Flip:
     """Answers that are wrong with a known probability: a noisy oracle.
 
     Parameters
     ----------
-    rate : float
+    flip_rate : float
         Probability in [0, 0.5) that a row takes the exit of the other side, independently at
         every node.
 
@@ -428,9 +428,9 @@ def flip(rate: float) -> Flip:
     --------
     >>> import pboost as pb
     >>> pb.observation.flip(0.1)
-    Flip(rate=0.1)
+    Flip(flip_rate=0.1)
     """
-    return Flip(check_number("rate", rate, least=0.0, most=0.5, open_most=True))
+    return Flip(check_number("flip_rate", flip_rate, least=0.0, most=0.5, open_most=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,21 +123,21 @@ class SampledObserver(Observer):
     ----------
     observation : Sampled
         Stopping rule and estimator.
-    of : Observer
+    base : Observer
         Where the answers come from.
     generator : numpy.random.Generator
         Gives the key of the random numbers.
     """
 
-    def __init__(self, observation: Sampled, of: Observer, generator: np.random.Generator) -> None:
-        super().__init__(of.search)
-        self.observation, self.of, self.needs_class = observation, of, of.needs_class
+    def __init__(self, observation: Sampled, base: Observer, generator: np.random.Generator) -> None:
+        super().__init__(base.search)
+        self.observation, self.base, self.needs_class = observation, base, base.needs_class
         self._key = draw_key(generator)
         self._questions = 0
 
     def begin(self, cut: Any, weights: Weights, reach: Reach) -> Sample:
         """Return a sample of a weak classifier that has not been asked yet."""
-        answers = self.of.ask(cut, weights, reach)
+        answers = self.base.ask(cut, weights, reach)
         if self.needs_class:
             self.search.fill_fixed(weights)  # `reach` may have used the array
         return self.sample(probabilities(answers.above()), weights, answers.table)
@@ -150,9 +150,9 @@ class SampledObserver(Observer):
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> RowAnswers:
         """Return the estimated answers of a weak classifier, sampled by the stopping rule."""
-        sample, stop = self.begin(cut, weights, reach), self.observation.stop
-        if isinstance(stop, int):
-            sample.invoke(stop)
+        sample, n_draws = self.begin(cut, weights, reach), self.observation.n_draws
+        if isinstance(n_draws, int):
+            sample.invoke(n_draws)
         else:
             until_increase(sample, self.observation.max_draws)
         return self.answers(sample)
@@ -163,7 +163,7 @@ class SampledObserver(Observer):
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
         """Return how nodes answer when the answers are not estimated."""
-        return self.of.model_columns(tables)
+        return self.base.model_columns(tables)
 
 
 def until_increase(sample: Sample, max_draws: int) -> None:
@@ -214,8 +214,8 @@ class FunctionSampler(SampledObserver):
 
     search: OracleSearch
 
-    def __init__(self, observation: Sampled, of: Observer, generator: np.random.Generator) -> None:
-        super().__init__(observation, of, generator)
+    def __init__(self, observation: Sampled, base: Observer, generator: np.random.Generator) -> None:
+        super().__init__(observation, base, generator)
         self.search.asks = False
 
     def begin(self, cut: OracleCut, weights: Weights, reach: Reach) -> Sample:
@@ -230,17 +230,17 @@ class FunctionSampler(SampledObserver):
 class Sampled(Observation):
     """Probabilities estimated from answers drawn in training; made by `sampled`."""
 
-    stop: str | int
+    n_draws: str | int
     estimator: str
     max_draws: int
     clock: Callable[[], float]
-    of: Observation
+    base: Observation
     kind: ClassVar[str] = "sampled"
 
     @property
     def needs_class(self) -> bool:  # type: ignore[override]
         """Whether the probabilities that are estimated depend on the row's class."""
-        return self.of.needs_class
+        return self.base.needs_class
 
     def settings(self) -> dict[str, Any]:
         """Return the model as plain values; the clock is not among them."""
@@ -249,40 +249,40 @@ class Sampled(Observation):
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
         """Return the weak learner as it is trained with these answers."""
-        if self.stop == "stopwatch" and not is_chain:
+        if self.n_draws == "stopwatch" and not is_chain:
             raise ValueError(
-                'observation: stop="stopwatch" compares with the one next weak classifier, which '
+                'observation: n_draws="stopwatch" compares with the one next weak classifier, which '
                 'only fit_adaboost has; use a number or "first-increase"'
             )
-        if weak.has_answers and not self.of.is_exact:
+        if weak.has_answers and not self.base.is_exact:
             raise ValueError(
                 "observation: oracles and estimators have answers of their own to be sampled: "
-                f"expected of=exact(), got {self.of!r}"
+                f"expected base=exact(), got {self.base!r}"
             )
-        return self.of.pair(weak, is_chain=is_chain)
+        return self.base.pair(weak, is_chain=is_chain)
 
     def bind(
         self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
     ) -> SampledObserver:
         """Return the search and what answers its weak classifiers give."""
-        of = self.of.bind(data, weak, workers, generator)
-        return (FunctionSampler if weak.has_answers else SampledObserver)(self, of, generator)
+        base = self.base.bind(data, weak, workers, generator)
+        return (FunctionSampler if weak.has_answers else SampledObserver)(self, base, generator)
 
 
 @maker
 def sampled(
-    stop: str | int = "first-increase",
+    n_draws: str | int = "first-increase",
     estimator: str = "map",
     *,
     max_draws: int | None = None,
     clock: Callable[[], float] | None = None,
-    of: Observation | None = None,
+    base: Observation | None = None,
 ) -> Sampled:
     """Probabilities that are not known but estimated, by asking a weak classifier again and again.
 
     Parameters
     ----------
-    stop : {"first-increase", "stopwatch"} or int
+    n_draws : {"first-increase", "stopwatch"} or int
         How often each weak classifier is asked about all rows. A number: that often.
         "first-increase": until the estimate of Z, the factor by which it lowers the certificate,
         rises for the first time. "stopwatch" (`fit_adaboost` only): until training and asking
@@ -294,7 +294,7 @@ def sampled(
     clock : callable, optional
         For "stopwatch": returns the time in seconds; ``time.perf_counter`` if not given. With a
         real clock the same seed need not give the same model.
-    of : Observation, optional
+    base : Observation, optional
         Where the answers really come from; `exact` if not given. `pboost.weak.oracle` and
         `pboost.weak.from_estimator` have answers of their own.
 
@@ -326,30 +326,30 @@ def sampled(
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.observation.sampled(20, of=pb.observation.flip(0.1)).settings()["of"]
-    {'kind': 'flip', 'rate': 0.1}
+    >>> pb.observation.sampled(20, base=pb.observation.flip(0.1)).settings()["base"]
+    {'kind': 'flip', 'flip_rate': 0.1}
     """
-    if isinstance(stop, str):
-        check_choice("stop", stop, STOPS)
+    if isinstance(n_draws, str):
+        check_choice("n_draws", n_draws, STOPS)
         most = check_integer(
             "max_draws", 1000 if max_draws is None else max_draws, least=1, most=MOST_DRAWS
         )
     else:
-        most = stop = check_integer("stop", stop, least=1, most=MOST_DRAWS)
+        most = n_draws = check_integer("n_draws", n_draws, least=1, most=MOST_DRAWS)
         if max_draws is not None:
-            raise ValueError("max_draws: expected a stopping rule as stop, got a number of draws")
+            raise ValueError("max_draws: expected a stopping rule as n_draws, got a number of draws")
     check_choice("estimator", estimator, ESTIMATORS)
-    if clock is not None and stop != "stopwatch":
-        raise ValueError(f'clock: expected stop="stopwatch", got stop={stop!r}')
+    if clock is not None and n_draws != "stopwatch":
+        raise ValueError(f'clock: expected n_draws="stopwatch", got n_draws={n_draws!r}')
     if clock is not None and not callable(clock):
         raise TypeError(f"clock: expected a function that returns seconds, got {clock!r}")
-    of = exact() if of is None else of
-    if not isinstance(of, TableObservation | Gaussian):
+    base = exact() if base is None else base
+    if not isinstance(base, TableObservation | Gaussian):
         raise TypeError(
-            f"of: expected an observation model of known probabilities, got {shown(of)}"
-            + uncalled(of)
+            f"base: expected an observation model of known probabilities, got {shown(base)}"
+            + uncalled(base)
         )
-    return Sampled(stop, estimator, most, clock or time.perf_counter, of)
+    return Sampled(n_draws, estimator, most, clock or time.perf_counter, base)
 
 
 class StopwatchObserver(Observer):

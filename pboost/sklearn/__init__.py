@@ -20,9 +20,9 @@ except ImportError as error:
 from pboost.sklearn.costs import (
     BudgetClassifier,
     BudgetRegressor,
-    best_within,
+    best_within_budget,
     cost_scorer,
-    least_cost,
+    cheapest_within_standard_error,
 )
 from pboost.sklearn.graphs import (
     MatryoshkaClassifier,
@@ -56,7 +56,7 @@ __all__ = [
     "SoftTreeClassifier",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
-    "best_within",
+    "best_within_budget",
     "cost_scorer",
-    "least_cost",
+    "cheapest_within_standard_error",
 ]

@@ -211,7 +211,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return found
 
     @property
-    def cost_(self) -> float:
+    def prediction_cost_(self) -> float:
         """Mean number of comparisons of the rows that the model was fitted to.
 
         As the model knows it without them: of forests, of the rows in the bags; of rows that leave

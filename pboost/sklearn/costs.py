@@ -69,7 +69,7 @@ def cost_scorer(estimator: object, X: object, y: object = None) -> float:
     return -float(np.mean(pb.prediction_cost(estimator.model_, X)))
 
 
-def least_cost(
+def cheapest_within_standard_error(
     score: str = "score", cost: str = "cost", *, standard_errors: float = 1.0
 ) -> Callable[[Mapping[str, Array]], int]:
     """Return what to pass as ``refit=``: the cheapest setting that is about as good as the best.
@@ -101,29 +101,29 @@ def least_cost(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from pboost.sklearn import AdaBoostClassifier, cost_scorer, least_cost
+    >>> from pboost.sklearn import AdaBoostClassifier, cost_scorer, cheapest_within_standard_error
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(
     ...     AdaBoostClassifier(),
     ...     {"rounds": [10, 20, 100, 200]},
     ...     scoring={"score": "accuracy", "cost": cost_scorer},
-    ...     refit=least_cost(),
+    ...     refit=cheapest_within_standard_error(),
     ... )
     >>> search.fit(X, y).best_params_
     {'rounds': 10}
     """
     error = check_number("standard_errors", standard_errors, least=0.0)
-    return partial(_least_cost, score=score, cost=cost, standard_errors=error)
+    return partial(_cheapest_within_standard_error, score=score, cost=cost, standard_errors=error)
 
 
-def best_within(
-    comparisons: float, score: str = "score", cost: str = "cost"
+def best_within_budget(
+    mean_comparisons: float, score: str = "score", cost: str = "cost"
 ) -> Callable[[Mapping[str, Array]], int]:
     """Return what to pass as ``refit=``: the best setting among those within a budget.
 
     Parameters
     ----------
-    comparisons : float
+    mean_comparisons : float
         The budget: mean number of comparisons per row.
     score, cost : str
         The names of two scorers of the search, of which more is better; `cost` of `cost_scorer`.
@@ -147,25 +147,25 @@ def best_within(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from pboost.sklearn import AdaBoostClassifier, best_within, cost_scorer
+    >>> from pboost.sklearn import AdaBoostClassifier, best_within_budget, cost_scorer
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(
     ...     AdaBoostClassifier(),
     ...     {"rounds": [1, 5, 20]},
     ...     scoring={"score": "neg_log_loss", "cost": cost_scorer},
-    ...     refit=best_within(10),
+    ...     refit=best_within_budget(10),
     ... )
     >>> search.fit(X, y).best_params_
     {'rounds': 5}
     """
-    budget = check_number("comparisons", comparisons, least=0.0)
-    return partial(_best_within, score=score, cost=cost, comparisons=budget)
+    budget = check_number("mean_comparisons", mean_comparisons, least=0.0)
+    return partial(_best_within_budget, score=score, cost=cost, mean_comparisons=budget)
 
 
-def _least_cost(
+def _cheapest_within_standard_error(
     cv_results: Mapping[str, Array], *, score: str, cost: str, standard_errors: float
 ) -> int:
-    """Return the cheapest setting as good as the best, see `least_cost`."""
+    """Return the cheapest setting as good as the best, see `cheapest_within_standard_error`."""
     scores, costs = _means(cv_results, score), -_means(cv_results, cost)
     best = int(np.nanargmax(scores))
     folds = (f"split{k}_test_{score}" for k in count())
@@ -177,16 +177,16 @@ def _least_cost(
     return _cheapest(is_good, scores, costs)
 
 
-def _best_within(
-    cv_results: Mapping[str, Array], *, score: str, cost: str, comparisons: float
+def _best_within_budget(
+    cv_results: Mapping[str, Array], *, score: str, cost: str, mean_comparisons: float
 ) -> int:
-    """Return the best setting within a budget, see `best_within`."""
+    """Return the best setting within a budget, see `best_within_budget`."""
     scores, costs = _means(cv_results, score), -_means(cv_results, cost)
-    is_within = (costs <= comparisons) & np.isfinite(scores)
+    is_within = (costs <= mean_comparisons) & np.isfinite(scores)
     if not is_within.any():
         raise ValueError(
-            f"comparisons: expected at least {np.nanmin(costs):.4g}, what the cheapest setting "
-            f"takes, got {comparisons:.4g}"
+            f"mean_comparisons: expected at least {np.nanmin(costs):.4g}, what the cheapest setting "
+            f"takes, got {mean_comparisons:.4g}"
         )
     return _cheapest(is_within & (scores == scores[is_within].max()), scores, costs)
 
@@ -217,15 +217,15 @@ class Within(Estimator):
     """Base of those within a budget."""
 
     def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
-        for name in ("comparisons", "price"):
+        for name in ("mean_comparisons", "mean_feature_cost"):
             budget = getattr(self, name)
             if isinstance(budget, Sequence | np.ndarray) and not isinstance(budget, str):
                 raise TypeError(
                     f"{name}: expected one budget, got {shown(budget)}; pboost.fit_within_budget fits "
                     "models for several, and a search tries several estimators"
                 )
-        if self.comparisons is self.worst is self.price is None:
-            given = {**given, "comparisons": USUAL}
+        if self.mean_comparisons is self.max_comparisons is self.mean_feature_cost is None:
+            given = {**given, "mean_comparisons": USUAL}
         return super()._options(given)
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
@@ -272,8 +272,8 @@ class BudgetClassifier(Within, Scored):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from pboost.sklearn import BudgetClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> small = BudgetClassifier(comparisons=5, random_state=0).fit(X[::2], y[::2])
-    >>> small.cost_ <= 5, small.score(X[1::2], y[1::2]) > 0.9
+    >>> small = BudgetClassifier(mean_comparisons=5, random_state=0).fit(X[::2], y[::2])
+    >>> small.prediction_cost_ <= 5, small.score(X[1::2], y[1::2]) > 0.9
     (True, True)
     """
 
@@ -326,7 +326,7 @@ class BudgetRegressor(Within, Regressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from pboost.sklearn import BudgetRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> BudgetRegressor(comparisons=10, random_state=0).fit(X, y).cost_ <= 10
+    >>> BudgetRegressor(mean_comparisons=10, random_state=0).fit(X, y).prediction_cost_ <= 10
     True
     """
 

@@ -47,13 +47,13 @@ CHOICES = {
             "max_bins",
             "missing",
             "level_smoothing",
-            "directions",
-            "terms",
-            "pairs",
+            "n_directions",
+            "n_terms",
+            "max_pairs",
             "stumps",
         ),
     ),
-    "observation": Choice(pb.observation.KINDS, ("rate", "sigma")),
+    "observation": Choice(pb.observation.KINDS, ("flip_rate", "sigma")),
 }
 #: Least rows of a side where classes have weights: these change nothing where all rows are alike.
 LEAST_OF_CLASSES = 20
@@ -81,11 +81,11 @@ random_state : int, RandomState or Generator
 n_jobs : int
     Threads of a fit, -1 for all; None: as many as it is worth, one in a worker of joblib. The model
     does not depend on it.
-comparisons : float
-    The budget: mean number of comparisons per row, at least 1; None: 50, where neither `worst` nor
-    `price` is given.
-price : float
-    In place of `comparisons`: the mean price that a row pays, for columns of `prices`.
+mean_comparisons : float
+    The budget: mean number of comparisons per row, at least 1; None: 50, where neither `max_comparisons` nor
+    `mean_feature_cost` is given.
+mean_feature_cost : float
+    In place of `mean_comparisons`: the mean price that a row pays, for columns of `feature_costs`.
 """)
 #: What is said of the attributes of classifiers, and of all.
 CLASSES = """
@@ -99,7 +99,7 @@ feature_names_in_ : ndarray of shape (n_features,)
     Their names, where X was a data frame with strings as names.
 feature_importances_ : ndarray of shape (n_features,)
     Share of each column in what was learnt, see `pboost.feature_importances`.
-cost_ : float
+prediction_cost_ : float
     Mean number of comparisons of the training rows; of forests, of those in the bags.
 """
 

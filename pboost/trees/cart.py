@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
 from pboost.data.columns.making import column_ranks
 from pboost.data.columns.prebuilt import LEVEL_SMOOTHING, MAX_BINS
-from pboost.data.prices import PriceOptions, read_prices
+from pboost.data.prices import CostOptions, read_feature_costs
 from pboost.data.read.check_xy import TASKS, check_taken
 from pboost.data.read.table import EVERYTHING, Takes
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
@@ -148,7 +148,7 @@ class TreeOptions(
     SizeOptions,
     SplitOptions,
     SearchOptions,
-    PriceOptions,
+    CostOptions,
     total=False,
 ):
     """What a tree is, in the order of its settings."""
@@ -317,7 +317,7 @@ def cart_limits(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
         resolve_features(options["features_per_split"], problem.n_features),
         options["growth"] or ("depth-first" if leaves is None else "best-first"),
         level_smoothing=options["level_smoothing"],
-        prices=read_prices(options, problem.names, problem.n_features),
+        feature_costs=read_feature_costs(options, problem.names, problem.n_features),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import tree_walk
-from pboost.data.prices import PriceOptions
+from pboost.data.prices import CostOptions
 from pboost.data.row_source import RowOptions
 from pboost.data.splits import check_bag, make_bags
 from pboost.data.targets import TaskOption
@@ -73,7 +73,7 @@ class ForestTreeOptions(
     CriterionOption,
     SizeOptions,
     SearchOptions,
-    PriceOptions,
+    CostOptions,
     total=False,
 ):
     """What the trees of a forest are."""
@@ -89,7 +89,7 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
         often it is in the bag.
     min_split : int
         Least number of training rows of a node that is split, at least 2, counted likewise.
-    prices, groups, comparison_price : optional
+    feature_costs, cost_groups, comparison_cost : optional
         What columns cost, see `fit_cart`. A tree does not know what others read: in each the way to
         a node is all that is paid there, while `prediction_cost` counts columns once for a row,
         whatever trees compare them.

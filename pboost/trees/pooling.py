@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 28
 #: With more rows, or copies of rows as weights are, nodes of real tables know better themselves.
 FEW_ROWS = 5000
 #: Options that a node's search in columns of its own depends on.
-OWN_COLUMNS = ("monotone", "interactions", "features_per_split", "prices")
+OWN_COLUMNS = ("monotone", "interactions", "features_per_split", "feature_costs")
 
 
 class Share(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.prices import PRICE_OPTIONS, Prices, read_prices
+from pboost.data.prices import COST_OPTIONS, FeatureCosts, read_feature_costs
 from pboost.data.read.table import column_label, named_columns, positions
 from pboost.data.training import Problem
 from pboost.models.trees import columns_on_way
@@ -31,8 +31,8 @@ RESTRAINTS: dict[str, Any] = {
     "features_per_split": None,
     "monotone": None,
     "interactions": None,
-    **PRICE_OPTIONS,
-    "price_tradeoff": None,
+    **COST_OPTIONS,
+    "cost_tradeoff": None,
 }
 
 
@@ -53,7 +53,7 @@ class Restraints:
         Whether the sum goes up (1) or down (-1) with each column, 0 where it may do as it likes.
     together : ndarray of uint64, shape (d, words), or None
         The groups that each column is in, as bits: those on a branch share one.
-    prices : Prices or None
+    feature_costs : FeatureCosts or None
         What columns cost.
     """
 
@@ -64,7 +64,7 @@ class Restraints:
     key: int = 0
     direction: IntArray | None = None
     together: NDArray[np.uint64] | None = None
-    prices: Prices | None = None
+    feature_costs: FeatureCosts | None = None
 
     def of_unit(self, unit: float) -> Restraints:
         """Return them for weights that are divided by `unit`."""
@@ -111,7 +111,7 @@ def read_restraints(
         options["min_gain"],
         direction=_directions(options["monotone"], problem),
         together=_groups(options["interactions"], problem),
-        prices=read_prices(options, problem.names, problem.n_features),
+        feature_costs=read_feature_costs(options, problem.names, problem.n_features),
     )
     if not draws_columns(options):
         every = None if found.together is None else problem.n_features
@@ -191,7 +191,7 @@ def _groups(interactions: Any, problem: Problem) -> NDArray[np.uint64] | None:
 #: Whether no row, all or some have paid an item.
 NO_ROW, ALL_ROWS, SOME_ROWS = 0, 1, 2
 
-#: In place of a tradeoff: gains are divided by prices.
+#: In place of a tradeoff: gains are divided by costs.
 RATIO = -1.0
 
 
@@ -200,27 +200,27 @@ class Payments:
 
     Parameters
     ----------
-    prices : Prices
+    feature_costs : FeatureCosts
     n_rows, n_threads : int
     """
 
-    def __init__(self, prices: Prices, n_rows: int, n_threads: int) -> None:
-        self.prices, self.price, self.item = prices, prices.price, prices.item
-        self.comparison, self.tradeoff = prices.comparison, RATIO
-        n_items = len(prices.price)
+    def __init__(self, feature_costs: FeatureCosts, n_rows: int, n_threads: int) -> None:
+        self.feature_costs, self.cost, self.item = feature_costs, feature_costs.cost, feature_costs.item
+        self.comparison, self.tradeoff = feature_costs.comparison, RATIO
+        n_items = len(feature_costs.cost)
         self.paid = np.zeros((n_items, n_rows), dtype=np.uint8)
         self.payers = np.full(n_items, NO_ROW, dtype=np.uint8)
         self.to_pay = np.empty((n_threads, n_items))
 
     def count_in(self, unit: float) -> None:
         """Take over the gain that takes 1 from the sum of the losses that models report."""
-        if self.prices.tradeoff is not None:
-            self.tradeoff = self.prices.tradeoff * unit
+        if self.feature_costs.tradeoff is not None:
+            self.tradeoff = self.feature_costs.tradeoff * unit
 
     def pay(self, column: IntArray, children: IntArray, leaf: NDArray[np.intp]) -> None:
         """Take what each row pays on its way to its leaf (n,) of a tree, nodes in preorder."""
         on_way = columns_on_way(column, children, len(self.item))
-        items = self.prices.items_of(on_way)
+        items = self.feature_costs.items_of(on_way)
         for k in np.flatnonzero(items.any(axis=0)).tolist():
             if self.payers[k] != ALL_ROWS:
                 self.paid[k] |= items[leaf, k]

@@ -240,8 +240,8 @@ class Rounds:
         """Make the lists of the columns that a tree and a node are searched in, if not in all."""
         held, d = self.restraints, len(self.codes)
         self.number = 0  # of the tree grown last
-        n, prices = len(self.y), held.prices
-        self.payments = None if prices is None else Payments(prices, n, self.n_threads)
+        n, feature_costs = len(self.y), held.feature_costs
+        self.payments = None if feature_costs is None else Payments(feature_costs, n, self.n_threads)
         self.of_tree = self.of_node = None
         if held.together is not None:
             self.alive = np.empty((self.n_threads, held.together.shape[1]), dtype=np.uint64)

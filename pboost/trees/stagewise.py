@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.columns.columns import BinnedColumns, SortedColumns
-from pboost.data.prices import PriceOptions
+from pboost.data.prices import CostOptions
 from pboost.data.row_source import RowOptions, RowSource
 from pboost.data.splits import check_bag
 from pboost.growth.validation import GIVEN, ValidationOptions, held_share
@@ -92,7 +92,7 @@ class SumTreeOptions(TypedDict, total=False):
         of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows; of more
         symmetric, where a pair of columns tells far more than either (see Notes), else free. It is
         free with an option or a search that goes another way: with ``trees="one"``, `max_leaves`,
-        `monotone`, `interactions`, `features_per_split`, `prices` or an exact search, and where the
+        `monotone`, `interactions`, `features_per_split`, `feature_costs` or an exact search, and where the
         open nodes of a level would take more than 256 MB. "per-comparison" splits the
         node next whose split gains most for each row that it compares, as long as
         `tree_comparisons` lasts: trees that are short for most rows, for models within a budget.
@@ -169,10 +169,10 @@ class SumStepOptions(TypedDict, total=False):
 
     Parameters
     ----------
-    price_tradeoff : float, optional
+    cost_tradeoff : float, optional
         Number >= 0: what a unit of price that a row pays has to take from the sum of losses, with
         the squared loss from the sum of squared errors. A split is then chosen by what it takes
-        less this times what the rows at the node have to pay, `comparison_price` included, and made
+        less this times what the rows at the node have to pay, `comparison_cost` included, and made
         only where that is above 0; with `max_leaves` the node where it is largest is split next.
         The larger the number, the less is paid. Default: splits are chosen by the ratio, and all
         are made.
@@ -187,7 +187,7 @@ class SumStepOptions(TypedDict, total=False):
         positive weight, rounded to the nearest number, at least one; or how many; None: all.
     """
 
-    price_tradeoff: Annotated[float | None, Option(None)]
+    cost_tradeoff: Annotated[float | None, Option(None)]
     max_step: Annotated[float | str | None, Option("auto")]
     start: Annotated[Literal["constant", "zero"], Option("constant")]
     bag: Annotated[float | int | None, Option(None, check_bag)]
@@ -210,7 +210,7 @@ class RoundingOption(TypedDict, total=False):
 
 class SumOptions(
     SumTreeOptions,
-    PriceOptions,
+    CostOptions,
     SumStepOptions,
     BinOptions,
     RoundingOption,
@@ -225,10 +225,10 @@ class GradientBoostingOptions(SumOptions, RowOptions, ValidationOptions, FitOpti
 
     Parameters
     ----------
-    prices : sequence of float or mapping, optional
+    feature_costs : sequence of float or mapping, optional
         What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
         others cost nothing. A row pays for a column once, whatever compares it. A split is then
-        chosen by how much it lowers the loss, by `comparison_price` plus what the rows at the node
+        chosen by how much it lowers the loss, by `comparison_cost` plus what the rows at the node
         have still to pay in the mean. With a binned search.
     search : {"auto", "exact", "binned"}
         "exact" tries every cut between two different values, "binned" the edges of `max_bins` bins
@@ -463,9 +463,9 @@ def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> N
     """Raise ValueError or NotImplementedError unless a round can have such trees."""
     if options["trees"] == "per-class":
         return
-    if options["prices"] is not None:
+    if options["feature_costs"] is not None:
         raise NotImplementedError(
-            'prices: expected None with trees="one", whose splits do not know what rows have paid; '
+            'feature_costs: expected None with trees="one", whose splits do not know what rows have paid; '
             'trees="per-class" takes them'
         )
     if not loss.is_multiclass:

@@ -446,7 +446,7 @@ class SumFit:
             return rounds.grow(self.rows.listed(step - 1))
         found = self.given[step - 1]
         rounds.number += len(found) if isinstance(found, list) else 1
-        if self.settings["prices"] is not None:
+        if self.settings["feature_costs"] is not None:
             rounds.pay_given(found if isinstance(found, list) else [found])
         rounds.add_fitted(found, self.rows.given_values)
         rounds.look()

@@ -40,7 +40,7 @@ class LinearSearch(GrownSearch):
         self, data: TrainingData, weak: Linear, workers: Workers, generator: object = None
     ) -> None:
         super().__init__(data, weak, workers)
-        self._pairs = listed_pairs(data.source.shape[1], weak.pairs, weak.seed)
+        self._pairs = listed_pairs(data.source.shape[1], weak.max_pairs, weak.seed)
         self._fill = column_means(data.source, data.source_rows, data.weight)
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Projections, float] | None:
@@ -142,7 +142,7 @@ class Linear(Weak):
     takes: ClassVar[Takes] = Takes(holes=True, levels=True)
 
     dense_gain: float
-    pairs: int
+    max_pairs: int
     seed: int
     stump: Stump
 
@@ -157,7 +157,7 @@ def linear(
     criterion: str = "kearns-mansour",
     *,
     dense_gain: float | None = 1.0,
-    pairs: int = 200,
+    max_pairs: int = 200,
     seed: int = 0,
     min_weight: float = 0.0,
     min_leaf: int = 1,
@@ -177,7 +177,7 @@ def linear(
         A direction of all columns is taken if it lowers the criterion more than so many times as
         much as the best one of one or two columns; at least 0. None: directions of all columns
         are not looked for.
-    pairs : int
+    max_pairs : int
         Greatest number of pairs of columns that are looked at; if there are more, so many are
         drawn, the same for all nodes.
     seed : int
@@ -232,7 +232,7 @@ def linear(
     gain = math.inf if dense_gain is None else check_number("dense_gain", dense_gain, least=0.0)
     return Linear(
         gain,
-        check_integer("pairs", pairs, least=1),
+        check_integer("max_pairs", max_pairs, least=1),
         check_integer("seed", seed, least=0),
         Stump(*checked_columns(criterion, "auto", 256, min_weight, min_leaf), level_smoothing=0.0),
     )

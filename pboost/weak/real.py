@@ -51,7 +51,7 @@ class Feature(RealLearner):
     kind: ClassVar[str] = "feature"
 
     center: str = "mean"
-    constant: bool = True
+    include_constant: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ class Hypothesis(RealLearner):
     kind: ClassVar[str] = "hypothesis"
 
     train: Train
-    h_max: float | None = None
+    max_abs: float | None = None
 
 
 @maker
-def feature(center: str = "mean", *, constant: bool = True) -> Feature:
+def feature(center: str = "mean", *, include_constant: bool = True) -> Feature:
     """Columns as real-valued weak hypotheses: ``(x[j] - center[j]) / scale[j]``.
 
     The scale is the largest absolute value over the training rows, so that answers are in [-1, 1]
@@ -76,7 +76,7 @@ def feature(center: str = "mean", *, constant: bool = True) -> Feature:
     ----------
     center : {"mean", "midrange", "zero"}
         What is subtracted: the weighted mean, the middle between least and largest value, nothing.
-    constant : bool
+    include_constant : bool
         Whether the constant 1 is a hypothesis, too. Without it the decision boundary goes
         through the center.
 
@@ -94,14 +94,14 @@ def feature(center: str = "mean", *, constant: bool = True) -> Feature:
     --------
     >>> import pboost as pb
     >>> pb.weak.feature("midrange")
-    Feature(center='midrange', constant=True)
+    Feature(center='midrange', include_constant=True)
     """
-    constant = check_flag("constant", constant)
-    return Feature(check_choice("center", center, CENTERS), constant)
+    include_constant = check_flag("include_constant", include_constant)
+    return Feature(check_choice("center", center, CENTERS), include_constant)
 
 
 @maker
-def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
+def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
     """Real-valued weak hypotheses from a function that trains them.
 
     Parameters
@@ -112,7 +112,7 @@ def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
         and +1 and weights of sum 1; the arrays cannot be written to. It returns a
         function h, and ``h(X)`` returns a real number for each row: its sign is the answer, its
         size the confidence.
-    h_max : float, optional
+    max_abs : float, optional
         Bound on the absolute value of h, where one is known. None: the largest value on the
         training rows.
 
@@ -124,7 +124,7 @@ def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
     Raises
     ------
     TypeError, ValueError
-        If `train` cannot be called, or `h_max` is not above 0.
+        If `train` cannot be called, or `max_abs` is not above 0.
 
     Examples
     --------
@@ -134,13 +134,13 @@ def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
     ...     direction = rng.normal(size=X.shape[1])
     ...     return lambda X: np.tanh(X @ direction)
     >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [2.0, 3.0]]), [0, 1, 1, 0]
-    >>> lines = pb.weak.hypothesis(along_a_random_line, h_max=1.0)
+    >>> lines = pb.weak.hypothesis(along_a_random_line, max_abs=1.0)
     >>> model = pb.fit_real_adaboost(X, y, rounds=20, weak=lines, rng=0)
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
     if not callable(train):
         raise TypeError(f"train: expected a function, got {shown(train)}")
-    if h_max is not None:
-        h_max = check_number("h_max", h_max, least=0.0, open_least=True)
-    return Hypothesis(train, h_max)
+    if max_abs is not None:
+        max_abs = check_number("max_abs", max_abs, least=0.0, open_least=True)
+    return Hypothesis(train, max_abs)

@@ -27,7 +27,7 @@ from pboost.data.node_inputs.sums import (
     random_directions,
     standard_deviations,
 )
-from pboost.data.prices import Prices, read_prices
+from pboost.data.prices import FeatureCosts, read_feature_costs
 from pboost.data.read.table import Takes
 from pboost.data.targets import CODES, CRITERIA, IMPURITIES
 from pboost.data.training import Problem, Search, TrainingData, is_binned
@@ -331,13 +331,13 @@ class Affine(ColumnLearner):
     takes: ClassVar[Takes] = Takes(holes=True, levels=True)
     keeps_order: ClassVar[bool] = False
 
-    directions: int = 180
-    terms: int = 2
+    n_directions: int = 180
+    n_terms: int = 2
     seed: int = 0
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
-        cells = n_rows * self.directions
+        cells = n_rows * self.n_directions
         return "binned" if is_binned(self.search, cells, AUTO_BINNED_CELLS) else "exact"
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
@@ -353,10 +353,10 @@ class Affine(ColumnLearner):
         """Return what is compared with thresholds, made for the listed rows of X."""
         d = X.shape[1]
         if d == 2:
-            return grid_of_directions(self.directions)
+            return grid_of_directions(self.n_directions)
         scale = standard_deviations(X, rows, weights) if d > 2 else np.zeros(d)
         generator = np.random.default_rng(self.seed)
-        return random_directions(scale, self.directions, self.terms, generator)
+        return random_directions(scale, self.n_directions, self.n_terms, generator)
 
 
 def stump_search(options: Mapping[str, object]) -> Search | None:
@@ -438,8 +438,8 @@ def affine(
     criterion: str = "kearns-mansour",
     search: str = "auto",
     *,
-    directions: int = 180,
-    terms: int = 2,
+    n_directions: int = 180,
+    n_terms: int = 2,
     seed: int = 0,
     max_bins: int = 256,
     min_weight: float = 0.0,
@@ -450,9 +450,9 @@ def affine(
     The threshold is the best one, as that of a stump is. The directions, which are the
     coefficients, are the same at all nodes of a model:
 
-    * Two columns: the grid of the angles ``k * pi / directions``, k = 0, 1, …, with the
+    * Two columns: the grid of the angles ``k * pi / n_directions``, k = 0, 1, …, with the
       coefficients (cos, sin). The columns must be in comparable units.
-    * More columns: the columns themselves, and `directions` random sums of `terms` different
+    * More columns: the columns themselves, and `n_directions` random sums of `n_terms` different
       columns. Their coefficients are standard normal, brought to length 1, and then divided by the
       standard deviation of the column, so that units do not matter. Constant columns are not drawn.
     * One column: the column.
@@ -462,10 +462,10 @@ def affine(
     criterion : {"kearns-mansour", "gini", "entropy", "error"}
         What the split minimises, see `stump`.
     search : {"auto", "exact", "binned"}
-        See `stump`. "auto" is exact while rows times `directions` are below 1e8.
-    directions : int
+        See `stump`. "auto" is exact while rows times `n_directions` are below 1e8.
+    n_directions : int
         Number of directions, at least 1. An even number of a grid contains both columns.
-    terms : int
+    n_terms : int
         Number of columns in a random sum, at least 2; all, where there are not as many. Not used
         with two columns.
     seed : int
@@ -509,15 +509,15 @@ def affine(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 0.0], [2.0, 1.0]])
-    >>> weak = pb.weak.affine(directions=4)
+    >>> weak = pb.weak.affine(n_directions=4)
     >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], nodes=1, weak=weak)
     >>> print(pb.describe(model).splitlines()[-1])
     node 0: -0.7071*x[0] + 0.7071*x[1] <= 0: vote +4.2587, out; else vote -4.2587, out
     """
     return Affine(
         *checked_columns(criterion, search, max_bins, min_weight, min_leaf),
-        check_integer("directions", directions, least=1),
-        check_integer("terms", terms, least=2),
+        check_integer("n_directions", n_directions, least=1),
+        check_integer("n_terms", n_terms, least=2),
         check_integer("seed", seed, least=0),
     )
 
@@ -552,12 +552,12 @@ VALUES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-class PricedSearch(StumpSearch):
-    """A search in columns that have prices.
+class CostSearch(StumpSearch):
+    """A search in columns that have costs.
 
     Attributes
     ----------
-    prices : Prices
+    feature_costs : FeatureCosts
     unpaid : ndarray of float64, shape (n_items,)
         Share of what arrives, by starting weight, that has still to pay each item; growth sets it
         before it searches.
@@ -567,13 +567,13 @@ class PricedSearch(StumpSearch):
         self, data: TrainingData, weak: Any, workers: Workers, generator: object = None
     ) -> None:
         super().__init__(data, weak, workers, generator)
-        self.prices: Prices = weak.prices
+        self.feature_costs: FeatureCosts = weak.feature_costs
         self._name = weak.criterion
-        self.unpaid = np.ones(len(self.prices.price))
+        self.unpaid = np.ones(len(self.feature_costs.cost))
 
     def items(self, feature: int) -> list[int]:
         """Return the items that are paid for a column."""
-        return [item for item in self.prices.item[feature].tolist() if item >= 0]
+        return [item for item in self.feature_costs.item[feature].tolist() if item >= 0]
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the stump that lowers the criterion most for what it costs."""
@@ -606,8 +606,8 @@ class PricedSearch(StumpSearch):
             return None
         mass = np.array(weights.masses, dtype=np.float64)
         whole = float(mass.sum() * IMPURITIES[self._name](mass[None] / mass.sum())[0])
-        to_pay = np.append(self.prices.price * self.unpaid, 0.0)  # the last of no item
-        cost = self.prices.comparison + to_pay[self.prices.item[able]].sum(axis=1)
+        to_pay = np.append(self.feature_costs.cost * self.unpaid, 0.0)  # the last of no item
+        cost = self.feature_costs.comparison + to_pay[self.feature_costs.item[able]].sum(axis=1)
         chosen = able[np.argmax((whole - VALUES[self._name](least[able])) / cost)]
         others = np.arange(len(self._best)) % d != chosen
         self._best[others] = np.inf
@@ -615,30 +615,30 @@ class PricedSearch(StumpSearch):
 
 
 @dataclass(frozen=True, slots=True)
-class PricedStump(Stump):
-    """A stump of columns that have prices."""
+class CostStump(Stump):
+    """A stump of columns that have costs."""
 
-    searches: ClassVar = PricedSearch
+    searches: ClassVar = CostSearch
 
-    prices: Prices | None = None
+    feature_costs: FeatureCosts | None = None
 
 
-def with_prices(weak: Weak, options: Any, problem: Problem) -> Weak:
-    """Return the weak learner that knows prices; itself where nothing has one.
+def with_feature_costs(weak: Weak, options: Any, problem: Problem) -> Weak:
+    """Return the weak learner that knows costs; itself where nothing has one.
 
     NotImplementedError for those that cannot know them.
     """
-    found = read_prices(options, problem.names, problem.n_features)
+    found = read_feature_costs(options, problem.names, problem.n_features)
     if found is None:
         return weak
     if type(weak) is not Stump:
         raise NotImplementedError(
-            "prices: expected None but with weak.stump(), which compares one column that is paid "
+            "feature_costs: expected None but with weak.stump(), which compares one column that is paid "
             f"for, got {weak!r}"
         )
     if problem.of_many:
         raise NotImplementedError(
-            "prices: expected None with more than two labels; fit_gradient_boosting takes them with "
-            "prices, fit_one_vs_rest has one model for each"
+            "feature_costs: expected None with more than two labels; fit_gradient_boosting takes them with "
+            "feature_costs, fit_one_vs_rest has one model for each"
         )
-    return PricedStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, prices=found)
+    return CostStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, feature_costs=found)

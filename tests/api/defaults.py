@@ -29,7 +29,7 @@ OF_BUILDERS = {
 }
 OF_NUMBERS = ("fit_cart", "fit_random_forest", "fit_pruned_cart", "fit_gradient_boosting", "fit_within_budget")
 #: What cannot be left out.
-NEEDED = {"fit_within_budget": {"comparisons": 10}}
+NEEDED = {"fit_within_budget": {"mean_comparisons": 10}}
 OF_THREE = (
     "fit_cart",
     "fit_random_forest",

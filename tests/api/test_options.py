@@ -294,7 +294,7 @@ OF_ANY = {
     "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2},
     "fit_gradient_boosting": {"task": "classification", "steps": 2},
     "fit_topdown_tree": {"nodes": 2},
-    "fit_within_budget": {"comparisons": 2},
+    "fit_within_budget": {"mean_comparisons": 2},
 }
 
 

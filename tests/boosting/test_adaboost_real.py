@@ -31,7 +31,7 @@ def test_columns_against_the_twin(center, seed, options):
         "zero": np.zeros(4),
     }[center]
     middle[3] = 7.0 if seed > 1 and center == "mean" else middle[3]  # not but for rounding
-    weak = pb.weak.feature(center, constant=seed != 3)
+    weak = pb.weak.feature(center, include_constant=seed != 3)
     model = pb.fit_real_adaboost(X, y, rounds=30, weak=weak, sample_weight=w, **options)
     twin = fit_real(
         X, y, rounds=30, answers=columns(X, y, middle, seed != 3), sample_weight=w, **options
@@ -86,7 +86,7 @@ def fits():
     yield "stumps", {}
     yield "log-odds", {"confidence": "log-odds"}
     yield "functions", {"weak": pb.weak.hypothesis(lines), "rng": 3}
-    yield "bounded", {"weak": pb.weak.hypothesis(lines, h_max=1.0), "rng": 3}
+    yield "bounded", {"weak": pb.weak.hypothesis(lines, max_abs=1.0), "rng": 3}
 
 
 every = pytest.mark.parametrize("options", [o for _, o in fits()], ids=[n for n, _ in fits()])
@@ -188,7 +188,7 @@ def test_a_perfect_column_ends_it():
 
 def test_nothing_to_learn():
     X, y = np.ones((5, 2)), np.array([1, 1, 1, 1, -1])
-    for weak in (pb.weak.feature(constant=False), pb.weak.stump(), zero()):
+    for weak in (pb.weak.feature(include_constant=False), pb.weak.stump(), zero()):
         model = pb.fit_real_adaboost(X, y, rounds=9, smoothing=0, weak=weak)
         assert model.n_nodes == 0
         assert model.bias == pytest.approx(0.5 * np.log(4))
@@ -275,8 +275,8 @@ def test_hypotheses_that_fail_later():
 
 def test_broken_promises():
     X, y, _ = problem(0)
-    weak = pb.weak.hypothesis(lambda *_: lambda Z: 2 * np.tanh(Z[:, 0]), h_max=1.0)
-    with pytest.raises(ValueError, match=r"round 1.*h_max=1.0"):
+    weak = pb.weak.hypothesis(lambda *_: lambda Z: 2 * np.tanh(Z[:, 0]), max_abs=1.0)
+    with pytest.raises(ValueError, match=r"round 1.*max_abs=1.0"):
         pb.fit_real_adaboost(X, y, rounds=5, weak=weak)
 
 
@@ -331,13 +331,13 @@ def test_other_builders_refuse_real_answers(weak):
     "call",
     [
         lambda: pb.weak.feature("median"),
-        lambda: pb.weak.feature(constant=1),
+        lambda: pb.weak.feature(include_constant=1),
         lambda: pb.weak.hypothesis(3),
-        lambda: pb.weak.hypothesis(lines, h_max=-1),
+        lambda: pb.weak.hypothesis(lines, max_abs=-1),
     ],
 )
 def test_bad_learners(call):
-    with pytest.raises((ValueError, TypeError), match=r"center|constant|train|h_max"):
+    with pytest.raises((ValueError, TypeError), match=r"center|constant|train|max_abs"):
         call()
 
 
@@ -353,7 +353,7 @@ def test_a_callback_stops():
 def test_projections_are_boosted_as_columns_are(confidence):
     X, y, _ = problem(0)
     options = {"rounds": 12, "confidence": confidence}
-    weak = pb.weak.affine(directions=20, seed=3)
+    weak = pb.weak.affine(n_directions=20, seed=3)
     model = pb.fit_real_adaboost(X, y, weak=weak, **options)
     Z = model.inputs.values(X)
     assert 1 < Z.shape[1] < 24

@@ -21,7 +21,7 @@ each_search = pytest.mark.parametrize("search", ["exact", "binned"])
 
 
 def affine(search="exact", **options):
-    return pb.weak.affine(directions=20, seed=5, search=search, max_bins=32, **options)
+    return pb.weak.affine(n_directions=20, seed=5, search=search, max_bins=32, **options)
 
 
 def problem(seed, d=3):
@@ -144,13 +144,13 @@ def test_two_columns_of_other_data():
     X, y, _ = problem(6, 2)
     other = noisy(7, n=50, d=2)
     model = pb.fit_boosted_tree(X, y, nodes=6, weak=affine())
-    for weak in (None, pb.weak.affine(directions=60)):
+    for weak in (None, pb.weak.affine(n_directions=60)):
         longer = pb.continue_fit(model, other.X, other.y, nodes=4, weak=weak)
         assert compared(longer, 6) == compared(model)
         found = pb.certificate(longer, other.X, other.y)
         np.testing.assert_allclose(found, longer.record.certificate[-1], rtol=1e-9)
     with pytest.raises(ValueError, match="model: expected nodes"):
-        pb.continue_fit(model, X, y, nodes=4, weak=pb.weak.affine(directions=7))
+        pb.continue_fit(model, X, y, nodes=4, weak=pb.weak.affine(n_directions=7))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -339,7 +339,7 @@ def test_what_was_drawn_is_not_kept():
     with pytest.raises(NotImplementedError, match="observation: models cannot"):
         pb.continue_fit(stumps, X, y, rounds=1, observation=sampled)
     for of in (pb.observation.flip(0.1), pb.observation.gaussian(0.3)):
-        model = pb.fit_adaboost(X, y, rounds=3, observation=pb.observation.sampled(5, of=of), rng=0)
+        model = pb.fit_adaboost(X, y, rounds=3, observation=pb.observation.sampled(5, base=of), rng=0)
         for anew in (None, of):
             with pytest.raises(NotImplementedError, match="model: sampled answers"):
                 pb.continue_fit(model, X, y, rounds=1, observation=anew)

@@ -11,7 +11,7 @@ from pboost import observation, weak
 PRICES, GROUPS, COMPARISON = [1.0, 20.0, 3.0, 0.0, 7.5], {"blood": [1, 2]}, 0.4
 BOUGHT = ["a", "blood", "blood", "d", "e"]
 COSTS = {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}
-SAID = {"prices": PRICES, "groups": GROUPS, "comparison_price": COMPARISON}
+SAID = {"feature_costs": PRICES, "cost_groups": GROUPS, "comparison_cost": COMPARISON}
 
 
 def data(seed=0, n=150):
@@ -56,7 +56,7 @@ def check_graph(model, X, y, start):
             ledgers[i][BOUGHT[chosen]] = COSTS[BOUGHT[chosen]]
         H[here] += model.vote[node, above]
         at[here] = model.next[node, above]
-    found = pb.prediction_cost(model, X, unit="price")
+    found = pb.prediction_cost(model, X, unit="feature_cost")
     assert found.tolist() == [sum(ledger.values()) for ledger in ledgers]
 
 
@@ -75,13 +75,13 @@ def test_each_node_is_the_best_for_its_price(name, seed):
     X, y, weight = data(seed)
     model = FITS[name](X, y, sample_weight=weight if seed % 2 else None, **SAID)
     check_graph(model, X, y, weight if seed % 2 else np.ones(len(y)))
-    assert model.settings["prices"] == PRICES
+    assert model.settings["feature_costs"] == PRICES
 
 
 @pytest.mark.parametrize("name", FITS)
 def test_equal_prices_that_are_nothing_are_no_prices(name):
     X, y, _ = data(7)
-    one, other = FITS[name](X, y), FITS[name](X, y, prices=[0] * 5)
+    one, other = FITS[name](X, y), FITS[name](X, y, feature_costs=[0] * 5)
     assert np.array_equal(one.feature, other.feature)
     assert np.array_equal(one.next, other.next)
     assert np.allclose(one.vote, other.vote, rtol=1e-9)
@@ -92,17 +92,17 @@ def test_soft_answers_are_paid_for_in_expectation():
     soft = observation.flip(0.1)
     for fit in FITS.values():
         model = fit(X, y, observation=soft, **SAID)
-        assert pb.prediction_cost(model, X, unit="price").mean() > 0
+        assert pb.prediction_cost(model, X, unit="feature_cost").mean() > 0
     many = {"rounds": 6, "observation": soft}
-    dear = pb.prediction_cost(pb.fit_adaboost(X, y, **many), X, unit="price", prices=PRICES).mean()
-    assert pb.prediction_cost(pb.fit_adaboost(X, y, **SAID, **many), X, unit="price").mean() < dear
+    dear = pb.prediction_cost(pb.fit_adaboost(X, y, **many), X, unit="feature_cost", feature_costs=PRICES).mean()
+    assert pb.prediction_cost(pb.fit_adaboost(X, y, **SAID, **many), X, unit="feature_cost").mean() < dear
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
 def test_cheap_columns_come_first_by_any_criterion(criterion):
     X, y, _ = data(2)
     X[:, 2] = X[:, 4]
-    said = {"weak": weak.stump(criterion), "prices": [1, 1, 5, 1, 1], "comparison_price": 3.0}
+    said = {"weak": weak.stump(criterion), "feature_costs": [1, 1, 5, 1, 1], "comparison_cost": 3.0}
     model = pb.fit_boosted_tree(X, y, nodes=9, **said)
     assert 2 not in model.feature
     assert 4 in model.feature
@@ -129,7 +129,7 @@ def test_what_does_not_know_prices_is_refused():
             pb.fit_adaboost(X, y, rounds=3, **options, **SAID)
     with pytest.raises(NotImplementedError, match="more than two labels"):
         pb.fit_adaboost(X, y + (X[:, 0] > 1), rounds=3, **SAID)
-    with pytest.raises(ValueError, match="prices: expected 5 numbers"):
-        pb.fit_adaboost(X, y, rounds=3, prices=[1, 2])
+    with pytest.raises(ValueError, match="feature_costs: expected 5 numbers"):
+        pb.fit_adaboost(X, y, rounds=3, feature_costs=[1, 2])
     with pytest.raises(NotImplementedError, match="not continued"):
         pb.continue_fit(pb.fit_adaboost(X, y, rounds=3, **SAID), X, y, rounds=2)

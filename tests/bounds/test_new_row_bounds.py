@@ -21,15 +21,15 @@ def test_clopper_pearson_is_the_quantile_of_a_beta_distribution(delta):
     n = np.broadcast_to(n, k.shape)
     upper[rest] = stats.beta.ppf(1 - delta, k[rest] + 1, (n - k)[rest])
     lower[some] = stats.beta.ppf(delta, k[some], (n - k)[some] + 1)
-    np.testing.assert_allclose(bounds.clopper_pearson_upper(k, n, delta=delta), upper, atol=1e-12)
-    np.testing.assert_allclose(bounds.clopper_pearson_lower(k, n, delta=delta), lower, atol=1e-12)
+    np.testing.assert_allclose(bounds.clopper_pearson_upper(k, n, confidence_level=1 - delta), upper, atol=1e-12)
+    np.testing.assert_allclose(bounds.clopper_pearson_lower(k, n, confidence_level=1 - delta), lower, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 10, 100, 1000, 3000])
 def test_coverage_by_exact_summation(n):
     delta, k = 0.05, np.arange(n + 1)
-    upper = bounds.clopper_pearson_upper(k, n, delta=delta)
-    lower = bounds.clopper_pearson_lower(k, n, delta=delta)
+    upper = bounds.clopper_pearson_upper(k, n, confidence_level=1 - delta)
+    lower = bounds.clopper_pearson_lower(k, n, confidence_level=1 - delta)
     for rate in np.linspace(0.005, 0.995, 199):
         mass = stats.binom.pmf(k, n, rate)
         above, below = mass[upper >= rate].sum(), mass[lower <= rate].sum()
@@ -40,7 +40,7 @@ def test_coverage_by_exact_summation(n):
 
 def test_p_values_turn_at_the_bounds():
     n, k = 500, np.arange(0, 501, 7)
-    upper = bounds.clopper_pearson_upper(k, n, delta=0.03)
+    upper = bounds.clopper_pearson_upper(k, n, confidence_level=0.97)
     assert (bounds.binomial_p_value(k, n, np.minimum(upper + 1e-9, 1)) <= 0.03).all()
     assert (bounds.binomial_p_value(k, n, upper - 1e-9) >= 0.03 - 1e-9).all()
     np.testing.assert_allclose(
@@ -66,7 +66,7 @@ def test_hoeffding_bentkus_from_its_definition():
 def test_fixed_sequence_stops_at_the_first():
     assert bounds.fixed_sequence([0.06, 0.01]) == 0
     assert bounds.fixed_sequence([0.05, 0.01]) == 2
-    assert bounds.fixed_sequence([0.01, 0.2, 0.01], delta=0.1) == 1
+    assert bounds.fixed_sequence([0.01, 0.2, 0.01], confidence_level=0.9) == 1
 
 
 @pytest.mark.parametrize(("n", "rate"), [(10, 0.02), (148, 0.02), (149, 0.02), (2000, 0.3)])
@@ -95,13 +95,13 @@ def test_pac_bayes_is_never_below_clopper_pearson():
 
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5])
-def test_delta_is_a_probability(delta):
+def test_confidence_level_is_a_probability(delta):
     for call in (
-        lambda: bounds.clopper_pearson_upper(1, 2, delta=delta),
-        lambda: bounds.fixed_sequence([0.1], delta=delta),
-        lambda: bounds.pac_bayes_bound(0.1, 2, delta=delta),
+        lambda: bounds.clopper_pearson_upper(1, 2, confidence_level=1 - delta),
+        lambda: bounds.fixed_sequence([0.1], confidence_level=1 - delta),
+        lambda: bounds.pac_bayes_bound(0.1, 2, confidence_level=1 - delta),
     ):
-        with pytest.raises(ValueError, match=r"^delta: expected numbers in \(0, 1\)"):
+        with pytest.raises(ValueError, match=r"^confidence_level: expected numbers in \(0, 1\)"):
             call()
 
 

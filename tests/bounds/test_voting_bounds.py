@@ -161,7 +161,7 @@ def test_boosted_probit_trees_keep_the_bound_of_their_step(step):
 @pytest.mark.parametrize("theta", [0.2, 0.3, 1.0])
 @pytest.mark.parametrize("m", [1e3, 1e6, 1e9])
 def test_margin_bound_is_nearly_the_least_over_all_integers(rich, theta, m):
-    found = bounds.margin_generalization_bound(0.02, m, theta, delta=0.05, **rich)
+    found = bounds.margin_generalization_bound(0.02, m, theta, confidence_level=0.95, **rich)
     every = [reference.margin_bound(0.02, m, theta, 0.05, N, **rich) for N in range(1, 4400)]
     assert min(1.0, min(every)) <= found * (1 + 1e-12)
     assert found <= min(1.0, min(every)) * 1.002
@@ -178,7 +178,7 @@ def test_margin_bound_holds_for_votes():
         margin = answers @ votes / np.abs(votes).sum()
         for theta in (0.1, 0.5, 0.9):
             share = np.mean(margin <= theta)
-            bound = bounds.margin_generalization_bound(share, m, theta, size=80, delta=0.05)
+            bound = bounds.margin_generalization_bound(share, m, theta, size=80, confidence_level=0.95)
             assert bound >= 0.5
 
 
@@ -229,9 +229,9 @@ def test_margin_bound_falls_with_rows_and_margin():
             "size: expected finite numbers >= 1",
         ),
         (
-            lambda: bounds.margin_generalization_bound(0, 1, 0.1, vc=1, delta=0.0),
+            lambda: bounds.margin_generalization_bound(0, 1, 0.1, vc=1, confidence_level=1.0),
             ValueError,
-            "delta: expected numbers",
+            "confidence_level: expected numbers",
         ),
     ],
 )

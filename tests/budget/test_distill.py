@@ -98,13 +98,13 @@ def test_values_occur_in_their_columns(kind):
 
 def test_a_row_is_another_with_a_share_of_a_third():
     X = as_features(np.arange(1.0, 301.0)[:, None] * [1, 10, 100, 1000, 10000])
-    found = synthetic_rows(X, 4000, "neighbours", 0.25, 4, RNG(0)) / [1, 10, 100, 1000, 10000]
+    found = synthetic_rows(X, 4000, "neighbors", 0.25, 4, RNG(0)) / [1, 10, 100, 1000, 10000]
     low, high = found.min(axis=1), found.max(axis=1)
     assert all(len(np.unique(row)) <= 2 for row in found)
     assert (high - low).max() <= 4  # the rows at the ends
     # A column is another row's with 1/4: all five are of one row with (3/4)^5 + (1/4)^5.
     assert abs((high > low).mean() - (1 - 0.75**5 - 0.25**5)) < 0.03
-    plain = synthetic_rows(X, 100, "neighbours", 0.0, 4, RNG(0))
+    plain = synthetic_rows(X, 100, "neighbors", 0.0, 4, RNG(0))
     assert set(plain[:, 0]) <= set(X.values[:, 0])
 
 
@@ -114,21 +114,21 @@ def test_of_many_rows_some_are_drawn(monkeypatch):
     X = as_features(np.arange(100.0)[:, None])
     assert 15 < len(np.unique(synthetic_rows(X, 3000, "random", 0.5, 3, RNG(0)))) <= 20
     one = replace(X, values=X.values[:1])
-    assert (synthetic_rows(one, 3, "neighbours", 0.5, 3, RNG(0)) == 0).all()
+    assert (synthetic_rows(one, 3, "neighbors", 0.5, 3, RNG(0)) == 0).all()
 
 
 def test_a_student_is_better_than_a_sum_of_its_length():
     X, y, _ = data(3000)
     X, y, X_new, y_new = X[:500], y[:500], X[500:], y[500:]
     teacher = pb.fit_gradient_boosting(X, y, steps=150, bag=0.6, rng=0)
-    student = pb.distill(teacher, X, comparisons=20, rng=0)
+    student = pb.distill(teacher, X, mean_comparisons=20, rng=0)
     plain = pb.fit_gradient_boosting(X, y, max_leaves=8, learning_rate=0.3, steps=7)
     assert student.classes.tolist() == ["no", "yes"]
     costs = [pb.prediction_cost(model, X_new).mean() for model in (student, plain)]
     errors = [np.mean(pb.predict(model, X_new) != y_new) for model in (student, plain)]
     assert costs[0] < costs[1]
     assert errors[0] < errors[1]
-    assert student.settings["synthetic"] == 15_000
+    assert student.settings["n_synthetic"] == 15_000
     assert 15 < pb.prediction_cost(student, X).mean() <= 20
 
 
@@ -142,20 +142,20 @@ def test_of_a_function_of_many_labels_and_of_numbers():
     def both(Z):
         return np.column_stack([1.0 - second(Z), second(Z)])
 
-    small = [pb.distill(f, X, comparisons=20, synthetic=900, rng=0) for f in (second, both)]
+    small = [pb.distill(f, X, mean_comparisons=20, n_synthetic=900, rng=0) for f in (second, both)]
     assert np.array_equal(small[0].trees.value, small[1].trees.value)
     assert small[0].classes.tolist() == [0, 1]
     assert np.corrcoef(pb.predict_proba(small[0], X)[:, 1], one)[0, 1] > 0.9
 
     y = np.array(["a", "b", "c"])[np.digitize(score, [-1.0, 0.5])]
-    many = pb.distill(pb.fit_random_forest(X, y, members=30, rng=0), X, comparisons=30, synthetic=900)
+    many = pb.distill(pb.fit_random_forest(X, y, members=30, rng=0), X, mean_comparisons=30, n_synthetic=900)
     assert many.classes.tolist() == ["a", "b", "c"]
     assert many.settings["trees"] == "one"
     assert np.mean(pb.predict(many, X) == y) > 0.8
 
     numbers = [
-        pb.distill(pb.fit_gradient_boosting(X, score, steps=100), X, comparisons=40, synthetic=900),
-        pb.distill(lambda Z: Z[:, 0] + Z[:, 1] * Z[:, 2], X, task="regression", comparisons=40),
+        pb.distill(pb.fit_gradient_boosting(X, score, steps=100), X, mean_comparisons=40, n_synthetic=900),
+        pb.distill(lambda Z: Z[:, 0] + Z[:, 1] * Z[:, 2], X, task="regression", mean_comparisons=40),
     ]
     for model in numbers:
         assert np.corrcoef(pb.predict(model, X), score)[0, 1] > 0.9
@@ -164,10 +164,10 @@ def test_of_a_function_of_many_labels_and_of_numbers():
 def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
     X, y, _ = data()
     teacher = pb.fit_adaboost(X, y, rounds=30)
-    models = [pb.distill(teacher, X, synthetic=3000, rng=1, n_threads=k) for k in (1, 2)]
+    models = [pb.distill(teacher, X, n_synthetic=3000, rng=1, n_threads=k) for k in (1, 2)]
     assert np.array_equal(*(model.trees.threshold for model in models))
     assert np.array_equal(*(model.trees.value for model in models))
-    other = pb.distill(teacher, X, synthetic=3000, rng=2)
+    other = pb.distill(teacher, X, n_synthetic=3000, rng=2)
     assert not np.array_equal(other.trees.value, models[0].trees.value)
 
 
@@ -178,7 +178,7 @@ def test_categories_and_holes_of_a_frame():
     frame.loc[::7, "b"] = None
     frame.loc[::5, "a"] = np.nan
     teacher = pb.fit_gradient_boosting(frame, y, steps=40)
-    small = pb.distill(teacher, frame, comparisons=15, synthetic=2000, rng=0)
+    small = pb.distill(teacher, frame, mean_comparisons=15, n_synthetic=2000, rng=0)
     assert small.feature_names == ("a", "b")
     assert np.mean(pb.predict(small, frame) == pb.predict(teacher, frame)) > 0.9
     with pytest.raises(NotImplementedError, match="teacher: expected a model, since X has"):
@@ -200,18 +200,18 @@ def test_categories_and_holes_of_a_frame():
 )
 def test_teachers_that_are_none(teacher, kind, message):
     with pytest.raises(kind, match=message):
-        pb.distill(teacher, data()[0], synthetic=100)
+        pb.distill(teacher, data()[0], n_synthetic=100)
 
 
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"comparisons": 0.5}, "comparisons"),
-        ({"share": 1.5}, "share"),
+        ({"mean_comparisons": 0.5}, "mean_comparisons"),
+        ({"synthetic_fraction": 1.5}, "synthetic_fraction"),
         ({"kind": "near"}, "kind"),
-        ({"neighbours": 0}, "neighbours"),
-        ({"synthetic": -1}, "synthetic"),
-        ({"first_tree": 0.5}, "first_tree"),
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"n_synthetic": -1}, "n_synthetic"),
+        ({"first_tree_comparisons": 0.5}, "first_tree_comparisons"),
         ({"task": "labels"}, "task"),
         ({"task": "regression"}, "teacher"),
     ],
@@ -221,4 +221,4 @@ def test_options(options, name):
         return np.full(len(Z), np.nan) if options.get("task") else np.full(len(Z), 0.5)
 
     with pytest.raises(ValueError, match=f"{name}: expected"):
-        pb.distill(teacher, data()[0], **{"synthetic": 100, **options})
+        pb.distill(teacher, data()[0], **{"n_synthetic": 100, **options})

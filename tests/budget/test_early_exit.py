@@ -47,7 +47,7 @@ def within(kind, share=0.4, **options):
     """Return the model within a share of what it costs."""
     model = fitted(kind)
     budget = share * pb.prediction_cost(model, CAL).mean()
-    return pb.early_exit(model, CAL, comparisons=budget, **options)
+    return pb.early_exit(model, CAL, mean_comparisons=budget, **options)
 
 
 def left_one_by_one(exit_model, rows):
@@ -102,13 +102,13 @@ def test_the_budget_is_kept_and_filled(kind, share):
     assert cost.mean() == pytest.approx(model.cost)
     error = cost.std(ddof=1) / np.sqrt(len(cost))
     assert model.settings["standard_error"] == pytest.approx(error)
-    assert cost.mean() + error <= budget == model.comparisons
+    assert cost.mean() + error <= budget == model.budget
     assert cost.mean() + error >= (0.8 if len(model.threshold) < 8 else 0.93) * budget
     assert model.leaving.sum() == pytest.approx(1)
 
 
 def test_thresholds_are_multiples_of_what_the_rest_adds():
-    model = pb.early_exit(fitted("stagewise"), CAL, comparisons=30, length=None)
+    model = pb.early_exit(fitted("stagewise"), CAL, mean_comparisons=30, length=None)
     score = trajectory(model.model, CAL).score
     spread = np.sqrt(np.mean((score[-1] - score[:-1]) ** 2, axis=1))
     ratio = (model.threshold / spread)[1:]
@@ -123,7 +123,7 @@ def test_leads_of_several_values_at_the_end():
     score = rng.normal(size=(6, 50, 3)).cumsum(axis=0)
     states = Trajectory(score, np.repeat(np.arange(6.0)[:, None], 50, axis=1))
     tree = pb.fit_gradient_boosting(FIT, THREE, loss="softmax", steps=5, trees="one")
-    model = pb.early_exit(tree, states, comparisons=2.5, length=None)
+    model = pb.early_exit(tree, states, mean_comparisons=2.5, length=None)
     for t in range(1, 5):
         change = []
         for i in range(50):
@@ -140,13 +140,13 @@ def test_no_row_takes_more_than_the_worst(kind):
     model = fitted(kind)
     worst = 0.4 * pb.prediction_cost(model, TEST).mean()
     for budget in (None, 0.9 * worst):
-        bounded = pb.early_exit(model, CAL, comparisons=budget, worst=worst)
+        bounded = pb.early_exit(model, CAL, mean_comparisons=budget, max_comparisons=worst)
         rows = np.random.default_rng(0).normal(scale=9, size=(4000, 4))
         cost = pb.prediction_cost(bounded, rows)
         assert cost.max() <= worst
         end = bounded.settings["joints"]
         assert not bounded.threshold[end:].any()
-        first = pb.early_exit(model, CAL, worst=worst).model.first(end)
+        first = pb.early_exit(model, CAL, max_comparisons=worst).model.first(end)
         if budget is None:
             np.testing.assert_array_equal(pb.predict(bounded, TEST), pb.predict(first, TEST))
 
@@ -156,7 +156,7 @@ def test_the_longest_path_is_known_or_refused(kind):
     model = fitted(kind)
     if kind in ("votes", "bags", "probit trees"):
         with pytest.raises(NotImplementedError, match=r"model: how many comparisons a .* at most"):
-            pb.early_exit(model, CAL, worst=50)
+            pb.early_exit(model, CAL, max_comparisons=50)
         return
     cost = trajectory(model, np.random.default_rng(1).normal(scale=2, size=(3000, 4))).cost
     longest = model.longest_costs()
@@ -172,7 +172,7 @@ def test_files_and_pickles(kind, tmp_path):
         assert type(other) is pb.models.EarlyExitModel
         for name in ("threshold", "slope", "curve", "leaving"):
             assert getattr(other, name).tobytes() == getattr(model, name).tobytes()
-        assert (other.comparisons, other.cost) == (model.comparisons, model.cost)
+        assert (other.budget, other.cost) == (model.budget, model.cost)
         assert other.settings == model.settings
         assert pb.describe(other) == pb.describe(model)
         a, b = pb.decision_function(other, TEST), pb.decision_function(model, TEST)
@@ -210,15 +210,15 @@ def test_stages_columns_and_words(kind):
 
 def test_a_budget_that_is_not_reached_changes_nothing():
     whole = fitted("stagewise")
-    model = pb.early_exit(whole, CAL, comparisons=1000)
+    model = pb.early_exit(whole, CAL, mean_comparisons=1000)
     assert np.isinf(model.threshold).all()
     assert (
         pb.decision_function(model, TEST).tobytes() == pb.decision_function(whole, TEST).tobytes()
     )
     assert "no row leaves" in pb.describe(model)
-    again = pb.early_exit(within("stagewise"), CAL, comparisons=30)
+    again = pb.early_exit(within("stagewise"), CAL, mean_comparisons=30)
     np.testing.assert_array_equal(
-        again.threshold, pb.early_exit(whole, CAL, comparisons=30).threshold
+        again.threshold, pb.early_exit(whole, CAL, mean_comparisons=30).threshold
     )
 
 
@@ -229,7 +229,7 @@ def test_out_of_fold_trajectories_calibrate():
         model = pb.fit_gradient_boosting(FIT[fold::2], TWO[fold::2], loss="logistic", steps=30)
         parts.append(trajectory(model, FIT[1 - fold :: 2]))
     states = Trajectory(*(np.concatenate(of, axis=1) for of in zip(*parts, strict=True)))
-    model = pb.early_exit(whole, states, comparisons=30)
+    model = pb.early_exit(whole, states, mean_comparisons=30)
     assert 24 < pb.prediction_cost(model, TEST).mean() < 34
 
 
@@ -239,7 +239,7 @@ def test_frames_and_missing_values():
     frame = pandas.DataFrame(X, columns=list("abcd")).mask(rng.random(X.shape) < 0.1)
     frame["kind"] = rng.choice(["u", "v", "w"], size=len(X))
     whole = pb.fit_gradient_boosting(frame[:400], TWO, loss="logistic", steps=20)
-    model = pb.early_exit(whole, frame[400:800], comparisons=30)
+    model = pb.early_exit(whole, frame[400:800], mean_comparisons=30)
     rows = frame[800:]
     for i, (t, value, slope, _) in enumerate(left_one_by_one(model, rows)):
         assert 0 < t <= 20
@@ -252,30 +252,30 @@ def test_frames_and_missing_values():
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [
-        (lambda m: pb.early_exit(m, CAL), ValueError, "comparisons: expected a budget"),
-        (lambda m: pb.early_exit(m, CAL, comparisons=0.5), ValueError, "at least 3, what rows"),
-        (lambda m: pb.early_exit(m, CAL, comparisons=-1), ValueError, "comparisons: expected"),
-        (lambda m: pb.early_exit(m, CAL, comparisons=np.nan), ValueError, "comparisons: expected"),
-        (lambda m: pb.early_exit(m, CAL, worst=2), ValueError, "worst: expected at least 3"),
-        (lambda m: pb.early_exit(m, CAL[:0], comparisons=9), ValueError, "two rows or more .* 0"),
-        (lambda m: pb.early_exit(m, CAL, comparisons=9, length=0.5), ValueError, "length"),
-        (lambda m: pb.early_exit(m, CAL[:, :2], comparisons=9), ValueError, "columns"),
+        (lambda m: pb.early_exit(m, CAL), ValueError, "mean_comparisons: expected a budget"),
+        (lambda m: pb.early_exit(m, CAL, mean_comparisons=0.5), ValueError, "at least 3, what rows"),
+        (lambda m: pb.early_exit(m, CAL, mean_comparisons=-1), ValueError, "mean_comparisons: expected"),
+        (lambda m: pb.early_exit(m, CAL, mean_comparisons=np.nan), ValueError, "mean_comparisons: expected"),
+        (lambda m: pb.early_exit(m, CAL, max_comparisons=2), ValueError, "max_comparisons: expected at least 3"),
+        (lambda m: pb.early_exit(m, CAL[:0], mean_comparisons=9), ValueError, "two rows or more .* 0"),
+        (lambda m: pb.early_exit(m, CAL, mean_comparisons=9, length=0.5), ValueError, "length"),
+        (lambda m: pb.early_exit(m, CAL[:, :2], mean_comparisons=9), ValueError, "columns"),
         (
-            lambda m: pb.early_exit(m, trajectory(m.first(4), CAL), comparisons=9),
+            lambda m: pb.early_exit(m, trajectory(m.first(4), CAL), mean_comparisons=9),
             ValueError,
             "trajectories of 30 joints",
         ),
         (
-            lambda m: pb.early_exit(pb.fit_cart(FIT, TWO), CAL, comparisons=9),
+            lambda m: pb.early_exit(pb.fit_cart(FIT, TWO), CAL, mean_comparisons=9),
             ValueError,
             "the paths of this Tree meet nowhere",
         ),
         (
-            lambda m: pb.early_exit(pb.fit_gradient_boosting(FIT, FIT[:, 0], steps=3), CAL, comparisons=9),
+            lambda m: pb.early_exit(pb.fit_gradient_boosting(FIT, FIT[:, 0], steps=3), CAL, mean_comparisons=9),
             NotImplementedError,
             "a regression has none",
         ),
-        (lambda m: pb.early_exit("m", CAL, comparisons=9), TypeError, "model: expected a model"),
+        (lambda m: pb.early_exit("m", CAL, mean_comparisons=9), TypeError, "model: expected a model"),
         (lambda m: pb.models.truncate(within("chain"), 3), TypeError, "whose rows leave early"),
         (
             lambda m: pb.models.EarlyExitModel(pb.fit_cart(FIT, TWO), [np.inf], [1.0], 9.0, 9.0, {}),

@@ -37,7 +37,7 @@ def made(kind):
         if kind.startswith("leaving "):
             model = made(kind.removeprefix("leaving "))
             budget = 0.6 * pb.prediction_cost(model, inspected.X).mean()
-            MADE[kind] = pb.early_exit(model, RNG.normal(size=(80, D)), comparisons=budget)
+            MADE[kind] = pb.early_exit(model, RNG.normal(size=(80, D)), mean_comparisons=budget)
         else:
             MADE[kind] = MORE[kind](inspected.X) if kind in MORE else inspected.made(kind)
     return MADE[kind]
@@ -84,7 +84,7 @@ def test_labels_are_those_of_predict_and_nothing_is_asked_but_on_the_way(kind):
             assert calls == columns_read(model, row)
         assert [entry.source for entry in found.acquired] == calls
         assert [entry.value for entry in found.acquired] == [row[j] for j in calls]
-        assert (found.calls, found.price) == (len(calls), len(calls))
+        assert (found.calls, found.cost) == (len(calls), len(calls))
         early = pb.acquisition.predict_with_acquisition(model, asking(row, fewer))
         assert (early.label, early.is_settled) == (label, True)
         assert contains(early.bounds, score)
@@ -155,7 +155,7 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
     late = pb.acquisition.predict_with_acquisition(chain, [lambda: 1.0, -1.0, -1.0])
     assert (late.score, len(late.acquired)) == (pytest.approx(0.1), 1)
     # The chain waits for all of its columns, and the cheapest comes first.
-    cheap = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []), prices=[9, 1, 2], budget=4)
+    cheap = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []), feature_costs=[9, 1, 2], budget=4)
     assert [entry.source for entry in cheap.acquired] == [1, 2]
     assert cheap.bounds == pytest.approx([-0.1, 0.7])
 
@@ -213,37 +213,37 @@ def test_prices_groups_and_budget():
         calls.append("blood")
         return {"wind": value["wind"], "age": value["age"]}
 
-    options = {"groups": {"blood": ["age", "wind"]}, "exit": "none"}
+    options = {"cost_groups": {"blood": ["age", "wind"]}, "exit": "none"}
     found = pb.acquisition.predict_with_acquisition(
-        model, {"blood": blood, "sky": lambda: "rain"}, **options, prices={"blood": 7, "sky": 2}
+        model, {"blood": blood, "sky": lambda: "rain"}, **options, feature_costs={"blood": 7, "sky": 2}
     )
     assert calls == ["blood"]
-    assert found.price == 9
-    paid = {entry.source: entry.price for entry in found.acquired}
+    assert found.cost == 9
+    paid = {entry.source: entry.cost for entry in found.acquired}
     assert paid == {"blood": 7, "sky": 2}
     assert found.label == pb.predict(model, FRAME.head(1).assign(**value))[0]
     ask = {name: partial(value.get, name) for name in value}
     # One by one the group is paid with its first column.
-    alone = pb.acquisition.predict_with_acquisition(model, ask, **options, prices=[3, 2, 5])
-    assert sorted(entry.price for entry in alone.acquired) == [0, 2, 5]
-    few = pb.acquisition.predict_with_acquisition(model, ask, prices=[3, 2, 5], budget=4.9, exit="none")
-    assert few.price <= 4.9
+    alone = pb.acquisition.predict_with_acquisition(model, ask, **options, feature_costs=[3, 2, 5])
+    assert sorted(entry.cost for entry in alone.acquired) == [0, 2, 5]
+    few = pb.acquisition.predict_with_acquisition(model, ask, feature_costs=[3, 2, 5], budget=4.9, exit="none")
+    assert few.cost <= 4.9
     assert not few.is_settled
     assert few.reason == "the budget ends here"
 
 
 @pytest.mark.parametrize("kind", ["chain", "forest", "samme", "softmax", "blocks, three"])
 def test_the_cheapest_of_what_is_wanted_is_asked_first(kind):
-    model, prices = made(kind), [5, 4, 3, 2, 1]
+    model, feature_costs = made(kind), [5, 4, 3, 2, 1]
     for row in TEST:
         dear: list = []
-        found = pb.acquisition.predict_with_acquisition(model, asking(row, dear), prices=prices, exit="none")
+        found = pb.acquisition.predict_with_acquisition(model, asking(row, dear), feature_costs=feature_costs, exit="none")
         assert sorted(dear) == sorted(columns_read(model, row))
         if kind == "chain":
             assert dear == sorted(dear, reverse=True)
         if kind != "samme":
-            cost = pb.prediction_cost(model, row[None], unit="price", prices=prices)
-            assert found.price == cost[0]
+            cost = pb.prediction_cost(model, row[None], unit="feature_cost", feature_costs=feature_costs)
+            assert found.cost == cost[0]
         assert found.label == pb.predict(model, row[None])[0]
 
 
@@ -253,14 +253,14 @@ def test_models_know_the_prices_they_were_fitted_with():
         inspected.TWO,
         loss="logistic",
         steps=3,
-        prices=[4, 4, 4, 2, 3],
-        groups={"pair": [0, 1]},
+        feature_costs=[4, 4, 4, 2, 3],
+        cost_groups={"pair": [0, 1]},
     )
     for row in TEST:
         pair = lambda row=row: {0: row[0], 1: row[1]}  # noqa: E731
         ask = {**{j: partial(float, row[j]) for j in (2, 3, 4)}, "pair": pair}
         found = pb.acquisition.predict_with_acquisition(model, ask, exit="none")
-        assert found.price == pb.prediction_cost(model, row[None], unit="price")[0]
+        assert found.cost == pb.prediction_cost(model, row[None], unit="feature_cost")[0]
 
 
 def test_the_ledger_survives_a_function_that_fails():
@@ -290,9 +290,9 @@ def test_the_ledger_survives_a_function_that_fails():
         assert error.acquired == first[: [entry.source for entry in first].index(last)]
         assert caught.value.__cause__ is not None
     with pytest.raises(pb.acquisition.AcquisitionError, match="mapping of the columns"):
-        pb.acquisition.predict_with_acquisition(model, {"all": lambda: 3}, groups={"all": ["age", "sky", "wind"]})
+        pb.acquisition.predict_with_acquisition(model, {"all": lambda: 3}, cost_groups={"all": ["age", "sky", "wind"]})
     with pytest.raises(pb.acquisition.AcquisitionError, match="expected values of the columns"):
-        pb.acquisition.predict_with_acquisition(model, {"all": lambda: {"age": 3}}, groups={"all": ["age", "sky", "wind"]})
+        pb.acquisition.predict_with_acquisition(model, {"all": lambda: {"age": 3}}, cost_groups={"all": ["age", "sky", "wind"]})
 
 
 def test_bad_input():
@@ -315,9 +315,9 @@ def test_bad_input():
         ("budget", -1),
         ("budget", np.nan),
         ("exit", "early"),
-        ("prices", [1, 2]),
-        ("prices", [1, 2, -3]),
-        ("groups", [["age"], ["age", "sky"]]),
+        ("feature_costs", [1, 2]),
+        ("feature_costs", [1, 2, -3]),
+        ("cost_groups", [["age"], ["age", "sky"]]),
     ):
         with pytest.raises(ValueError, match=name):
             pb.acquisition.predict_with_acquisition(model, row, **{name: wrong})
@@ -362,11 +362,11 @@ def test_questions_of_many_rows_in_batches():
 
 def test_sessions_take_groups_further_rows_and_wrong_answers():
     model = FITS["linear"](FRAME, GO)
-    session = pb.acquisition.acquisition_session(model, groups={"air": ["sky", "wind"]}, prices=[5, 1, 2])
+    session = pb.acquisition.acquisition_session(model, cost_groups={"air": ["sky", "wind"]}, feature_costs=[5, 1, 2])
     assert session.is_done
     assert session.add({}) == 0
     questions = session.ask()
-    assert {q.source: q.price for q in questions} == {"age": 5, "air": 2}
+    assert {q.source: q.cost for q in questions} == {"age": 5, "air": 2}
     air = next(q for q in questions if q.source == "air")
     with pytest.raises(pb.acquisition.AcquisitionError, match="mapping"):
         session.tell(air, "rain")
@@ -375,7 +375,7 @@ def test_sessions_take_groups_further_rows_and_wrong_answers():
         session.tell(air, {"sky": "rain", "wind": 0.0})
     assert session[0] is None
     session.tell(next(q for q in questions if q.source == "age"), 30.0)
-    assert session[0].price == 7
+    assert session[0].cost == 7
     assert len(session) == 1
     with pytest.raises(TypeError, match="predict_with_acquisition"):
         session.add({"age": lambda: 3})

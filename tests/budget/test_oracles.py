@@ -47,20 +47,20 @@ def counted(table):
     return pb.acquisition.AnnotatorModel(labels, answers, [[table[y][a] for a in answers] for y in labels])
 
 
-def errors_of(oracles):
+def errors_of(annotators):
     """Return the oracles as the package takes them."""
     found = {}
-    for name, table in oracles.items():
+    for name, table in annotators.items():
         rate = [1 - p for y, row in table.items() for a, p in row.items() if a == y]
         found[name] = float(rate[0]) if isinstance(rate[0], Fraction) else counted(table)
     return found
 
 
-def walks(oracles, prior, prices, **options):
+def walks(annotators, prior, query_costs, **options):
     """Yield every sequence of answers that the policy may meet, with its decision."""
-    options = {"classes": list(prior), "prices": prices, **options}
+    options = {"classes": list(prior), "query_costs": query_costs, **options}
     options["prior"] = {label: float(p) for label, p in prior.items()}
-    errors, begun = errors_of(oracles), [()]
+    errors, begun = errors_of(annotators), [()]
     while begun:
         answers = begun.pop()
         session = pb.acquisition.annotation_session(errors, [None], **options)
@@ -74,41 +74,41 @@ def walks(oracles, prior, prices, **options):
             continue
         (question,) = session.ask()
         yield ledger, None, question
-        begun += [(*answers, answer) for answer in twin.answers_of(oracles[question.source])]
+        begun += [(*answers, answer) for answer in twin.answers_of(annotators[question.source])]
 
 
 @pytest.mark.parametrize("criterion", ["entropy", "gini", "error", "kearns-mansour"])
 @pytest.mark.parametrize("case", CASES)
 def test_questions_are_those_of_the_largest_decrease_per_price(case, criterion):
-    oracles, prior, prices = CASES[case]
-    options = {"criterion": criterion, "repeats": 2, "budget": 4.25}
+    annotators, prior, query_costs = CASES[case]
+    options = {"criterion": criterion, "n_repeats": 2, "budget": 4.25}
     if criterion == "kearns-mansour" and case == "three":
         with pytest.raises(ValueError, match="criterion: expected"):
-            next(walks(oracles, prior, prices, **options))
+            next(walks(annotators, prior, query_costs, **options))
         return
     whole, questions = 0.0, 0
     left, lowered = 0.0, 0.0
-    for ledger, decision, question in walks(oracles, prior, prices, **options):
-        joint = twin.joint_of(ledger, oracles, prior)
+    for ledger, decision, question in walks(annotators, prior, query_costs, **options):
+        joint = twin.joint_of(ledger, annotators, prior)
         mass = float(sum(joint.values()))
-        spent = sum(prices[name] for name, _ in ledger)
+        spent = sum(query_costs[name] for name, _ in ledger)
         times = [name for name, _ in ledger]
-        may = [n for n in oracles if times.count(n) < 2 and spent + prices[n] <= 4.25]
+        may = [n for n in annotators if times.count(n) < 2 and spent + query_costs[n] <= 4.25]
         per_price = {
-            n: twin.decrease(ledger, n, oracles, prior, criterion) / prices[n] for n in may
+            n: twin.decrease(ledger, n, annotators, prior, criterion) / query_costs[n] for n in may
         }
         if question is not None:
             questions += 1
-            assert question.price == prices[question.source]
+            assert question.cost == query_costs[question.source]
             assert per_price[question.source] >= max(per_price.values()) - 1e-12
-            lowered += mass * per_price[question.source] * question.price
+            lowered += mass * per_price[question.source] * question.cost
         else:
             assert max(per_price.values(), default=0.0) <= 1e-12
             np.testing.assert_allclose(
                 decision.probability, [float(p) for p in twin.share_of(joint)], atol=1e-13
             )
             assert decision.label == max(joint, key=joint.get)
-            assert decision.price == spent
+            assert decision.cost == spent
             assert [(one.source, one.value) for one in decision.acquired] == ledger
             whole += mass
             left += mass * twin.CRITERIA[criterion](twin.share_of(joint))
@@ -122,16 +122,16 @@ def test_questions_are_those_of_the_largest_decrease_per_price(case, criterion):
 @pytest.mark.parametrize("case", CASES)
 def test_no_policy_is_better_than_the_best(case):
     """And where one question can be paid, that of the largest decrease of the error is the best."""
-    oracles, prior, _ = CASES[case]
-    prices = dict.fromkeys(oracles, 1.0)
+    annotators, prior, _ = CASES[case]
+    query_costs = dict.fromkeys(annotators, 1.0)
     for budget, criterion in [(3.0, "entropy"), (1.0, "error")]:
         options = {"budget": budget, "criterion": criterion}
         error = 0.0
-        for ledger, decision, _ in walks(oracles, prior, prices, **options):
+        for ledger, decision, _ in walks(annotators, prior, query_costs, **options):
             if decision is not None:
-                mass = float(sum(twin.joint_of(ledger, oracles, prior).values()))
+                mass = float(sum(twin.joint_of(ledger, annotators, prior).values()))
                 error += mass * decision.error
-        best = twin.least_error(budget, oracles, prior, prices)
+        best = twin.least_error(budget, annotators, prior, query_costs)
         assert best <= error + 1e-12
         assert error <= 1.15 * best
         if budget == 1.0:
@@ -139,7 +139,7 @@ def test_no_policy_is_better_than_the_best(case):
 
 
 TWO = {"classes": ["no", "yes"]}
-OPEN = {**TWO, "prices": None, "budget": None, "most_error": None, "criterion": "entropy"}
+OPEN = {**TWO, "query_costs": None, "budget": None, "max_error": None, "criterion": "entropy"}
 
 
 def always(answer):
@@ -150,39 +150,39 @@ def test_repeating_helps_as_long_as_the_estimate_is_uncertain():
     """Of an oracle that repeats itself the second answer says little; so another one is asked."""
     y = ["no", "yes"] * 20
     given = ["yes", "no", *y[2:]]
-    fresh, stubborn = pb.acquisition.fit_annotators(given, y), pb.acquisition.fit_annotators(given, y, strength=0.5)
+    fresh, stubborn = pb.acquisition.fit_annotators(given, y), pb.acquisition.fit_annotators(given, y, max_count=0.5)
     asked = {}
     for name, own in [("fresh", fresh), ("stubborn", stubborn)]:
-        oracles = {"own": always("yes"), "other": always("yes")}
-        found = pb.acquisition.query_annotators(oracles, {"own": own, "other": 0.2}, budget=2)
+        annotators = {"own": always("yes"), "other": always("yes")}
+        found = pb.acquisition.query_annotators(annotators, {"own": own, "other": 0.2}, budget=2)
         asked[name] = [entry.source for entry in found.acquired]
     assert asked == {"fresh": ["own", "own"], "stubborn": ["own", "other"]}
 
 
 def test_many_answers_do_not_end_in_zeros():
     """A thousand answers one way and as many the other leave the probabilities as they were."""
-    case = OracleCase(["one"], {"one": 0.01}, OracleOptions(prior=[0.4, 0.6], repeats=3000, **OPEN))
+    case = OracleCase(["one"], {"one": 0.01}, OracleOptions(prior=[0.4, 0.6], n_repeats=3000, **OPEN))
     inquiry = OracleInquiry(case)
     for answer in ["no"] * 1000 + ["yes"] * 1000:
         inquiry.tell("one", answer)
     np.testing.assert_allclose(inquiry.probability, [0.4, 0.6], rtol=1e-9)
     # As sure as numbers can be: nothing more is asked.
-    found = pb.acquisition.query_annotators({"one": always("no")}, {"one": 0.01}, **TWO, repeats=2000)
+    found = pb.acquisition.query_annotators({"one": always("no")}, {"one": 0.01}, **TWO, n_repeats=2000)
     assert (found.label, found.calls < 20) == ("no", True)
 
 
 def test_why_it_ends():
     ask = partial(pb.acquisition.query_annotators, {"cheap": always("yes"), "dear": always("yes")}, **TWO)
-    prices = {"cheap": 1, "dear": 5}
-    found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=0.5)
+    query_costs = {"cheap": 1, "dear": 5}
+    found = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=0.5)
     assert (found.acquired, found.label, found.reason) == ((), "no", "the budget ends here")
-    found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=7)
+    found = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=7)
     assert [one.source for one in found.acquired] == ["dear", "cheap", "cheap"]
-    assert found.price == 7
-    found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=7, most_error=0.01)
+    assert found.cost == 7
+    found = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=7, max_error=0.01)
     assert (found.calls, found.reason) == (1, "the expected error is small enough")
     assert found.error == pytest.approx(0.01)
-    found = ask({"cheap": 0.3, "dear": 0.01}, repeats={"cheap": 2, "dear": 1})
+    found = ask({"cheap": 0.3, "dear": 0.01}, n_repeats={"cheap": 2, "dear": 1})
     assert (found.calls, found.reason) == (3, "all have been asked as often as they may be")
     found = ask({"cheap": 0.5, "dear": 0.5}, budget=100)
     assert (found.calls, found.reason) == (0, "no answer is expected to lower the criterion")
@@ -201,7 +201,7 @@ def test_rows_side_by_side_are_those_one_by_one():
     y = rng.integers(0, 3, size=30)
     errors = {"a": pb.acquisition.fit_annotators((y + (rng.random(30) < 0.3)) % 3, y), "b": 0.1}
     priors = rng.dirichlet([1, 1, 1], size=6)
-    options = {"prices": {"a": 1, "b": 3}, "budget": 9, "most_error": 0.02}
+    options = {"query_costs": {"a": 1, "b": 3}, "budget": 9, "max_error": 0.02}
     said = {name: rng.integers(0, 3, size=(6, 20)) for name in errors}
 
     def answers(row):
@@ -258,49 +258,49 @@ def test_answers_that_contradict_certain_ones():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "budget: expected a number, or repeats of each oracle"),
-        ({"repeats": {"a": 1, "b": None}}, "budget: expected a number, or repeats"),
+        ({}, "budget: expected a number, or n_repeats of each annotator"),
+        ({"n_repeats": {"a": 1, "b": None}}, "budget: expected a number, or n_repeats"),
         ({"budget": -1}, r"budget: expected a number in \[0"),
-        ({"budget": 1, "prices": 0}, r"prices\['a'\]: expected a number in \(0"),
-        ({"budget": 1, "prices": {"a": 1, "b": float("nan")}}, r"prices\['b'\]: expected"),
-        ({"budget": 1, "prices": {"a": 1}}, r"prices: expected the oracles \['a', 'b'\], got"),
-        ({"repeats": 0}, r"repeats\['a'\]: expected an integer"),
-        ({"budget": 1, "most_error": 2}, "most_error: expected a number in"),
+        ({"budget": 1, "query_costs": 0}, r"query_costs\['a'\]: expected a number in \(0"),
+        ({"budget": 1, "query_costs": {"a": 1, "b": float("nan")}}, r"query_costs\['b'\]: expected"),
+        ({"budget": 1, "query_costs": {"a": 1}}, r"query_costs: expected the annotators \['a', 'b'\], got"),
+        ({"n_repeats": 0}, r"n_repeats\['a'\]: expected an integer"),
+        ({"budget": 1, "max_error": 2}, "max_error: expected a number in"),
         ({"budget": 1, "prior": [0.5, 0.6]}, "prior: expected numbers >= 0 whose sum is 1"),
         ({"budget": 1, "prior": [np.nan, 1]}, "prior: expected numbers >= 0 whose sum is 1"),
         ({"budget": 1, "prior": [1.0]}, "prior: expected 2 probabilities"),
         ({"budget": 1, "prior": {"no": 1.0}}, "prior: expected the labels"),
         ({"budget": 1, "criterion": "loss"}, "criterion: expected"),
-        ({"budget": 1, "classes": None}, "classes: expected two or more, as no oracle has counts"),
+        ({"budget": 1, "classes": None}, "classes: expected two or more, as no annotator has counts"),
         ({"budget": 1, "classes": ["no", "no"]}, "classes: expected two or more that differ"),
         ({"budget": 1, "classes": "no"}, "classes: expected a sequence"),
         ({"budget": 1, "errors": {"a": 0.1, "b": 1.5}}, r"errors\['b'\]: expected a number in"),
         ({"budget": 1, "errors": {"a": 0.1, "b": "x"}}, r"errors\['b'\]: expected a number, got"),
-        ({"budget": 1, "errors": {"a": 0.1}}, r"errors: expected the oracles \['a', 'b'\]"),
+        ({"budget": 1, "errors": {"a": 0.1}}, r"errors: expected the annotators \['a', 'b'\]"),
         ({"budget": 1, "errors": [0.1, 0.2]}, "errors: expected a mapping"),
         (
             {"budget": 1, "errors": {"a": pb.acquisition.fit_annotators([1, 2], [1, 2]), "b": 0.1}},
             r"errors\['a'\]: expected counts of the labels",
         ),
-        ({"budget": 1, "oracles": {"a": 1, "b": 2}}, "oracles: expected a mapping of names to fun"),
+        ({"budget": 1, "annotators": {"a": 1, "b": 2}}, "annotators: expected a mapping of names to fun"),
     ],
 )
 def test_bad_options(options, said):
     options = {**TWO, "errors": {"a": 0.1, "b": 0.2}, **options}
-    oracles = options.pop("oracles", {"a": always("no"), "b": always("no")})
+    annotators = options.pop("annotators", {"a": always("no"), "b": always("no")})
     with pytest.raises((ValueError, TypeError), match=said):
-        pb.acquisition.query_annotators(oracles, options.pop("errors"), **options)
+        pb.acquisition.query_annotators(annotators, options.pop("errors"), **options)
 
 
 def test_no_oracle():
-    with pytest.raises(ValueError, match="errors: expected one oracle or more"):
+    with pytest.raises(ValueError, match="errors: expected one annotator or more"):
         pb.acquisition.query_annotators({}, {}, **TWO, budget=1)
 
 
 def test_counts_are_added():
-    first = pb.acquisition.fit_annotators(np.array([1, 2, 2]), np.array([1, 1, 2]), strength=5)
-    found = pb.acquisition.fit_annotators([None, 1], [2, 1], before=first)
-    assert (found.classes, found.answers, found.strength) == ((1, 2), (1, 2, None), 5)
+    first = pb.acquisition.fit_annotators(np.array([1, 2, 2]), np.array([1, 1, 2]), max_count=5)
+    found = pb.acquisition.fit_annotators([None, 1], [2, 1], init=first)
+    assert (found.classes, found.answers, found.max_count) == ((1, 2), (1, 2, None), 5)
     assert found.counts.tolist() == [[2, 1, 0], [0, 1, 1]]
     assert first.counts.tolist() == [[1, 1], [0, 1]]
     assert found.probability.tolist() == [[3 / 6, 2 / 6, 1 / 6], [1 / 5, 2 / 5, 2 / 5]]
@@ -314,8 +314,8 @@ def test_counts_are_added():
         (partial(pb.acquisition.fit_annotators, [1], [1, 2]), "answers: expected one for each label, got 1 and"),
         (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], classes=[1, 3]), "y: expected labels among"),
         (partial(pb.acquisition.fit_annotators, [1], [1]), "classes: expected two or more"),
-        (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], strength=0), "strength: expected a number"),
-        (partial(pb.acquisition.fit_annotators, [1], [1], before=3), "before: expected AnnotatorModel"),
+        (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], max_count=0), "max_count: expected a number"),
+        (partial(pb.acquisition.fit_annotators, [1], [1], init=3), "init: expected AnnotatorModel"),
         (partial(pb.acquisition.AnnotatorModel, (1, 2), (1, 2), [[1, 2]]), "counts: expected shape"),
         (partial(pb.acquisition.AnnotatorModel, (1, 2), (1, 2), [[1, -2], [1, 1]]), "counts: expected finite"),
     ],

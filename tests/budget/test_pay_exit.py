@@ -11,7 +11,7 @@ import pytest
 from reference.pay_exit import purse, walks
 
 import pboost as pb
-from pboost.models.early_exit_model import priced_trajectory, where_left
+from pboost.models.early_exit_model import feature_cost_trajectory, where_left
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(900, 5)).round(1)
@@ -21,7 +21,7 @@ TWO, THREE = (SIGNAL > 0).astype(int), np.digitize(SIGNAL, [-0.5, 0.5])
 FIT, CAL, TEST = slice(300), slice(300, 700), slice(700, 712)
 #: Columns 2 and 3 share a fee; 3 costs no more than that, and 4 nothing at all.
 PRICE, GROUPS = {0: 1.0, 1: 5.0, 2: 3.0, 3: 0.0, 4: 0.0, "draw": 2.0}, {"draw": [2, 3]}
-PRICED = {"prices": PRICE, "groups": GROUPS}
+PRICED = {"feature_costs": PRICE, "cost_groups": GROUPS}
 MODELS = {
     "stagewise": partial(
         pb.fit_gradient_boosting,
@@ -30,7 +30,7 @@ MODELS = {
         steps=12,
         max_depth=2,
         **PRICED,
-        price_tradeoff=0.002,
+        cost_tradeoff=0.002,
     ),
     "softmax": partial(pb.fit_gradient_boosting, y=THREE[FIT], loss="softmax", steps=6, max_depth=1),
     "vectors": partial(
@@ -52,15 +52,15 @@ def fitted(kind):
 def within(kind, share=0.8, **options):
     """Return the model within a share of what it costs."""
     model = fitted(kind)
-    budget = share * pb.prediction_cost(model, X[CAL], unit="price", **PRICED).mean()
-    return pb.early_exit(model, X[CAL], price=budget, **{**PRICED, **options})
+    budget = share * pb.prediction_cost(model, X[CAL], unit="feature_cost", **PRICED).mean()
+    return pb.early_exit(model, X[CAL], mean_feature_cost=budget, **{**PRICED, **options})
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_rows_leave_where_they_are_sure_and_would_pay(kind):
     model = within(kind)
     _, joint, cost = model.left(X[TEST])
-    paid = pb.prediction_cost(model, X[TEST], unit="price")
+    paid = pb.prediction_cost(model, X[TEST], unit="feature_cost")
     found, score = pb.decision_function(model, X[TEST]), model.left(X[TEST]).score
     *_, staged = pb.staged_decision_function(model, X[TEST])
     assert np.array_equal(staged, found)
@@ -85,31 +85,31 @@ def test_rows_leave_where_they_are_sure_and_would_pay(kind):
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_price_is_kept_and_what_is_free_is_used(kind):
     model = within(kind)
-    paid = pb.prediction_cost(model, X[CAL], unit="price")
-    budget = 0.8 * pb.prediction_cost(model.model, X[CAL], unit="price", **PRICED).mean()
+    paid = pb.prediction_cost(model, X[CAL], unit="feature_cost")
+    budget = 0.8 * pb.prediction_cost(model.model, X[CAL], unit="feature_cost", **PRICED).mean()
     assert paid.mean() == pytest.approx(model.cost)
     error = paid.std(ddof=1) / np.sqrt(len(paid))
-    assert paid.mean() + error <= budget == model.comparisons
-    states = priced_trajectory(model.model, X[CAL], known(model))
+    assert paid.mean() + error <= budget == model.budget
+    states = feature_cost_trajectory(model.model, X[CAL], known(model))
     joint = where_left(states, model.threshold, True)
     rows = np.flatnonzero(joint < len(model.threshold))
     is_open = model.threshold[joint[rows]] > 0
     assert is_open.any() or kind == "votes"
     more = states.cost[joint[rows] + 1, rows] > states.cost[joint[rows], rows]
     assert more[is_open].all()
-    again = pb.early_exit(model.model, states, price=budget, **PRICED)
+    again = pb.early_exit(model.model, states, mean_feature_cost=budget, **PRICED)
     assert np.array_equal(again.threshold, model.threshold)
 
 
 def known(model):
-    return pb.models.base.prices_for(model, None, None)
+    return pb.models.base.feature_costs_for(model, None, None)
 
 
 def test_rows_for_which_the_rest_is_free_go_to_the_end():
     column = np.arange(40.0)[:, None] % 10
     y = np.arange(40) % 10 > 4
-    model = pb.fit_gradient_boosting(column, y, loss="logistic", steps=9, prices=[2.0])
-    exits = pb.early_exit(model, column, price=2.0)
+    model = pb.fit_gradient_boosting(column, y, loss="logistic", steps=9, feature_costs=[2.0])
+    exits = pb.early_exit(model, column, mean_feature_cost=2.0)
     assert (exits.left(column).joint == 9).all()
     sure = replace(exits, threshold=np.append(np.inf, np.full(8, 1e-9)))
     assert (sure.left(column).joint == 9).all()  # one column, paid for by then
@@ -119,10 +119,10 @@ def test_rows_for_which_the_rest_is_free_go_to_the_end():
 
 
 def test_ties_and_values_of_0_keep_the_price():
-    states = priced_trajectory(fitted("stagewise"), X[CAL], known(fitted("stagewise")))
+    states = feature_cost_trajectory(fitted("stagewise"), X[CAL], known(fitted("stagewise")))
     tied = states._replace(score=np.where(np.abs(states.score) < 0.5, 0.0, np.sign(states.score)))
     budget = 0.7 * states.cost[-1].mean()
-    model = pb.early_exit(fitted("stagewise"), tied, price=budget, length=None)
+    model = pb.early_exit(fitted("stagewise"), tied, mean_feature_cost=budget, length=None)
     assert model.cost + model.settings["standard_error"] <= budget
     joint = where_left(tied, model.threshold, True)
     assert tied.cost[joint, np.arange(len(joint))].mean() == pytest.approx(model.cost)
@@ -139,12 +139,12 @@ def test_decisions_on_demand_are_those_of_predict(kind):
         }
         found = pb.acquisition.predict_with_acquisition(model, asked, exit="none")
         assert found.label == label
-        assert found.price == pytest.approx(price)
+        assert found.cost == pytest.approx(price)
         read = [entry.source for entry in found.acquired]
         assert sum(purse(read, PRICE, GROUPS).values()) == pytest.approx(price)
         settled = pb.acquisition.predict_with_acquisition(model, asked)
         assert settled.label == label
-        assert settled.price <= found.price
+        assert settled.cost <= found.cost
         for budget in (1.0, 4.0):
             part = pb.acquisition.predict_with_acquisition(model, asked, exit="none", budget=budget)
             low, high = part.bounds
@@ -157,7 +157,7 @@ def test_why_a_row_leaves_is_told():
     joint = model.left(X[TEST]).joint
     row = X[TEST][np.flatnonzero((joint < joint.max()) & (joint > 0))[0]]
     assert "and to go on it would pay for column" in str(pb.explain(model, row))
-    assert "a price of" in repr(model)
+    assert "a feature cost of" in repr(model)
     assert "budget" in pb.describe(model)
 
 
@@ -178,15 +178,15 @@ def test_what_is_wrong_is_said():
     for wrong in (-2, 10):
         with pytest.raises(ValueError, match=r"item: expected values in \[-1, 10\)"):
             replace(model, item=np.where(model.item == 0, wrong, model.item))
-    with pytest.raises(ValueError, match="prices: expected prices of columns"):
-        pb.early_exit(plain, X[CAL], price=3.0)
-    with pytest.raises(ValueError, match="price: expected without comparisons"):
-        pb.early_exit(plain, X[CAL], price=3.0, comparisons=3.0, **PRICED)
-    with pytest.raises(ValueError, match="prices: expected with price="):
-        pb.early_exit(plain, X[CAL], comparisons=3.0, **PRICED)
-    with pytest.raises(ValueError, match="groups: expected with price="):
-        pb.early_exit(plain, X[CAL], comparisons=3.0, groups=GROUPS)
-    with pytest.raises(ValueError, match=r"price: expected at least .* first joint"):
-        pb.early_exit(plain, X[CAL], price=0.01, **PRICED)
-    with pytest.raises(ValueError, match="price: expected a number"):
-        pb.early_exit(plain, X[CAL], price=-1.0, **PRICED)
+    with pytest.raises(ValueError, match="feature_costs: expected costs of features"):
+        pb.early_exit(plain, X[CAL], mean_feature_cost=3.0)
+    with pytest.raises(ValueError, match="mean_feature_cost: expected without mean_comparisons"):
+        pb.early_exit(plain, X[CAL], mean_feature_cost=3.0, mean_comparisons=3.0, **PRICED)
+    with pytest.raises(ValueError, match="feature_costs: expected with mean_feature_cost="):
+        pb.early_exit(plain, X[CAL], mean_comparisons=3.0, **PRICED)
+    with pytest.raises(ValueError, match="cost_groups: expected with mean_feature_cost="):
+        pb.early_exit(plain, X[CAL], mean_comparisons=3.0, cost_groups=GROUPS)
+    with pytest.raises(ValueError, match=r"mean_feature_cost: expected at least .* first joint"):
+        pb.early_exit(plain, X[CAL], mean_feature_cost=0.01, **PRICED)
+    with pytest.raises(ValueError, match="mean_feature_cost: expected a number"):
+        pb.early_exit(plain, X[CAL], mean_feature_cost=-1.0, **PRICED)

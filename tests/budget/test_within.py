@@ -52,7 +52,7 @@ def curve_of(model):
 @pytest.mark.parametrize("task", TASKS)
 def test_a_budget_is_kept_and_used(task):
     y = TASKS[task]
-    models = pb.fit_within_budget(X[TRAIN], y[TRAIN], comparisons=[4, 12, 60], rng=0)
+    models = pb.fit_within_budget(X[TRAIN], y[TRAIN], mean_comparisons=[4, 12, 60], rng=0)
     costs = [pb.prediction_cost(model, X[TEST]).mean() for model in models]
     for budget, model, cost in zip([4, 12, 60], models, costs, strict=True):
         assert cost <= 1.1 * budget, (budget, model.settings["chosen"])
@@ -65,8 +65,8 @@ def test_a_budget_is_kept_and_used(task):
 
 @pytest.mark.full
 def test_one_budget_is_as_in_a_list_of_one():
-    (listed,) = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=[8], rng=3)
-    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=8, rng=3)
+    (listed,) = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], mean_comparisons=[8], rng=3)
+    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], mean_comparisons=8, rng=3)
     assert np.array_equal(pb.decision_function(listed, X), pb.decision_function(model, X))
 
 
@@ -75,7 +75,7 @@ def test_one_budget_is_as_in_a_list_of_one():
 def test_the_same_for_any_number_of_threads(task):
     y = TASKS[task][TRAIN]
     one, two = (
-        pb.fit_within_budget(X[TRAIN], y, comparisons=30, rng=1, n_threads=n_threads)
+        pb.fit_within_budget(X[TRAIN], y, mean_comparisons=30, rng=1, n_threads=n_threads)
         for n_threads in (1, 2)
     )
     assert one.settings["tried"] == two.settings["tried"]
@@ -85,15 +85,15 @@ def test_the_same_for_any_number_of_threads(task):
 
 @pytest.mark.full
 def test_labels_do_not_matter():
-    by_name = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
-    by_number = pb.fit_within_budget(X[TRAIN], (TWO[TRAIN] == "yes") * 2 - 1, comparisons=10, rng=0)
+    by_name = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], mean_comparisons=10, rng=0)
+    by_number = pb.fit_within_budget(X[TRAIN], (TWO[TRAIN] == "yes") * 2 - 1, mean_comparisons=10, rng=0)
     assert by_name.classes.tolist() == ["no", "yes"]
     assert np.array_equal(pb.decision_function(by_name, X), pb.decision_function(by_number, X))
 
 
 @pytest.mark.full
 def test_settings_say_what_was_chosen_among_what():
-    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=20, rng=0)
+    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], mean_comparisons=20, rng=0)
     settings = model.settings
     assert settings["builder"] == "fit_within_budget"
     assert settings["folds"] == 3
@@ -113,9 +113,9 @@ def test_settings_say_what_was_chosen_among_what():
 @pytest.mark.parametrize("task", TASKS)
 def test_no_row_takes_more_than_the_worst(task):
     y = TASKS[task]
-    model = pb.fit_within_budget(X[TRAIN], y[TRAIN], worst=9, rng=0)
+    model = pb.fit_within_budget(X[TRAIN], y[TRAIN], max_comparisons=9, rng=0)
     assert pb.prediction_cost(model, X).max() <= 9
-    both = pb.fit_within_budget(X[TRAIN], y[TRAIN], comparisons=6, worst=12, rng=0)
+    both = pb.fit_within_budget(X[TRAIN], y[TRAIN], mean_comparisons=6, max_comparisons=12, rng=0)
     cost = pb.prediction_cost(both, X[TEST])
     assert cost.max() <= 12
     assert cost.mean() <= 6.6
@@ -123,7 +123,7 @@ def test_no_row_takes_more_than_the_worst(task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_least_budget_is_one_comparison(task):
-    model = pb.fit_within_budget(X[TRAIN], TASKS[task][TRAIN], comparisons=1, rng=0)
+    model = pb.fit_within_budget(X[TRAIN], TASKS[task][TRAIN], mean_comparisons=1, rng=0)
     assert pb.prediction_cost(model, X).max() == 1
 
 
@@ -131,13 +131,13 @@ def test_the_least_budget_is_one_comparison(task):
 def test_where_no_single_split_helps():
     bits = np.random.default_rng(0).integers(2, size=(600, 5)).astype(float)
     y = bits[:, :3].sum(axis=1) % 2
-    model = pb.fit_within_budget(bits[:300], y[:300], comparisons=10, rng=0)
+    model = pb.fit_within_budget(bits[:300], y[:300], mean_comparisons=10, rng=0)
     assert np.mean(pb.predict(model, bits[300:]) != y[300:]) < 0.02
 
 
 @pytest.mark.full
 def test_probabilities_are_those_of_rows_out_of_folds():
-    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=100, rng=0)
+    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], mean_comparisons=100, rng=0)
     share = pb.predict_proba(model, X[TEST])[:, 1]
     is_yes = TWO[TEST] == "yes"
     loss = -np.log(np.where(is_yes, share, 1 - share)).mean()
@@ -150,7 +150,7 @@ def test_categories_and_holes():
     frame = pd.DataFrame(X, columns=list("abcd"))
     frame["e"] = pd.Categorical(np.where(SCORE + X[:, 3] > 0, "left", "right"))
     frame.loc[::7, "a"] = np.nan
-    model = pb.fit_within_budget(frame[:500], TWO[:500], comparisons=10, rng=0)
+    model = pb.fit_within_budget(frame[:500], TWO[:500], mean_comparisons=10, rng=0)
     assert model.feature_names == ("a", "b", "c", "d", "e")
     turned = frame[["e", "d", "c", "b", "a"]]
     assert np.array_equal(pb.predict(model, frame), pb.predict(model, turned))
@@ -162,13 +162,13 @@ def test_a_rare_label_is_absent_in_a_fold():
     y = MANY[TRAIN].copy()
     y[:2] = 7
     with pytest.warns(UserWarning, match="fewer than the 3 folds"):
-        model = pb.fit_within_budget(X[TRAIN], y, comparisons=20, rng=0)
+        model = pb.fit_within_budget(X[TRAIN], y, mean_comparisons=20, rng=0)
     assert model.classes.tolist() == [0, 1, 2, 7]
 
 
 @pytest.mark.full
 def test_files_and_pickles(tmp_path):
-    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
+    model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], mean_comparisons=10, rng=0)
     pb.save(model, tmp_path / "model.npz")
     again = pb.load(tmp_path / "model.npz")
     assert np.array_equal(pb.decision_function(model, X), pb.decision_function(again, X))
@@ -180,7 +180,7 @@ def test_files_and_pickles(tmp_path):
 def test_the_curve_is_drawn():
     pytest.importorskip("matplotlib")
     for y in (TWO, SCORE):
-        model = pb.fit_within_budget(X[TRAIN], y[TRAIN], comparisons=20, rng=0)
+        model = pb.fit_within_budget(X[TRAIN], y[TRAIN], mean_comparisons=20, rng=0)
         ax = pb.plot.budget_curve(model)
         line = ax.containers[0].lines[0]
         assert np.allclose(line.get_xydata(), curve_of(model)[:, 1:3])
@@ -191,14 +191,14 @@ def test_the_curve_is_drawn():
 @pytest.mark.full
 @pytest.mark.parametrize("task", TASKS)
 def test_a_price_is_kept(task):
-    y, prices, groups = TASKS[task], [4.0, 1.0, 1.0, 8.0], [[1, 2]]
+    y, feature_costs, cost_groups = TASKS[task], [4.0, 1.0, 1.0, 8.0], [[1, 2]]
     models = pb.fit_within_budget(
-        X[TRAIN], y[TRAIN], price=[5.0, 7.0], prices=prices, groups=groups, rng=0
+        X[TRAIN], y[TRAIN], mean_feature_cost=[5.0, 7.0], feature_costs=feature_costs, cost_groups=cost_groups, rng=0
     )
-    paid = [pb.prediction_cost(model, X[TEST], unit="price") for model in models]
+    paid = [pb.prediction_cost(model, X[TEST], unit="feature_cost") for model in models]
     for price, model, each in zip([5, 7], models, paid, strict=True):
         assert each.mean() <= 1.05 * price
-        given = pb.prediction_cost(model, X[TEST], "price", prices=prices, groups=groups)
+        given = pb.prediction_cost(model, X[TEST], "feature_cost", feature_costs=feature_costs, cost_groups=cost_groups)
         assert np.array_equal(each, given)
         assert curve_of(model)[-1, 0] == price
     assert not set(models[0].settings["tried"]) & set(families(task, 5.0))
@@ -266,8 +266,8 @@ def test_few_families_are_tried_for_a_budget():
             assert 1 <= len(few) <= 5 + (task == "many")
             assert set(few) <= set(many)
             assert len(many) <= 6 + (task == "many")
-            assert 1 <= len(families(task, budget, 0, "price")) <= 5
-            assert 3 <= len(families(task, budget, 0, "bytes")) <= 6
+            assert 1 <= len(families(task, budget, 0, "mean_feature_cost")) <= 5
+            assert 3 <= len(families(task, budget, 0, "max_bytes")) <= 6
     assert all(set(family.tasks) <= set(TASKS) for family in FAMILIES.values())
 
 
@@ -275,12 +275,12 @@ def test_few_families_are_tried_for_a_budget():
 @pytest.mark.parametrize("task", TASKS)
 def test_a_budget_of_bytes_is_kept_and_used(task):
     y, room = TASKS[task], [240, 700, 2500]
-    models = pb.fit_within_budget(X[TRAIN], y[TRAIN], bytes=room, rng=0)
+    models = pb.fit_within_budget(X[TRAIN], y[TRAIN], max_bytes=room, rng=0)
     assert {type(v) for line in models[-1].settings["curve"] for v in line} == {float}
     for most, model in zip(room, models, strict=True):
         assert not isinstance(model, pb.models.EarlyExitModel)
         assert c_size(model) <= most
-        assert model.settings["bytes"] == most
+        assert model.settings["max_bytes"] == most
     if task == "regression":
         errors = [np.mean((pb.predict(model, X[TEST]) - y[TEST]) ** 2) for model in models]
     else:
@@ -298,7 +298,7 @@ def test_bytes_of_soft_labels_weights_and_categories():
     mixed = np.column_stack([np.digitize(X[:, 0], [-0.5, 0, 0.5]), X[:, 1:]])
     weight = np.random.default_rng(0).random(500)
     model = pb.fit_within_budget(
-        mixed[TRAIN], y_proba=share, sample_weight=weight, categorical=[0], bytes=900, rng=1
+        mixed[TRAIN], y_proba=share, sample_weight=weight, categorical=[0], max_bytes=900, rng=1
     )
     assert c_size(model) <= 900
     assert np.mean(pb.predict(model, mixed[TEST]) == (SCORE[TEST] > 0)) > 0.75
@@ -330,7 +330,7 @@ def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
     tied = trajectory(model, X[TRAIN])
 
     def found(budget):
-        options = {"comparisons": budget, "worst": None, "length": None}
+        options = {"mean_comparisons": budget, "max_comparisons": None, "length": None}
         return calibrated(model, (smooth, tied), model.n_stages, options, takes)
 
     def takes(costs):
@@ -355,12 +355,12 @@ def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"comparisons": 0.5}, r"comparisons: expected a number in \[1"),
-        ({"worst": 0}, r"worst: expected a number in \[1"),
-        ({"comparisons": []}, "comparisons: expected one budget or more"),
-        ({"comparisons": [5, 0]}, r"comparisons: expected a number in \[1"),
-        ({"comparisons": 5, "folds": 1}, "folds: expected"),
-        ({"comparisons": 5, "task": "ranking"}, "task: expected"),
+        ({"mean_comparisons": 0.5}, r"mean_comparisons: expected a number in \[1"),
+        ({"max_comparisons": 0}, r"max_comparisons: expected a number in \[1"),
+        ({"mean_comparisons": []}, "mean_comparisons: expected one budget or more"),
+        ({"mean_comparisons": [5, 0]}, r"mean_comparisons: expected a number in \[1"),
+        ({"mean_comparisons": 5, "folds": 1}, "folds: expected"),
+        ({"mean_comparisons": 5, "task": "ranking"}, "task: expected"),
     ],
 )
 def test_wrong_options(options, message):
@@ -372,28 +372,28 @@ def test_wrong_options(options, message):
 def test_wrong_calls():
     with pytest.raises(TypeError, match="expected a budget, got none of them"):
         pb.fit_within_budget(X, TWO)
-    with pytest.raises(TypeError, match="comparisons: expected a number"):
-        pb.fit_within_budget(X, TWO, comparisons="ten")
+    with pytest.raises(TypeError, match="mean_comparisons: expected a number"):
+        pb.fit_within_budget(X, TWO, mean_comparisons="ten")
     with pytest.raises(TypeError, match="y: expected labels or numbers"):
-        pb.fit_within_budget(X, comparisons=5)
-    with pytest.raises(ValueError, match="prices: expected prices of columns"):
-        pb.fit_within_budget(X, TWO, price=3.0)
-    with pytest.raises(ValueError, match="groups: expected with price="):
-        pb.fit_within_budget(X, TWO, comparisons=5, groups=[[0, 1]])
-    with pytest.raises(ValueError, match="bytes: expected without comparisons"):
-        pb.fit_within_budget(X, TWO, comparisons=5, bytes=500)
-    with pytest.raises(ValueError, match=r"bytes: expected at least .*, what the least model"):
-        pb.fit_within_budget(X[:200], TWO[:200], bytes=90)
-    with pytest.raises(ValueError, match="price: expected without comparisons"):
-        pb.fit_within_budget(X, TWO, comparisons=5, price=3.0, prices=[1, 1, 1, 1])
-    with pytest.raises(ValueError, match=r"price: expected a number in \(0"):
-        pb.fit_within_budget(X, TWO, price=0, prices=[1, 1, 1, 1])
-    with pytest.raises(ValueError, match=r"price: expected at least .*, what the least model"):
-        pb.fit_within_budget(X[:200], TWO[:200], price=0.5, prices=[1, 1, 1, 1])
+        pb.fit_within_budget(X, mean_comparisons=5)
+    with pytest.raises(ValueError, match="feature_costs: expected costs of features"):
+        pb.fit_within_budget(X, TWO, mean_feature_cost=3.0)
+    with pytest.raises(ValueError, match="cost_groups: expected with mean_feature_cost="):
+        pb.fit_within_budget(X, TWO, mean_comparisons=5, cost_groups=[[0, 1]])
+    with pytest.raises(ValueError, match="max_bytes: expected without mean_comparisons"):
+        pb.fit_within_budget(X, TWO, mean_comparisons=5, max_bytes=500)
+    with pytest.raises(ValueError, match=r"max_bytes: expected at least .*, what the least model"):
+        pb.fit_within_budget(X[:200], TWO[:200], max_bytes=90)
+    with pytest.raises(ValueError, match="mean_feature_cost: expected without mean_comparisons"):
+        pb.fit_within_budget(X, TWO, mean_comparisons=5, mean_feature_cost=3.0, feature_costs=[1, 1, 1, 1])
+    with pytest.raises(ValueError, match=r"mean_feature_cost: expected a number in \(0"):
+        pb.fit_within_budget(X, TWO, mean_feature_cost=0, feature_costs=[1, 1, 1, 1])
+    with pytest.raises(ValueError, match=r"mean_feature_cost: expected at least .*, what the least model"):
+        pb.fit_within_budget(X[:200], TWO[:200], mean_feature_cost=0.5, feature_costs=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="y: expected at least two label values"):
-        pb.fit_within_budget(X, np.zeros(len(X), dtype=int), comparisons=5)
+        pb.fit_within_budget(X, np.zeros(len(X), dtype=int), mean_comparisons=5)
     with pytest.raises(ValueError, match="y: expected 900"):
-        pb.fit_within_budget(X, TWO[:-1], comparisons=5)
+        pb.fit_within_budget(X, TWO[:-1], mean_comparisons=5)
 
 
 @pytest.mark.full
@@ -401,11 +401,11 @@ def test_of_many_labels_what_adds_up_column_by_column_is_learned():
     rng = np.random.default_rng(7)
     X = rng.integers(1, 6, size=(1000, 4)).astype(float)
     y = np.sign(np.log(X).sum(axis=1) - 2 * np.log(X[:, :2]).sum(axis=1)).astype(int)
-    model = pb.fit_within_budget(X[:600], y[:600], comparisons=50, rng=0)
+    model = pb.fit_within_budget(X[:600], y[:600], mean_comparisons=50, rng=0)
     assert np.mean(pb.predict(model, X[600:]) != y[600:]) < 0.04
 
 
 @pytest.mark.parametrize("y", [[], np.empty(0), np.empty(0, int), np.empty(0, str)])
 def test_no_rows_are_refused(y):
     with pytest.raises(ValueError, match="y: expected at least one row"):
-        pb.fit_within_budget(np.empty((0, 2)), y, comparisons=4.0)
+        pb.fit_within_budget(np.empty((0, 2)), y, mean_comparisons=4.0)

@@ -6,7 +6,7 @@ import pytest
 import pboost as pb
 from pboost.budget.candidates import FAMILIES, Fits
 from pboost.budget.choice import by_weight, read_data
-from pboost.data.prices import PriceOptions, read_prices
+from pboost.data.prices import CostOptions, read_feature_costs
 from pboost.data.read.check_xy import as_features
 from pboost.models.early_exit_model import EarlyExitModel
 from pboost.values.options import checked
@@ -21,7 +21,7 @@ TIMES = RNG.integers(0, 4, size=N)
 
 def fit(task, X=X, y=None, **options):
     given = {} if "y_proba" in options else {"y": Y[task] if y is None else y}
-    return pb.fit_within_budget(X, **given, comparisons=4, folds=2, rng=0, n_threads=1, **options)
+    return pb.fit_within_budget(X, **given, mean_comparisons=4, folds=2, rng=0, n_threads=1, **options)
 
 
 def assert_same(one, other):
@@ -74,13 +74,13 @@ def test_every_family_knows_weights(name):
     task = family.tasks[0]
     y = Y[task] if task == "regression" else Y[task].astype(int)
     features = as_features(X)
-    priced = {"prices": [1.0, 2.0, 3.0]} if family.unit == "price" else {}
-    prices = read_prices(checked(PriceOptions, priced), None, 3)
+    priced = {"feature_costs": [1.0, 2.0, 3.0]} if family.unit == "mean_feature_cost" else {}
+    feature_costs = read_feature_costs(checked(CostOptions, priced), None, 3)
     weight = np.where(TIMES > 0, TIMES, 0.5)
 
     def score(weight):
         fits = Fits(
-            features, y, task, 2.0, 9000, np.random.default_rng, 1, prices, priced, weight=weight
+            features, y, task, 2.0, 9000, np.random.default_rng, 1, feature_costs, priced, weight=weight
         )
         return pb.decision_function(fits.of(name), X)
 
@@ -144,5 +144,5 @@ def test_labels_are_true_as_often_as_is_probable():
 def test_bad_weights_and_probabilities(options, said):
     with pytest.raises(ValueError, match=said):
         pb.fit_within_budget(
-            X, comparisons=5, **({} if "y_proba" in options else {"y": Y["two"]}) | options
+            X, mean_comparisons=5, **({} if "y_proba" in options else {"y": Y["two"]}) | options
         )

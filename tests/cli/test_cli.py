@@ -24,19 +24,19 @@ DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
     ("options", "fit"),
     [
         (
-            "--model real-adaboost --rounds 6 --confidence log-odds --criterion gini",
+            "--model real-adaboost --n-estimators 6 --answer-scale log-odds --criterion gini",
             lambda X, y: pb.fit_real_adaboost(
                 X, y, rounds=6, confidence="log-odds", weak=pb.weak.stump("gini")
             ),
         ),
         (
-            "--model real-adaboost --weak feature --rounds 9 --smoothing 0.01 --threads 1",
+            "--model real-adaboost --weak-learner feature --n-estimators 9 --smoothing 0.01 --n-threads 1",
             lambda X, y: pb.fit_real_adaboost(
                 X, y, rounds=9, weak=pb.weak.feature(), smoothing=0.01
             ),
         ),
         (
-            "--model topdown-tree --nodes 5 --impurity gini --growth breadth-first --max-depth 3",
+            "--model topdown-tree --max-nodes 5 --impurity gini --growth breadth-first --max-depth 3",
             lambda X, y: pb.fit_topdown_tree(
                 X, y, nodes=5, impurity="gini", growth="breadth-first", max_depth=3
             ),
@@ -56,12 +56,12 @@ def test_models_of_generic_boosting(csv_file, pboost_main, options, fit):
     assert pboost_main("predict", output, csv_file, "-o", predictions)[0] == 0
     labels = pandas.read_csv(predictions)["label"].tolist()
     assert labels == pb.predict(expected, X).tolist()
-    assert pboost_main("evaluate", *data, "--folds", 3)[::2] == (0, "")
+    assert pboost_main("evaluate", *data, "--cv", 3)[::2] == (0, "")
 
 
 def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    code, out, err = pboost_main("fit", csv_file, "--target", "state", "--rounds", 7, "-o", output)
+    code, out, err = pboost_main("fit", csv_file, "--target", "state", "--n-estimators", 7, "-o", output)
     assert (code, err) == (0, "")
     X = frame().drop(columns="state")
     expected = pb.fit_adaboost(X, frame()["state"], rounds=7)
@@ -79,8 +79,8 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
     ("options", "fit"),
     [
         (
-            "--model adaboost --rounds 6 --criterion gini --search binned --votes symmetric "
-            "--smoothing 0.01 --learning-rate 0.5 --threads 2 --seed 3",
+            "--model adaboost --n-estimators 6 --criterion gini --search binned --votes symmetric "
+            "--smoothing 0.01 --learning-rate 0.5 --n-threads 2 --seed 3",
             lambda X, y: pb.fit_adaboost(
                 X,
                 y,
@@ -92,8 +92,8 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             ),
         ),
         (
-            "--model boosted-tree --nodes 9 --criterion entropy --search exact --growth breadth-first "
-            "--max-depth 3 --smoothing 0 --threads 1",
+            "--model boosted-tree --max-nodes 9 --criterion entropy --search exact --growth breadth-first "
+            "--max-depth 3 --smoothing 0 --n-threads 1",
             lambda X, y: pb.fit_boosted_tree(
                 X,
                 y,
@@ -120,7 +120,7 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             ),
         ),
         (
-            "--model matryoshka --growth greedy --nodes 12 --collect sign --join sign "
+            "--model matryoshka --growth greedy --max-nodes 12 --collect sign --join sign "
             "--observation adatree2",
             lambda X, y: pb.fit_matryoshka(
                 X,
@@ -132,7 +132,7 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             ),
         ),
         (
-            "--rounds 30 --validation 0.25 --patience 4 --seed 3",
+            "--n-estimators 30 --validation 0.25 --n-iter-no-change 4 --seed 3",
             lambda X, y: pb.fit_adaboost(X, y, rounds=30, validation=0.25, patience=4, rng=3),
         ),
     ],
@@ -153,8 +153,8 @@ def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
 @pytest.mark.parametrize("kind", ["exact", "flip", "half", "uniform", "adatree2", "gaussian"])
 def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     size, builder, options = {
-        "adaboost": ("--rounds 4", pb.fit_adaboost, {"rounds": 4}),
-        "boosted-tree": ("--nodes 4", pb.fit_boosted_tree, {"nodes": 4}),
+        "adaboost": ("--n-estimators 4", pb.fit_adaboost, {"rounds": 4}),
+        "boosted-tree": ("--max-nodes 4", pb.fit_boosted_tree, {"nodes": 4}),
         "matryoshka": ("--shape 2,2", pb.fit_matryoshka, {"shape": (2, 2)}),
     }[model]
     rate = {"flip": "--flip-rate 0.2", "gaussian": "--sigma 0.2"}.get(kind, "")
@@ -168,21 +168,21 @@ def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     expected, found = builder(X, y, observation=observation, **options), pb.load(output)
     assert found.settings == expected.settings
     np.testing.assert_array_equal(found.vote, expected.vote)
-    code, out, _ = pboost_main("evaluate", csv_file, *arguments, "--folds", 2)
+    code, out, _ = pboost_main("evaluate", csv_file, *arguments, "--cv", 2)
     assert code == 0
     assert ("not the predictions" in out) == (kind != "exact")
 
 
-@pytest.mark.parametrize("draws", ["", "--draws first-increase", "--draws 4"])
+@pytest.mark.parametrize("draws", ["", "--n-draws first-increase", "--n-draws 4"])
 @pytest.mark.parametrize("rate", ["", "--flip-rate 0.2"])
 def test_sampled_observations(csv_file, pboost_main, draws, rate):
     output = csv_file.parent / "model.npz"
-    arguments = f"--target state --rounds 3 --observation sampled {draws} {rate}".split()
+    arguments = f"--target state --n-estimators 3 --observation sampled {draws} {rate}".split()
     code, out, err = pboost_main("fit", csv_file, *arguments, "-o", output)
     assert (code, err) == (0, "")
     assert "is an estimate" in out
     of = pb.observation.flip(0.2) if rate else pb.observation.exact()
-    made = pb.observation.sampled(4 if draws.endswith("4") else "first-increase", of=of)
+    made = pb.observation.sampled(4 if draws.endswith("4") else "first-increase", base=of)
     X, y = frame().drop(columns="state"), frame()["state"]
     expected, found = pb.fit_adaboost(X, y, rounds=3, observation=made, rng=0), pb.load(output)
     assert found.settings == expected.settings
@@ -215,7 +215,7 @@ def test_matryoshka_has_a_default_shape(csv_file, pboost_main):
 def test_weight_column_is_weight_and_no_feature(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
     code, _, _ = pboost_main(
-        "fit", csv_file, "--target", "state", "--weight", "copies", "--rounds", 5, "-o", output
+        "fit", csv_file, "--target", "state", "--sample-weight", "copies", "--n-estimators", 5, "-o", output
     )
     assert code == 0
     X = frame().drop(columns=["state", "copies"])
@@ -305,7 +305,7 @@ def test_gzipped_files_in_and_out(csv_file, model_file, pboost_main):
 
 def test_evaluate_prints_the_cross_validation_of_the_library(csv_file, pboost_main):
     arguments = ["evaluate", csv_file, "--target", "state"]
-    arguments += ["--rounds", 4, "--folds", 5, "--seed", 2]
+    arguments += ["--n-estimators", 4, "--cv", 5, "--seed", 2]
     code, out, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
     X = frame().drop(columns="state")
@@ -332,7 +332,7 @@ def test_demo_prints_one_table_and_draws(tmp_path, pboost_main):
     pytest.importorskip("sklearn.datasets")
     pytest.importorskip("matplotlib")
     plot = tmp_path / "plot.png"
-    code, out, err = pboost_main("demo", "--folds", 2, "--seed", 1, "--plot", plot)
+    code, out, err = pboost_main("demo", "--cv", 2, "--seed", 1, "--plot", plot)
     assert (code, err) == (0, "")
     assert "569 rows, 30 features, 2-fold" in out
     header, _, *rows, empty, footnote = out.splitlines()[2:]
@@ -355,7 +355,7 @@ def test_demo_prints_one_table_and_draws(tmp_path, pboost_main):
 @pytest.mark.parametrize(
     ("options", "most"),
     [
-        ("--rounds 100", 0.30),
+        ("--n-estimators 100", 0.30),
         ("--model boosted-tree", 0.33),
         ("--model matryoshka --shape 4,4 --observation adatree2", 0.30),
     ],

@@ -87,7 +87,7 @@ def test_training(kind, blank, form, tmp_path, pboost_main):
     given = train, "--target", "y", "--model", "cart", "--max-depth", 3
     code, _, err = pboost_main("fit", *given, "-o", tmp_path / "m.npz")
     assert (code == 0) == (theirs is not None), err
-    again, _, said = pboost_main("evaluate", *given, "--folds", 2)
+    again, _, said = pboost_main("evaluate", *given, "--cv", 2)
     assert again == code
     if theirs is None:
         assert_one_line(err, "'k'")

@@ -23,17 +23,17 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y", ["-o"]),
         ("fit t.csv -o m", ["--target"]),
         ("fit t.csv --target y -o m --model oak", ["--model", "oak"]),
-        ("fit t.csv --target y -o m --nodes 3", ["--nodes belongs to --model boosted-tree or matr"]),
+        ("fit t.csv --target y -o m --max-nodes 3", ["--max-nodes belongs to --model boosted-tree or matr"]),
         ("fit t.csv --target y -o m --growth breadth-first", ["--growth belongs to"]),
         ("fit t.csv --target y -o m --max-depth 3", ["--max-depth belongs to"]),
-        ("fit t.csv --target y -o m --model boosted-tree --rounds 3", ["--rounds belongs to"]),
+        ("fit t.csv --target y -o m --model boosted-tree --n-estimators 3", ["--n-estimators belongs to"]),
         ("evaluate t.csv --target y --model boosted-tree --votes domain", ["--votes belongs to"]),
         ("fit t.csv --target y -o m --target-certificate 0.5", ["--target-certificate belongs"]),
         ("fit t.csv --target y -o m --shape 2,2", ["--shape belongs to --model matryoshka"]),
         ("fit t.csv --target y -o m --model boosted-tree --join all", ["--join belongs", "not boosted-tree"]),
         ("evaluate t.csv --target y --model boosted-tree --collect sign", ["--collect belongs"]),
-        ("fit t.csv --target y -o m --model matryoshka --rounds 3", ["not matryoshka"]),
-        ("fit t.csv --target y -o m --model matryoshka --nodes 3", ["belongs to --growth greedy"]),
+        ("fit t.csv --target y -o m --model matryoshka --n-estimators 3", ["not matryoshka"]),
+        ("fit t.csv --target y -o m --model matryoshka --max-nodes 3", ["belongs to --growth greedy"]),
         (
             "fit t.csv --target y -o m --model matryoshka --growth look-ahead",
             ["--growth look-ahead belongs to --model boosted-tree or topdown-tree, not matryoshka"],
@@ -41,17 +41,17 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --model topdown-tree --growth greedy", ["matryoshka, not topdown-tree"]),
         ("fit t.csv --target y -o m --model boosted-tree --growth greedy", ["model matryoshka, not boosted-tree"]),
         (
-            "fit t.csv --target y -o m --model matryoshka --growth greedy --nodes 3 --shape 2,2",
+            "fit t.csv --target y -o m --model matryoshka --growth greedy --max-nodes 3 --shape 2,2",
             ["--shape belongs to --growth nested"],
         ),
         ("fit t.csv --target y -o m --impurity gini", ["--impurity belongs to --model topdown-tree"]),
         (
-            "fit t.csv --target y -o m --weak feature",
-            ["--weak feature belongs to --model real-adaboost, not adaboost"],
+            "fit t.csv --target y -o m --weak-learner feature",
+            ["--weak-learner feature belongs to --model real-adaboost, not adaboost"],
         ),
         (
-            "fit t.csv --target y -o m --model topdown-tree --weak affine",
-            ["--weak does not go with --model topdown-tree"],
+            "fit t.csv --target y -o m --model topdown-tree --weak-learner affine",
+            ["--weak-learner does not go with --model topdown-tree"],
         ),
         (
             "evaluate t.csv --target y --model topdown-tree --validation 0.2",
@@ -66,18 +66,18 @@ pytest.importorskip("pandas")
             ["--observation does not go with --model real-adaboost"],
         ),
         (
-            "fit t.csv --target y -o m --model real-adaboost --weak feature --search binned",
-            ["--search does not go with --weak feature"],
+            "fit t.csv --target y -o m --model real-adaboost --weak-learner feature --search binned",
+            ["--search does not go with --weak-learner feature"],
         ),
         ("fit t.csv --target y -o m --flip-rate 0.1", ["--flip-rate belongs to --observation"]),
-        ("fit t.csv --target y -o m --draws 3", ["--draws belongs to --observation sampled"]),
-        ("fit t.csv --target y -o m --observation sampled --draws 0", ["--draws", "'0'"]),
-        ("evaluate t.csv --target y --observation sampled --draws stopwatch", ["first-increase"]),
+        ("fit t.csv --target y -o m --n-draws 3", ["--n-draws belongs to --observation sampled"]),
+        ("fit t.csv --target y -o m --observation sampled --n-draws 0", ["--n-draws", "'0'"]),
+        ("evaluate t.csv --target y --observation sampled --n-draws stopwatch", ["first-increase"]),
         ("fit t.csv --target y -o m --observation half --flip-rate 0", ["--flip-rate belongs"]),
         ("evaluate t.csv --target y --observation flip", ["flip needs --flip-rate"]),
         ("fit t.csv --target y -o m --observation flip --flip-rate 0.5", ["--flip-rate", "'0.5'"]),
         ("fit t.csv --target y -o m --observation flip --flip-rate nan", ["--flip-rate", "'nan'"]),
-        ("fit t.csv --target y -o m --patience 5", ["--patience needs --validation"]),
+        ("fit t.csv --target y -o m --n-iter-no-change 5", ["--n-iter-no-change needs --validation"]),
         ("fit t.csv --target y -o m --validation 0.6", ["--validation", "'0.6'", "at most 0.5"]),
         ("fit t.csv --target y -o m --sigma 0.1", ["--sigma belongs to --observation gaussian"]),
         ("evaluate t.csv --target y --observation gaussian", ["gaussian needs --sigma"]),
@@ -90,18 +90,18 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --model matryoshka --shape 4,0", ["--shape", "'0'"]),
         ("fit t.csv --target y -o m --model matryoshka --shape 4,", ["--shape", "''"]),
         ("fit t.csv --target y -o m --model matryoshka --join exits", ["--join", "sign"]),
-        ("fit t.csv --target y -o m --rounds 0", ["--rounds", "at least 1", "'0'"]),
-        ("fit t.csv --target y -o m --rounds x", ["--rounds", "'x'"]),
+        ("fit t.csv --target y -o m --n-estimators 0", ["--n-estimators", "at least 1", "'0'"]),
+        ("fit t.csv --target y -o m --n-estimators x", ["--n-estimators", "'x'"]),
         ("fit t.csv --target y -o m --round 3", ["--round"]),
         ("fit t.csv --target y -o m --smoothing -1", ["--smoothing"]),
         ("fit t.csv --target y -o m --smoothing nan", ["--smoothing"]),
         ("fit t.csv --target y -o m --learning-rate 0", ["--learning-rate"]),
         ("fit t.csv --target y -o m --criterion chaos", ["--criterion", "kearns-mansour"]),
-        ("fit t.csv --target y -o m --threads 0", ["--threads"]),
-        ("fit t.csv --target y -o m --folds 3", ["--folds"]),
-        ("evaluate t.csv --target y --folds 1", ["--folds", "at least 2"]),
+        ("fit t.csv --target y -o m --n-threads 0", ["--n-threads"]),
+        ("fit t.csv --target y -o m --cv 3", ["--cv"]),
+        ("evaluate t.csv --target y --cv 1", ["--cv", "at least 2"]),
         ("evaluate t.csv --target y --seed -1", ["--seed"]),
-        ("evaluate t.csv --target y --weight y", ["same column"]),
+        ("evaluate t.csv --target y --sample-weight y", ["same column"]),
         ("fit t.csv --target y -o t.csv", ["overwrite", "t.csv"]),
         ("predict t.csv t.csv -o t.csv", ["overwrite"]),
         ("predict m.npz", ["DATA.csv"]),
@@ -165,8 +165,8 @@ def test_bad_table(tmp_path, monkeypatch, pboost_main, command, text, parts):
 @pytest.mark.parametrize(
     ("weights", "parts"),
     [
-        ("1,-1", ["--weight: ", "-1"]),
-        ("0,0", ["--weight: ", "0"]),
+        ("1,-1", ["--sample-weight: ", "-1"]),
+        ("0,0", ["--sample-weight: ", "0"]),
         ("1,", ["'w'", "missing"]),
         ("1,x", ["'w'", "not numeric", "'x'"]),
     ],
@@ -175,7 +175,7 @@ def test_bad_weights(tmp_path, pboost_main, weights, parts):
     first, second = weights.split(",")
     (tmp_path / "t.csv").write_text(f"x,y,w\n1,0,{first}\n2,1,{second}\n")
     code, _, err = pboost_main(
-        "fit", tmp_path / "t.csv", "--target", "y", "--weight", "w", "-o", tmp_path / "m"
+        "fit", tmp_path / "t.csv", "--target", "y", "--sample-weight", "w", "-o", tmp_path / "m"
     )
     assert code == 1
     assert_one_line(err, *parts)
@@ -271,7 +271,7 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
             ["--sep", ";", "--decimal", ","],
             "row 2 holds '2.5'; a decimal point? --decimal .",
         ),
-        ("x,y\n1,0\n2,1\n", ["--weight", "z"], "no column 'z'; there are x, y"),
+        ("x,y\n1,0\n2,1\n", ["--sample-weight", "z"], "no column 'z'; there are x, y"),
         ("x,state\n1,0\n2,1\n", ["--target", "stauts"], "there are x, state; did you mean 'state'"),
         ("x,y\n1,0\n2,1\n", ["--drop", "z"], "no column 'z'"),
         ("x,z,y\n1,1,0\n2,2,1\n", ["--drop", "x,z"], "no column besides 'y' and 'x' and 'z'"),
@@ -300,7 +300,7 @@ def test_dropped_columns_and_decimal_commas(tmp_path, pboost_main):
     (tmp_path / "t.csv").write_text(text)
     how = ["--sep", ";", "--decimal", ","]
     given = [tmp_path / "t.csv", *how, "--target", "y", "--drop", 'town,"b, c"']
-    code, _, err = pboost_main("fit", *given, "--rounds", "3", "-o", tmp_path / "m.npz")
+    code, _, err = pboost_main("fit", *given, "--n-estimators", "3", "-o", tmp_path / "m.npz")
     assert (code, err) == (0, "")
     code, out, err = pboost_main("predict", tmp_path / "m.npz", tmp_path / "t.csv", *how)
     assert (code, err) == (0, "")

@@ -71,7 +71,7 @@ def test_help_lists_all_options(pboost_main):
     code, out, _ = pboost_main("fit", "--help")
     assert code == 0
     flags = {options.flag(name) for name in options.OWNERS}
-    assert {"--min-split", "--no-replace", "--max-draws", "--terms", "--tol"} <= {
+    assert {"--min-split", "--no-replace", "--max-draws", "--n-terms", "--tol"} <= {
         *flags,
         "--no-replace",
     }
@@ -79,44 +79,44 @@ def test_help_lists_all_options(pboost_main):
 
 
 OTHERS = {
-    "--model boosted-tree --nodes 5 --threads -1 --max-depth 3": partial(
+    "--model boosted-tree --max-nodes 5 --n-threads -1 --max-depth 3": partial(
         pb.fit_boosted_tree, nodes=5, max_depth=3
     ),
-    "--model random-forest --members 3 --bag 0.5 --threads none": partial(
+    "--model random-forest --n-estimators 3 --bag 0.5 --n-threads none": partial(
         pb.fit_random_forest, members=3, bag=0.5, rng=0
     ),
-    "--model sbpmt --members 2 --steps 2 --bag 30 --max-depth none": partial(
+    "--model sbpmt --n-estimators 2 --max-iter 2 --bag 30 --max-depth none": partial(
         pb.fit_sbpmt, members=2, steps=2, bag=30, max_depth=None, rng=0
     ),
-    "--model random-forest --members 3 --no-replace --bag 20 --max-bins 16": partial(
+    "--model random-forest --n-estimators 3 --no-replace --bag 20 --max-bins 16": partial(
         pb.fit_random_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
     ),
     "--model cart --growth best-first --min-split 9 --features-per-split 2 --seed 3": partial(
         pb.fit_cart, growth="best-first", min_split=9, features_per_split=2, rng=3
     ),
-    "--model samme --rounds 3 --features-per-split sqrt --seed 5": partial(
+    "--model samme --n-estimators 3 --features-per-split sqrt --seed 5": partial(
         pb.fit_samme,
         rounds=3,
         base=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
     ),
-    "--model gradient-boosting --steps 4 --max-step none --start zero --max-depth none": partial(
+    "--model gradient-boosting --n-estimators 4 --max-step none --start zero --max-depth none": partial(
         pb.fit_gradient_boosting, steps=4, loss="logistic", max_step=None, start="zero", max_depth=None
     ),
-    "--model gradient-boosting --steps 4 --max-step 0.5": partial(
+    "--model gradient-boosting --n-estimators 4 --max-step 0.5": partial(
         pb.fit_gradient_boosting, steps=4, loss="logistic", max_step=0.5
     ),
-    "--model probitboost --steps 6 --tol 0.5 --no-safeguard": partial(
+    "--model probitboost --max-iter 6 --tol 0.5 --no-safeguard": partial(
         pb.fit_probitboost, steps=6, tol=0.5, safeguard=False
     ),
-    "--model real-adaboost --rounds 4 --weak feature --center zero --no-constant": partial(
-        pb.fit_real_adaboost, rounds=4, weak=pb.weak.feature("zero", constant=False)
+    "--model real-adaboost --n-estimators 4 --weak-learner feature --center zero --no-include-constant": partial(
+        pb.fit_real_adaboost, rounds=4, weak=pb.weak.feature("zero", include_constant=False)
     ),
-    "--model boosted-tree --nodes 5 --weak linear --pairs 2 --min-leaf 3": partial(
-        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_leaf=3)
+    "--model boosted-tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-leaf 3": partial(
+        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(max_pairs=2, min_leaf=3)
     ),
-    "--model budget --comparisons 4 --seed 2": partial(pb.fit_within_budget, comparisons=4, rng=2),
-    "--model budget --bytes 400": partial(pb.fit_within_budget, bytes=400, rng=0),
-    "--rounds 3 --observation sampled --estimator ml --max-draws 9": partial(
+    "--model budget --mean-comparisons 4 --seed 2": partial(pb.fit_within_budget, mean_comparisons=4, rng=2),
+    "--model budget --max-bytes 400": partial(pb.fit_within_budget, max_bytes=400, rng=0),
+    "--n-estimators 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
         rounds=3,
         rng=0,
@@ -125,7 +125,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.full_for("--model budget --bytes 400")
+@pytest.mark.full_for("--model budget --max-bytes 400")
 @pytest.mark.parametrize("given", OTHERS)
 def test_options_reach_the_functions(csv_file, pboost_main, given):
     model = csv_file.with_name("m")
@@ -143,15 +143,15 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     ("given", "part"),
     [
         ("--model cart --replace", "--replace belongs to --model random-forest, not cart"),
-        ("--weak separator --min-leaf 3", "--min-leaf belongs to --weak stump or affine"),
-        ("--model budget", "--model budget needs --comparisons, --worst or --bytes"),
-        ("--comparisons 3", "--comparisons belongs to --model budget, not adaboost"),
-        ("--model budget --comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
-        ("--model cart --pairs 3", "--pairs belongs to --weak linear, not stump"),
+        ("--weak-learner separator --min-leaf 3", "--min-leaf belongs to --weak-learner stump or affine"),
+        ("--model budget", "--model budget needs --mean-comparisons, --max-comparisons or --max-bytes"),
+        ("--mean-comparisons 3", "--mean-comparisons belongs to --model budget, not adaboost"),
+        ("--model budget --mean-comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
+        ("--model cart --max-pairs 3", "--max-pairs belongs to --weak-learner linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
         ("--model boosted-tree --growth best-first", "belongs to --model cart or samme, not boosted-tree"),
-        ("--model sbpmt --step x", "--step: expected a number, got 'x'"),
-        ("--model boosted-tree --threads -2", "--threads: expected an integer of at least 1, got '-2'"),
+        ("--model sbpmt --learning-rate x", "--learning-rate: expected a number"),
+        ("--model boosted-tree --n-threads -2", "--n-threads: expected an integer of at least 1, got '-2'"),
         ("--model random-forest --bag 0", "--bag: expected an integer of at least 1, got '0'"),
         ("--model random-forest --bag 1.5", "--bag: expected a number above 0, at most 1, got '1.5'"),
     ],
@@ -164,7 +164,7 @@ def test_wrong_usage(csv_file, pboost_main, given, part):
 
 @pytest.mark.full
 def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
-    arguments = [str(csv_file), "--target", "state", "--rounds", "3", "-o", str(csv_file) + ".npz"]
+    arguments = [str(csv_file), "--target", "state", "--n-estimators", "3", "-o", str(csv_file) + ".npz"]
     call = [sys.executable, "-B", "-OO", "-m", "pboost", "fit", *arguments]
     env = {"PYTHONPATH": SEARCH_PATH, "PATH": ""}
     done = [
@@ -179,12 +179,12 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("--n-estimators 9 --model random-forest", "--n-estimators: here --members with --model random-forest"),
-        ("--n_estimators=9", "--n-estimators: here --rounds with --model adaboost"),
+        ("--num-iterations 9 --model random-forest", "--num-iterations: here --n-estimators with --model random-forest"),
+        ("--num_iterations=9", "--num-iterations: here --n-estimators with --model adaboost"),
         ("--max_features 3", "here --features-per-split, drawn anew for each split with --model"),
         ("--min-samples-leaf 3", "here --min-leaf, a number of rows with --model adaboost"),
         ("--random-state 3", "--random-state: here --seed"),
-        ("--n-jobs 3", "--n-jobs: here --threads"),
+        ("--n-jobs 3", "--n-jobs: here --n-threads"),
         ("--ccp-alpha 3", "--ccp-alpha: here pb.prune"),
         ("--encodin utf-8", "--encodin: did you mean --encoding?"),
         ("--zzz", "unrecognized arguments: --zzz"),

@@ -19,7 +19,7 @@ pandas = pytest.importorskip("pandas")
 @pytest.mark.full
 def test_module_runs_and_exit_codes_reach_the_shell(csv_file):
     model = csv_file.parent / "model.npz"
-    done = run("fit", csv_file, "--target", "state", "--rounds", 3, "-o", model)
+    done = run("fit", csv_file, "--target", "state", "--n-estimators", 3, "-o", model)
     assert done[0] == 0, done
     assert done[2] == ""
     code, out, err = run("show", csv_file.parent / "none.npz")
@@ -78,7 +78,7 @@ def test_interrupt_leaves_nothing(csv_file):
         "c.read_table = tell\n"
         "sys.exit(main(sys.argv[1:]))"
     )
-    arguments = ("fit", big, "--target", "y", "--rounds", 1_000_000, "-o", output)
+    arguments = ("fit", big, "--target", "y", "--n-estimators", 1_000_000, "-o", output)
     with start(*arguments, code=code) as process:
         try:
             assert process.stdout.readline() == "read\n"
@@ -148,7 +148,7 @@ def test_progress_bar_is_for_terminals(csv_file, terminal):
 
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 80))
-    arguments = ("fit", csv_file, "--target", "state", "--rounds", 6, "-o", csv_file.parent / "m")
+    arguments = ("fit", csv_file, "--target", "state", "--n-estimators", 6, "-o", csv_file.parent / "m")
     stderr = theirs if terminal else subprocess.PIPE
     with start(*arguments, code=code, stderr=stderr) as process:
         os.close(theirs)

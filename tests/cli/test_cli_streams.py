@@ -33,11 +33,11 @@ def test_forms_in_and_out(tmp_path, csv_file, model_file, pboost_main, typed, wr
     table.to_csv(tmp_path / f"other{end}", index=False, **written)
     table.to_csv(csv_file, index=False)
     model, output = tmp_path / "m.npz", tmp_path / f"out{end}"
-    fit = ["--target", "state", "--rounds", 4]
+    fit = ["--target", "state", "--n-estimators", 4]
     assert pboost_main("fit", csv_file, *fit, "-o", model_file)[0] == 0
     assert pboost_main("fit", tmp_path / f"other{end}", *fit, "-o", model, *typed)[0] == 0
     assert model.read_bytes() == model_file.read_bytes()
-    evaluate = [*fit, "--folds", 3]
+    evaluate = [*fit, "--cv", 3]
     _, found, _ = pboost_main("evaluate", tmp_path / f"other{end}", *evaluate, *typed)
     _, expected, _ = pboost_main("evaluate", csv_file, *evaluate)
     assert found.splitlines()[:5] == expected.splitlines()[:5]
@@ -73,13 +73,13 @@ def standard_input(monkeypatch):
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_standard_input_is_a_table(csv_file, model_file, pboost_main, standard_input, pack):
-    content, fit = pack(csv_file.read_bytes()), ["--target", "state", "--rounds", 5]
+    content, fit = pack(csv_file.read_bytes()), ["--target", "state", "--n-estimators", 5]
     standard_input(content)
     assert pboost_main("fit", "-", *fit, "-o", csv_file.parent / "m")[0] == 0
     assert (csv_file.parent / "m").read_bytes() == model_file.read_bytes()
     standard_input(content)
-    found = pboost_main("evaluate", "-", *fit, "--folds", 3)[1].splitlines()
-    expected = pboost_main("evaluate", csv_file, *fit, "--folds", 3)[1].splitlines()
+    found = pboost_main("evaluate", "-", *fit, "--cv", 3)[1].splitlines()
+    expected = pboost_main("evaluate", csv_file, *fit, "--cv", 3)[1].splitlines()
     assert found[:7] == expected[:7]
     standard_input(content)
     found = pboost_main("predict", model_file, "-", "-o", "-")
@@ -89,7 +89,7 @@ def test_standard_input_is_a_table(csv_file, model_file, pboost_main, standard_i
 @pytest.mark.full
 def test_models_through_pipes(csv_file, model_file, pboost_main):
     """What `fit -o -` writes is the file that it would write, and others read it."""
-    arguments = ["fit", csv_file, "--target", "state", "--rounds", 5, "-o", "-"]
+    arguments = ["fit", csv_file, "--target", "state", "--n-estimators", 5, "-o", "-"]
     with start(*arguments) as fit:
         code, out, err = run("predict", "-", csv_file, stdin=fit.stdout.buffer)
     assert (code, out, err) == pboost_main("predict", model_file, csv_file)

@@ -52,7 +52,7 @@ def test_holes_and_words(tmp_path, pboost_main, missing, categorical):
     TABLE.to_csv(data, index=False, na_rep=missing)
     how = ["--missing-values", "?,-"] if missing == "?" else []
     named = ["--categorical", "zone"] if categorical else []
-    given = ["--target", "y", "--model", "boosted-tree", "--nodes", "9", *how, *named]
+    given = ["--target", "y", "--model", "boosted-tree", "--max-nodes", "9", *how, *named]
     code, _, err = pboost_main("fit", data, *given, "-o", model)
     assert (code, err) == (0, "")
     expected = as_fitted(categorical)
@@ -82,7 +82,7 @@ def test_words_that_look_like_numbers_in_new_rows(tmp_path, pboost_main):
     rows = [(f"{i % 3}{'x' * (i % 2)}", i % 2) for i in range(24)]
     data.write_text("code,y\n" + "".join(f"{code},{y}\n" for code, y in rows))
     assert pboost_main("fit", data, "--target", "y", "-o", model)[0] == 1  # half of it is numbers
-    given = ["--target", "y", "--categorical", "code", "--rounds", "9"]
+    given = ["--target", "y", "--categorical", "code", "--n-estimators", "9"]
     assert pboost_main("fit", data, *given, "-o", model)[0] == 0
     data.write_text("code\n1\n2\n07\n")
     code, out, err = pboost_main("predict", model, data)
@@ -109,7 +109,7 @@ def test_parquet(tmp_path, pboost_main):
     pytest.importorskip("pyarrow")
     data, model = tmp_path / "t.parquet", tmp_path / "m.npz"
     TABLE.to_parquet(data)
-    given = ["--target", "y", "--model", "boosted-tree", "--nodes", "9"]
+    given = ["--target", "y", "--model", "boosted-tree", "--max-nodes", "9"]
     assert pboost_main("fit", data, *given, "-o", model)[0] == 0
     expected = as_fitted()
     assert pb.load(model).table == expected.table
@@ -134,9 +134,8 @@ def test_a_column_is_one_thing(tmp_path, pboost_main, options):
     assert "--categorical" in err
 
 
-def test_weights_have_two_names(tmp_path, pboost_main):
+def test_weights_are_no_feature(tmp_path, pboost_main):
     TABLE.assign(w=1.5).to_csv(tmp_path / "t.csv", index=False)
-    for option in ("--weight", "--weights"):
-        given = [tmp_path / "t.csv", "--target", "y", option, "w", "--rounds", "2"]
-        assert pboost_main("fit", *given, "-o", tmp_path / "m.npz")[0] == 0
-        assert "w" not in pb.load(tmp_path / "m.npz").feature_names
+    given = [tmp_path / "t.csv", "--target", "y", "--sample-weight", "w", "--n-estimators", "2"]
+    assert pboost_main("fit", *given, "-o", tmp_path / "m.npz")[0] == 0
+    assert "w" not in pb.load(tmp_path / "m.npz").feature_names

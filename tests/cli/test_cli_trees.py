@@ -45,21 +45,21 @@ SEVERAL = {
         pb.fit_cart, max_leaves=4, search="binned"
     ),
     "--model cart --pruned --seed 4": partial(pb.fit_pruned_cart, rng=4),
-    "--model random-forest --members 7 --features-per-split 2 --seed 3 --threads 1": partial(
+    "--model random-forest --n-estimators 7 --features-per-split 2 --seed 3 --n-threads 1": partial(
         pb.fit_random_forest, members=7, features_per_split=2, rng=3
     ),
-    "--model random-forest --members 3 --features-per-split all --max-leaves 5": partial(
+    "--model random-forest --n-estimators 3 --features-per-split all --max-leaves 5": partial(
         pb.fit_random_forest, members=3, features_per_split=None, max_leaves=5, rng=0
     ),
-    "--model samme --rounds 5 --learning-rate 0.5": partial(
+    "--model samme --n-estimators 5 --learning-rate 0.5": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=3), rounds=5, learning_rate=0.5
     ),
     "--model samme": pb.fit_samme,
-    "--model samme --rounds 5 --max-depth 1 --threads 2": partial(
+    "--model samme --n-estimators 5 --max-depth 1 --n-threads 2": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=5
     ),
-    "--model sbpmt --members 3 --rounds 2 --steps 4 --max-depth 1 --min-leaf 8 --bag 0.8 --seed 2 "
-    "--vote average --threads 1": partial(
+    "--model sbpmt --n-estimators 3 --n-boosting-rounds 2 --max-iter 4 --max-depth 1 --min-leaf 8 --bag 0.8 --seed 2 "
+    "--voting soft --n-threads 1": partial(
         pb.fit_sbpmt,
         members=3,
         rounds=2,
@@ -70,39 +70,39 @@ SEVERAL = {
         rng=2,
         vote="average",
     ),
-    "--model sbpmt --members 2 --published --min-leaf 9": partial(
+    "--model sbpmt --n-estimators 2 --published --min-leaf 9": partial(
         pb.fit_sbpmt, members=2, rng=0, **{**pb.models.published_sbpmt_options(), "min_leaf": 9}
     ),
-    "--model sbpmt --steps 3 --one-vs-all tree": partial(
+    "--model sbpmt --max-iter 3 --one-vs-rest-by tree": partial(
         pb.fit_sbpmt, steps=3, one_vs_all="tree", rng=0
     ),
-    "--model probit-tree --max-depth 0 --steps 7": partial(
+    "--model probit-tree --max-depth 0 --max-iter 7": partial(
         pb.fit_probit_tree, max_depth=0, steps=7
     ),
-    "--model probit-tree --min-leaf 9 --criterion entropy --search binned --threads 1": partial(
+    "--model probit-tree --min-leaf 9 --criterion entropy --search binned --n-threads 1": partial(
         pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
     ),
-    "--one-vs-rest --model probitboost --steps 9": partial(
+    "--one-vs-rest --model probitboost --max-iter 9": partial(
         pb.fit_one_vs_rest, pb.fit_probitboost, steps=9
     ),
-    "--rounds 4 --criterion kearns-mansour": partial(pb.fit_adaboost, rounds=4),
-    "--model boosted-tree --nodes 5": partial(pb.fit_boosted_tree, nodes=5),
+    "--n-estimators 4 --criterion kearns-mansour": partial(pb.fit_adaboost, rounds=4),
+    "--model boosted-tree --max-nodes 5": partial(pb.fit_boosted_tree, nodes=5),
     "--model matryoshka --join all --shape 3,4": partial(
         pb.fit_matryoshka, join="all", shape=(3, 4)
     ),
-    "--one-vs-rest --rounds 4 --criterion gini": partial(
+    "--one-vs-rest --n-estimators 4 --criterion gini": partial(
         pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4, weak=pb.weak.stump("gini")
     ),
-    "--one-vs-rest --model gradient-boosting --steps 5 --loss exponential": partial(
+    "--one-vs-rest --model gradient-boosting --n-estimators 5 --loss exponential": partial(
         pb.fit_one_vs_rest, pb.fit_gradient_boosting, steps=5, loss="exponential"
     ),
-    "--one-vs-rest --model gradient-boosting --steps 5 --loss squared": partial(
+    "--one-vs-rest --model gradient-boosting --n-estimators 5 --loss squared": partial(
         pb.fit_one_vs_rest, pb.fit_gradient_boosting, steps=5, loss="squared", task="classification"
     ),
 }
 
 
-@pytest.mark.full_for("--model samme", "--model sbpmt --steps 3 --one-vs-all tree")
+@pytest.mark.full_for("--model samme", "--model sbpmt --max-iter 3 --one-vs-rest-by tree")
 @pytest.mark.parametrize("options", SEVERAL)
 def test_several_labels(zones, pboost_main, options):
     data, model, output = drop(zones, "size"), zones.with_name("m"), zones.with_name("out.csv")
@@ -122,28 +122,28 @@ def test_several_labels(zones, pboost_main, options):
     np.testing.assert_allclose(table.iloc[:, 1:], pb.predict_proba(expected, X), rtol=1e-12)
     code, out, _ = pboost_main("show", model)
     assert (code, out.rstrip("\n")) == (0, pb.describe(expected).rstrip("\n"))
-    code, out, err = pboost_main("evaluate", *arguments, "--folds", 3)
+    code, out, err = pboost_main("evaluate", *arguments, "--cv", 3)
     assert (code, err) == (0, "")
     assert "test error" in out
 
 
 TWO = {
-    "--steps 6 --loss probit --max-depth 2 --bag 0.7 --learning-rate 0.3": {
+    "--n-estimators 6 --loss probit --max-depth 2 --bag 0.7 --learning-rate 0.3": {
         "steps": 6,
         "loss": "probit",
         "max_depth": 2,
         "bag": 0.7,
         "learning_rate": 0.3,
     },
-    "--steps 6": {"steps": 6, "loss": "logistic"},
-    "--steps 40 --validation 0.3 --patience 2 --min-leaf 5": {
+    "--n-estimators 6": {"steps": 6, "loss": "logistic"},
+    "--n-estimators 40 --validation 0.3 --n-iter-no-change 2 --min-leaf 5": {
         "steps": 40,
         "loss": "logistic",
         "validation": 0.3,
         "patience": 2,
         "min_leaf": 5,
     },
-    "--steps 6 --loss hinge": {"steps": 6, "loss": "hinge"},
+    "--n-estimators 6 --loss hinge": {"steps": 6, "loss": "hinge"},
 }
 
 
@@ -164,7 +164,7 @@ def test_stagewise_of_two_labels(csv_file, pboost_main, options):
         np.testing.assert_allclose(table["decision value"], pb.decision_function(expected, X))
     else:
         np.testing.assert_allclose(table["probability_sick"], pb.predict_proba(expected, X)[:, 1])
-    assert pboost_main("evaluate", *arguments, "--folds", 2)[::2] == (0, "")
+    assert pboost_main("evaluate", *arguments, "--cv", 2)[::2] == (0, "")
 
 
 NUMBERS = {
@@ -174,13 +174,13 @@ NUMBERS = {
     "--model cart --task regression --pruned": partial(
         pb.fit_pruned_cart, task="regression", rng=0
     ),
-    "--model random-forest --task regression --members 5": partial(
+    "--model random-forest --task regression --n-estimators 5": partial(
         pb.fit_random_forest, task="regression", members=5, rng=0
     ),
-    "--model gradient-boosting --task regression --steps 9": partial(
+    "--model gradient-boosting --task regression --n-estimators 9": partial(
         pb.fit_gradient_boosting, loss="squared", steps=9
     ),
-    "--model gradient-boosting --loss squared --steps 9": partial(
+    "--model gradient-boosting --loss squared --n-estimators 9": partial(
         pb.fit_gradient_boosting, loss="squared", steps=9
     ),
 }
@@ -197,7 +197,7 @@ def test_numbers(zones, pboost_main, options):
     values = [float(line) for line in out.splitlines()[1:]]
     assert (code, out.splitlines()[0]) == (0, "value")
     np.testing.assert_allclose(values, pb.predict(expected, X), rtol=1e-12)
-    code, out, err = pboost_main("evaluate", *arguments, "--folds", 3)
+    code, out, err = pboost_main("evaluate", *arguments, "--cv", 3)
     assert (code, err) == (0, "")
     result = pb.cross_validate(NUMBERS[options], X, y, task="regression", folds=3, rng=0)
     assert f"mean squared error   {result.error.mean():.4g} ± " in out
@@ -225,7 +225,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     [
         ("--model cart --one-vs-rest", "--one-vs-rest does not go with --model cart"),
         ("--model samme --validation 0.2", "--validation does not go with --model samme"),
-        ("--model random-forest --weak affine", "--weak does not go with --model random-forest"),
+        ("--model random-forest --weak-learner affine", "--weak-learner does not go with --model random-forest"),
         ("--model random-forest --learning-rate 0.5", "--learning-rate does not go with --model random-forest"),
         ("--model gradient-boosting --criterion gini", "--criterion does not go with"),
         ("--model gradient-boosting --one-vs-rest --task regression", "with --task regression"),
@@ -233,20 +233,28 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model boosted-tree --task regression", "--task regression needs --model cart, random-forest, gradient"),
         ("--model samme --task regression", "budget (not samme)"),
         ("--model random-forest --pruned", "--pruned belongs to --model cart, not random-forest"),
-        ("--model cart --members 3", "--members belongs to --model random-forest or sbpmt, not"),
+        ("--model cart --n-estimators 3", "--n-estimators belongs to --model 
+@@<<<<<<< ours@@
+random-forest
+@@||||||| base@@
+forest
+@@=======@@
+adaboost
+@@>>>>>>> theirs@@
+ or"),
         ("--model random-forest --features-per-split 0", "--features-per-split"),
         ("--model gradient-boosting --loss cubic", "--loss"),
         ("--model sbpmt --one-vs-rest", "--one-vs-rest does not go with --model sbpmt"),
         ("--model sbpmt --max-leaves 3", "--max-leaves belongs to"),
         ("--model sbpmt --criterion gini", "--criterion does not go with --model sbpmt"),
         ("--model sbpmt --bag 0", "--bag"),
-        ("--model sbpmt --vote mean", "--vote"),
+        ("--model sbpmt --voting mean", "--voting"),
         ("--model sbpmt --max-depth -1", "--max-depth"),
         ("--model random-forest --published", "--published belongs to --model sbpmt, not random-forest"),
-        ("--model probit-tree --rounds 3", "--rounds belongs to"),
+        ("--model probit-tree --n-boosting-rounds 3", "--n-boosting-rounds belongs to"),
         ("--model probit-tree --learning-rate 0.5", "--learning-rate does not go with"),
         ("--model probitboost --min-leaf 3", "--min-leaf belongs to"),
-        ("--model probitboost --threads 2", "--threads does not go with --model probitboost"),
+        ("--model probitboost --n-threads 2", "--n-threads does not go with --model probitboost"),
         ("--model gradient-boosting --bag 0", "--bag"),
     ],
 )
@@ -260,9 +268,9 @@ def test_wrong_usage(zones, pboost_main, options, part):
 @pytest.mark.parametrize(
     ("options", "fit"),
     [
-        ("--model probitboost --steps 5", partial(pb.fit_probitboost, steps=5)),
-        ("--model probit-tree --steps 5", partial(pb.fit_probit_tree, steps=5)),
-        ("--model sbpmt --members 2", partial(pb.fit_sbpmt, members=2, rng=0)),
+        ("--model probitboost --max-iter 5", partial(pb.fit_probitboost, steps=5)),
+        ("--model probit-tree --max-iter 5", partial(pb.fit_probit_tree, steps=5)),
+        ("--model sbpmt --n-estimators 2", partial(pb.fit_sbpmt, members=2, rng=0)),
     ],
 )
 def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):
@@ -279,7 +287,7 @@ def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):
     assert pboost_main("show", model)[1].rstrip("\n") == pb.describe(expected).rstrip("\n")
     code, out, err = pboost_main("show", model, "--coefficients")
     assert (code, out, err) == (0, f"{pb.inspection.coefficients(expected)}\n", "")
-    code, out, err = pboost_main("evaluate", *arguments, "--folds", 3)
+    code, out, err = pboost_main("evaluate", *arguments, "--cv", 3)
     assert (code, err) == (0, "")
     assert "test error" in out
 

@@ -16,8 +16,8 @@ pd = pytest.importorskip("pandas")
     [
         ("X: column 'row 3', row 3 holds 5", "column 'row 3', row 4 holds 5"),
         ("y: missing label in row 0 (and 2 more)", "--target: missing label in row 1 (and 2 more)"),
-        ("sample_weight: got -1 in row 9", "--weight: got -1 in row 10"),
-        ("n_threads: expected one", "--threads: expected one"),
+        ("sample_weight: got -1 in row 9", "--sample-weight: got -1 in row 10"),
+        ("n_threads: expected one", "--n-threads: expected one"),
         ('y: task="regression" or loss="softmax"', "--target: --task regression or --loss softmax"),
         (
             'max_leaves: expected None with growth="depth-first"',
@@ -38,8 +38,8 @@ def test_words_of_the_library(message, said):
         ("x,y,w\n1,0,1\nred,1,1\n3,1,1\n4,0,1\n", [], "row 2 holds 'red'"),
         (
             "x,y,w\n1,0,1\n2,1,-1\n",
-            ["--weight", "w"],
-            "--weight: expected finite numbers >= 0, got -1.0 in row 2",
+            ["--sample-weight", "w"],
+            "--sample-weight: expected finite numbers >= 0, got -1.0 in row 2",
         ),
         ("x,y,w\n1,0,1\n2,,1\n", [], "'y' has missing values, the first in row 2"),
         (
@@ -85,7 +85,7 @@ def test_the_target_says_the_task(name, form, tmp_path, pboost_main):
     ours, theirs = pb.load(out), pb.fit_cart(table[["a"]], y, max_depth=2)
     assert task_of(ours) == expected
     np.testing.assert_array_equal(ours.value, theirs.value)
-    code, said, err = pboost_main("evaluate", *given, "--folds", 2)
+    code, said, err = pboost_main("evaluate", *given, "--cv", 2)
     assert (code, err) == (0, "")
     assert ("mean squared error" in said) == (expected == REGRESSION)
 
@@ -93,12 +93,12 @@ def test_the_target_says_the_task(name, form, tmp_path, pboost_main):
 @pytest.mark.parametrize(
     ("options", "task"),
     [
-        ("--model gradient-boosting --steps 2", CLASSES),
-        ("--model gradient-boosting --steps 2 --loss squared", REGRESSION),
-        ("--model random-forest --members 2 --criterion gini", CLASSES),
+        ("--model gradient-boosting --n-estimators 2", CLASSES),
+        ("--model gradient-boosting --n-estimators 2 --loss squared", REGRESSION),
+        ("--model random-forest --n-estimators 2 --criterion gini", CLASSES),
         ("--model cart --pruned --max-depth 2", CLASSES),
-        ("--model gradient-boosting --steps 2 --one-vs-rest", CLASSES),
-        ("--model samme --rounds 2", CLASSES),
+        ("--model gradient-boosting --n-estimators 2 --one-vs-rest", CLASSES),
+        ("--model samme --n-estimators 2", CLASSES),
     ],
 )
 def test_options_decide_first(options, task, tmp_path, pboost_main):
@@ -129,7 +129,7 @@ def test_help_says_the_rule(pboost_main):
 def test_warnings_of_the_library(tmp_path, pboost_main):
     y = ["rare" if k < 2 else "ash" if value > 0 else "oak" for k, value in enumerate(X[:, 0])]
     pd.DataFrame({"a": X[:, 1], "y": y}).to_csv(tmp_path / "t.csv", index=False)
-    given = tmp_path / "t.csv", "--target", "y", "--model", "cart", "--folds", 3
+    given = tmp_path / "t.csv", "--target", "y", "--model", "cart", "--cv", 3
     code, _, err = pboost_main("evaluate", *given)
     assert code == 0
     assert_one_line(err, "pboost: warning: --target: class 'rare' has 2 rows")

@@ -38,7 +38,7 @@ FITS = {
     "soft tree": partial(pb.fit_boosted_tree, X[:, 1:], TWO, nodes=5, observation=ADATREE),
     "votes": partial(pb.fit_boosted_tree, X, THREE, nodes=4, **LEVELS),
     "affine": partial(
-        pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.affine(directions=3, seed=1), **LEVELS
+        pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.affine(n_directions=3, seed=1), **LEVELS
     ),
     "separators": partial(pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.separator(2), **LEVELS),
     "linear": partial(pb.fit_real_adaboost, X, TWO, rounds=3, weak=pb.weak.feature(), **LEVELS),
@@ -50,7 +50,7 @@ FITS = {
     "early": lambda **of: pb.early_exit(
         pb.fit_adaboost(X[:80], TWO[:80], rounds=9, **LEVELS, **of),
         X[80:],
-        comparisons=5,
+        mean_comparisons=5,
         length=None,
     ),
 }

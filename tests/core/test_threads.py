@@ -145,7 +145,7 @@ CUT = {
     ),
     "tree": lambda X, y, n: pb.fit_boosted_tree(X, y, nodes=30, n_threads=n),
     "affine": lambda X, y, n: pb.fit_adaboost(
-        X, y, rounds=5, weak=pb.weak.affine(directions=9, terms=3), n_threads=n
+        X, y, rounds=5, weak=pb.weak.affine(n_directions=9, n_terms=3), n_threads=n
     ),
     "linear": lambda X, y, n: pb.fit_boosted_tree(
         X, y, nodes=3, weak=pb.weak.linear(), n_threads=n
@@ -194,7 +194,7 @@ def answers(X):
     forest = pb.fit_random_forest(X, y, members=5, rng=0)
     flip = pb.fit_boosted_tree(X, y, nodes=9, observation=pb.observation.flip(0.1))
     gauss = pb.fit_adaboost(X, y, rounds=5, observation=pb.observation.gaussian(0.3))
-    affine = pb.fit_adaboost(X, y, rounds=5, weak=pb.weak.affine(directions=9))
+    affine = pb.fit_adaboost(X, y, rounds=5, weak=pb.weak.affine(n_directions=9))
     cells = rng.uniform(0.1, 0.2, X.shape)
     return [
         pb.predict_proba(forest, X),

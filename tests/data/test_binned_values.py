@@ -23,7 +23,7 @@ FITS = {
         X, y, sample_weight=w, rounds=5, observation=pb.observation.gaussian(0.3)
     ),
     "affine": lambda X, y, w: pb.fit_adaboost(
-        X, y, sample_weight=w, rounds=3, weak=pb.weak.affine(directions=20)
+        X, y, sample_weight=w, rounds=3, weak=pb.weak.affine(n_directions=20)
     ),
     "separators": lambda X, y, w: pb.fit_adaboost(
         X, y, sample_weight=w, rounds=2, weak=pb.weak.separator()

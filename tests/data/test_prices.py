@@ -7,20 +7,20 @@ import json
 import numpy as np
 import pytest
 
-from pboost.data.prices import plain_groups, plain_prices, read_prices
+from pboost.data.prices import plain_cost_groups, plain_feature_costs, read_feature_costs
 
 NAMES = ("age", "iron", "sugar", "mri")
 
 
-def read(prices=None, groups=None, comparison_price=None, names=NAMES):
+def read(feature_costs=None, cost_groups=None, comparison_cost=None, names=NAMES):
     """Return what is read, and that settings, which are stored as JSON, say the same."""
-    said = {"prices": prices, "groups": groups, "comparison_price": comparison_price}
-    found = read_prices(said, names, 4)
-    plain = {**said, "prices": plain_prices("prices", prices)}
-    plain["groups"] = plain_groups("groups", groups)
-    again = read_prices(json.loads(json.dumps(plain)), names, 4)
+    said = {"feature_costs": feature_costs, "cost_groups": cost_groups, "comparison_cost": comparison_cost}
+    found = read_feature_costs(said, names, 4)
+    plain = {**said, "feature_costs": plain_feature_costs("feature_costs", feature_costs)}
+    plain["cost_groups"] = plain_cost_groups("cost_groups", cost_groups)
+    again = read_feature_costs(json.loads(json.dumps(plain)), names, 4)
     if found is not None:
-        assert np.array_equal(found.price, again.price)
+        assert np.array_equal(found.cost, again.cost)
         assert np.array_equal(found.item, again.item)
         assert found.comparison == again.comparison
     return found
@@ -33,24 +33,24 @@ def costs(found, *columns):
 
 def test_columns_cost_what_they_cost():
     assert read() is None
-    for prices in (
+    for feature_costs in (
         [1, 2, 0, 4],
         np.array([1.0, 2, 0, 4]),
         {"age": 1, "iron": 2, "mri": 4},
         {0: 1, 1: 2, "mri": 4},
     ):
-        found = read(prices)
+        found = read(feature_costs)
         assert [costs(found, j) for j in range(4)] == [1, 2, 0, 4]
         assert costs(found) == 0
         assert costs(found, 0, 1, 3) == 7
         assert found.comparison == pytest.approx(0.0175)
-    assert read([1, 2, 0, 4], comparison_price=0.5).comparison == 0.5
+    assert read([1, 2, 0, 4], comparison_cost=0.5).comparison == 0.5
     assert read([0, 0, 0, 0]).comparison == 1.0
 
 
 def test_a_group_is_paid_once():
-    for groups in ({"blood": ["iron", "sugar"]}, [["iron", "sugar"]], [(1, 2)], {"blood": [1, 2]}):
-        found = read([1, 2, 3, 4], groups)  # as much as the dearest
+    for cost_groups in ({"blood": ["iron", "sugar"]}, [["iron", "sugar"]], [(1, 2)], {"blood": [1, 2]}):
+        found = read([1, 2, 3, 4], cost_groups)  # as much as the dearest
         assert [costs(found, j) for j in range(4)] == [1, 3, 3, 4]
         assert costs(found, 1, 2) == 3
     found = read({"age": 1, "blood": 2.5, "mri": 40}, {"blood": ["iron", "sugar"]})
@@ -66,22 +66,22 @@ def test_a_group_is_paid_once():
 @pytest.mark.parametrize(
     ("said", "error", "words"),
     [
-        ({"prices": [1, 2]}, ValueError, "prices: expected 4 numbers, one for each column, got 2"),
-        ({"prices": [1, 2, 3, -1]}, ValueError, r"prices\[3\]: expected a number in \[0"),
-        ({"prices": [1, 2, np.nan, 1]}, ValueError, r"prices\[2\]: expected a number in"),
-        ({"prices": {"iron": -1}}, ValueError, r"prices\['iron'\]: expected a number in"),
-        ({"prices": {"iron": "dear"}}, TypeError, r"prices\['iron'\]: expected a number"),
-        ({"prices": {"gold": 1}}, ValueError, "prices: expected names of columns, got 'gold'"),
-        ({"prices": 3.0}, TypeError, "prices: expected a number for each column, or a mapping"),
-        ({"prices": "iron"}, TypeError, "prices: expected a number for each column"),
-        ({"groups": [[0, 1]]}, ValueError, "groups: expected None without prices"),
-        ({"comparison_price": 1.0}, ValueError, "comparison_price: expected None without prices"),
-        ({"prices": [1] * 4, "comparison_price": 0.0}, ValueError, "comparison_price: expected a"),
-        ({"prices": [1] * 4, "groups": [[0, 1], [1, 2]]}, ValueError, "got column 'iron' in two"),
-        ({"prices": [1] * 4, "groups": [[0, 0]]}, ValueError, "got column 'age' twice"),
-        ({"prices": [1] * 4, "groups": [[0, 9]]}, ValueError, "groups: expected an integer from"),
-        ({"prices": [1] * 4, "groups": 3}, TypeError, "groups: expected a mapping of names"),
-        ({"prices": {"iron": 1}, "groups": {"iron": ["iron"]}}, ValueError, "other names than"),
+        ({"feature_costs": [1, 2]}, ValueError, "feature_costs: expected 4 numbers, one for each column, got 2"),
+        ({"feature_costs": [1, 2, 3, -1]}, ValueError, r"feature_costs\[3\]: expected a number in \[0"),
+        ({"feature_costs": [1, 2, np.nan, 1]}, ValueError, r"feature_costs\[2\]: expected a number in"),
+        ({"feature_costs": {"iron": -1}}, ValueError, r"feature_costs\['iron'\]: expected a number in"),
+        ({"feature_costs": {"iron": "dear"}}, TypeError, r"feature_costs\['iron'\]: expected a number"),
+        ({"feature_costs": {"gold": 1}}, ValueError, "feature_costs: expected names of columns, got 'gold'"),
+        ({"feature_costs": 3.0}, TypeError, "feature_costs: expected a number for each column, or a mapping"),
+        ({"feature_costs": "iron"}, TypeError, "feature_costs: expected a number for each column"),
+        ({"cost_groups": [[0, 1]]}, ValueError, "cost_groups: expected None without feature_costs"),
+        ({"comparison_cost": 1.0}, ValueError, "comparison_cost: expected None without feature_costs"),
+        ({"feature_costs": [1] * 4, "comparison_cost": 0.0}, ValueError, "comparison_cost: expected a"),
+        ({"feature_costs": [1] * 4, "cost_groups": [[0, 1], [1, 2]]}, ValueError, "got column 'iron' in two"),
+        ({"feature_costs": [1] * 4, "cost_groups": [[0, 0]]}, ValueError, "got column 'age' twice"),
+        ({"feature_costs": [1] * 4, "cost_groups": [[0, 9]]}, ValueError, "cost_groups: expected an integer from"),
+        ({"feature_costs": [1] * 4, "cost_groups": 3}, TypeError, "cost_groups: expected a mapping of names"),
+        ({"feature_costs": {"iron": 1}, "cost_groups": {"iron": ["iron"]}}, ValueError, "other names than"),
     ],
 )
 def test_a_bad_price_is_refused(said, error, words):

@@ -51,7 +51,7 @@ TWO = {
     "adaboost": partial(pb.fit_adaboost, rounds=8),
     "symmetric": partial(pb.fit_adaboost, rounds=8, votes="symmetric"),
     "binned": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.stump(search="binned", max_bins=99)),
-    "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(directions=8)),
+    "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(n_directions=8)),
     "adatree2": partial(pb.fit_boosted_tree, nodes=7, observation=pb.observation.adatree2()),
     "boosted tree": partial(pb.fit_boosted_tree, nodes=12),
     "linear": partial(pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear()),

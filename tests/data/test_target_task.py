@@ -68,7 +68,7 @@ def test_builders_follow_it(builder, name):
 @pytest.mark.parametrize("name", ["text", "20 integers", "21 integers", "two fractions"])
 def test_a_budget_follows_it(name):
     y, expected = TARGETS[name]
-    fit = partial(pb.fit_within_budget, X[:, :1], y, comparisons=1, folds=2, rng=0)
+    fit = partial(pb.fit_within_budget, X[:, :1], y, mean_comparisons=1, folds=2, rng=0)
     if expected == ASKS:
         with pytest.raises(ValueError, match="pass task="):
             fit()

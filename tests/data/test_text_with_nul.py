@@ -116,7 +116,7 @@ def test_a_member_of_another_package_may_answer_in_objects():
 
 def test_names_of_columns_stay_different(tmp_path):
     X = pd.DataFrame({"a": NUMBERS, "a\0": NUMBERS[::-1] % 3})
-    model = pb.fit_cart(X, EVEN, prices={"a": 1.0, "a\0": 2.0})
+    model = pb.fit_cart(X, EVEN, feature_costs={"a": 1.0, "a\0": 2.0})
     pb.save(model, tmp_path / "model.npz")
     loaded = pb.load(tmp_path / "model.npz"), pb.export.from_json(pb.export.to_json(model))
     assert {found.feature_names for found in loaded} == {("a", "a\0")}

@@ -18,7 +18,7 @@ OPTIONS = {
     "whole": {},
     "entropy, shallow": {"criterion": "entropy", "max_depth": 3, "level_smoothing": 0.5},
     "best first": {"max_leaves": 9, "criterion": "error"},
-    "prices": {"prices": {0: 3.0, 1: 1.0, "both": 2.0}, "groups": {"both": [1, 2]}, "max_depth": 5},
+    "prices": {"feature_costs": {0: 3.0, 1: 1.0, "both": 2.0}, "cost_groups": {"both": [1, 2]}, "max_depth": 5},
     "columns drawn": {"min_leaf": 7, "features_per_split": 2, "rng": 3},
 }
 

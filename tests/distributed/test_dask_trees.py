@@ -54,7 +54,7 @@ FITS = {
         },
     ),
     "forest": ("fit_random_forest", TWO, {"members": 6, "rng": 0, "max_depth": 4}),
-    "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "prices": {0: 2.0, 1: 1.0}}),
+    "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "feature_costs": {0: 2.0, 1: 1.0}}),
     "three labels": (
         "fit_cart",
         np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),

@@ -17,7 +17,7 @@ OPTIONS = {
     "few": {"bag": 7},
     "limits": {"max_depth": 3, "min_leaf": 5, "criterion": "entropy"},
     "leaves": {"max_leaves": 5, "features_per_split": None},
-    "prices": {"prices": {0: 2.0, 1: 1.0}},
+    "prices": {"feature_costs": {0: 2.0, 1: 1.0}},
 }
 
 

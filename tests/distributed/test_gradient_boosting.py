@@ -266,7 +266,7 @@ def test_callbacks_are_told_of_every_step():
         ({"learning_rate": 0}, ValueError, "learning_rate"),
         ({"bag": 0.5}, NotImplementedError, "bag"),
         ({"search": "exact"}, NotImplementedError, "search: 'exact'"),
-        ({"prices": {0: 1.0}}, NotImplementedError, "prices"),
+        ({"feature_costs": {0: 1.0}}, NotImplementedError, "feature_costs"),
         ({"monotone": {9: 1}}, ValueError, "monotone"),
         ({"callback": 3}, TypeError, "callback"),
         ({"validation": 0.9}, ValueError, "validation"),

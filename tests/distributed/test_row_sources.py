@@ -125,7 +125,7 @@ IN_ONE_PLACE = {
     "fit_pruned_cart": {"rng": 0},
     "fit_samme": {"rounds": 3},
     "fit_sbpmt": {"members": 2, "rng": 0},
-    "fit_within_budget": {"comparisons": 5, "rng": 0},
+    "fit_within_budget": {"mean_comparisons": 5, "rng": 0},
 }
 
 
@@ -192,7 +192,7 @@ def test_what_a_source_has_is_not_given_again(name):
         (pb.fit_adaboost, {"weak": pb.weak.affine()}),
         (pb.fit_adaboost, {"observation": pb.observation.gaussian(0.1)}),
         (pb.fit_adaboost, {"observation": pb.observation.sampled()}),
-        (pb.fit_adaboost, {"prices": {0: 1.0}}),
+        (pb.fit_adaboost, {"feature_costs": {0: 1.0}}),
         (pb.fit_boosted_tree, {"weak": pb.weak.stump(search="exact")}),
         (pb.fit_cart, {"search": "exact"}),
         (pb.fit_gradient_boosting, {"loss": "absolute", "task": "regression"}),

@@ -57,7 +57,7 @@ SUMS = {
     "hinge": (two, {"loss": "hinge"}),
     "poisson": (lambda z: np.floor(np.abs(2 * z)), {"loss": "poisson"}),
     "exact": (two, {"search": "exact"}),
-    "prices": (two, {"prices": [1.0, 2.0, 3.0, 0.0]}),
+    "prices": (two, {"feature_costs": [1.0, 2.0, 3.0, 0.0]}),
     "per comparison": (two, {"growth": "per-comparison", "tree_comparisons": [3.0, 1.0, 2.0]}),
     "share held out": (two, {"validation": 0.3, "rng": 3, "patience": 4}),
     "rows given": (lambda z: z, {"validation": (OTHER[0], -OTHER[1]), "patience": 3}),
@@ -92,7 +92,7 @@ CHAINS = {
     "symmetric": {"votes": "symmetric", "smoothing": 0.0},
     "table": {"observation": pb.observation.adatree2()},
     "gaussian": {"observation": pb.observation.gaussian(0.4)},
-    "affine": {"weak": pb.weak.affine(directions=6, seed=2)},
+    "affine": {"weak": pb.weak.affine(n_directions=6, seed=2)},
     "binned": {"weak": pb.weak.stump(search="binned", max_bins=8)},
 }
 

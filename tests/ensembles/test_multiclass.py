@@ -61,7 +61,7 @@ def check_consistent(model, X):
         partial(pb.fit_matryoshka, shape=(2, 2)),
         partial(pb.fit_boosted_tree, nodes=4, observation=pb.observation.flip(0.1)),
         partial(pb.fit_adaboost, rounds=5, weak=pb.weak.stump(search="binned", max_bins=8)),
-        partial(pb.fit_adaboost, rounds=5, weak=pb.weak.affine(directions=5)),
+        partial(pb.fit_adaboost, rounds=5, weak=pb.weak.affine(n_directions=5)),
     ],
     ids=["adaboost", "tree", "matryoshka", "soft", "binned", "affine"],
 )
@@ -102,7 +102,7 @@ def test_columns_are_sorted_once(monkeypatch):
     assert len(calls) == 4
     pb.fit_one_vs_rest(partial(pb.fit_cart, search="exact"), X, y, search="binned")
     # Elsewhere the builder would not sort, or what it sorts is its own affair.
-    for weak in (pb.weak.stump(search="binned"), pb.weak.affine(directions=4)):
+    for weak in (pb.weak.stump(search="binned"), pb.weak.affine(n_directions=4)):
         pb.fit_one_vs_rest(
             partial(pb.fit_adaboost, weak=pb.weak.stump()), X, y, rounds=2, weak=weak
         )

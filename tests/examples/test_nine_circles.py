@@ -18,7 +18,7 @@ pytestmark = pytest.mark.full
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "nine_circles.py"
 #: Fewer directions than the page has, for speed.
-WEAK = pb.weak.affine(directions=30)
+WEAK = pb.weak.affine(n_directions=30)
 PAGE = ROOT / "docs" / "theory" / "nine_circles.rst"
 
 

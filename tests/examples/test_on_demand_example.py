@@ -20,7 +20,7 @@ def test_answers_are_the_same_for_less(example):
     assert found["until it is settled"] < 0.9 * found["what is read"]
     assert found["what is read"] <= found["everything"] == 435
     for budget, within in found["budgets"].items():
-        assert within.price <= budget
+        assert within.cost <= budget
     assert found["budgets"][435].settled == 1
 
 

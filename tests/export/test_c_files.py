@@ -69,7 +69,7 @@ def _rest_of_calibrated():
 #: Models that add up columns, which are missing or categories.
 SUMS = {
     "affine": lambda: pb.fit_adaboost(
-        X, TWO, rounds=6, weak=pb.weak.affine(directions=6, terms=2, seed=1), **LEVELS
+        X, TWO, rounds=6, weak=pb.weak.affine(n_directions=6, n_terms=2, seed=1), **LEVELS
     ),
     "separators": lambda: pb.fit_boosted_tree(X, TWO, nodes=4, weak=pb.weak.separator(4), **LEVELS),
     "real": lambda: pb.fit_real_adaboost(X, TWO, rounds=9, weak=pb.weak.feature(), **LEVELS),
@@ -105,7 +105,7 @@ def _at_the_ends(of):
 
 
 def _early(comparisons, **options):
-    return lambda of: pb.early_exit(of, X, comparisons=comparisons, length=None, **options)
+    return lambda of: pb.early_exit(of, X, mean_comparisons=comparisons, length=None, **options)
 
 
 #: Models that rows leave early, or that are calibrated, by the models that these are made of.
@@ -115,7 +115,7 @@ AROUND = {
     "early votes": ("chain of votes", _early(5)),
     "early forest": ("forest", _early(6)),
     "early forest, three": ("forest, three", _early(5)),
-    "early sum": ("logistic", _early(5, worst=9)),
+    "early sum": ("logistic", _early(5, max_comparisons=9)),
     "early softmax": ("softmax", _early(18)),
     "calibrated": ("chain", lambda of: pb.calibrate(of, X, TWO)),
     "calibrated forest": ("forest", lambda of: pb.calibrate(of, X, TWO)),

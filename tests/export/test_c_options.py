@@ -93,7 +93,7 @@ def _early(kind):
         "joins": lambda: pb.fit_matryoshka(PLAIN, TWO, shape=(3, 2, 3), join="all"),
     }
     graph = fits[kind]()
-    model = pb.early_exit(graph, PLAIN, comparisons=7, length=None)
+    model = pb.early_exit(graph, PLAIN, mean_comparisons=7, length=None)
     size = np.abs(graph.trajectory(PLAIN)[0])
     threshold = np.append([np.inf, np.inf], np.quantile(size[2:-1], 0.7, axis=1))
     slope = np.linspace(0.4, 2.5, graph.n_stages)
@@ -131,7 +131,7 @@ def test_thresholds_that_sums_meet_in_fixed_point():
     """Votes of 1: sums in whole numbers are equal to thresholds, and rows leave."""
     chain = pb.fit_adaboost(PLAIN, TWO, rounds=9)
     chain = replace(chain, vote=np.tile([-1.0, 1.0], (9, 1)) / 3, bias=0.0)
-    model = pb.early_exit(chain, PLAIN, comparisons=6, length=None)
+    model = pb.early_exit(chain, PLAIN, mean_comparisons=6, length=None)
     third = 1 / 3
     for least, sure in ((third, True), (np.nextafter(third, 1.0), False)):
         threshold = np.append(np.inf, np.full(8, least))
@@ -149,7 +149,7 @@ def test_thresholds_that_sums_meet_in_fixed_point():
 def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
     whole = made(kind)
     X = rows_for(whole, 200)
-    model = pb.early_exit(whole, decoded(whole, X), comparisons=4, length=None)
+    model = pb.early_exit(whole, decoded(whole, X), mean_comparisons=4, length=None)
     model = replace(model, slope=np.full(whole.n_stages, slope))
     numbers = np.round(X.clip(-3e4, 3e4))
     grid = Grid(np.zeros(whole.n_features), np.ones(whole.n_features))
@@ -350,7 +350,7 @@ def test_the_head_names_columns_levels_and_the_certificate(path):
 
 def test_rows_leave_a_file_at_joints_before_the_end(path):
     chain = pb.fit_adaboost(PLAIN, TWO, rounds=9)
-    model = pb.early_exit(chain, PLAIN, comparisons=6, length=None)
+    model = pb.early_exit(chain, PLAIN, mean_comparisons=6, length=None)
     assert len(np.unique(model.left(PLAIN).joint)) > 2
     pb.export.to_c(model, path)
     text = path.read_text()
@@ -413,23 +413,23 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
 
     oracle = pb.fit_adaboost(POINTS, LABELS, rounds=1, weak=pb.weak.oracle(column), rng=0)
     refused("oracles, Python functions, which no format but a pickle", oracle)
-    early = pb.early_exit(pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, comparisons=4)
+    early = pb.early_exit(pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, mean_comparisons=4)
 
     def fit(X, y, **options):
-        return pb.early_exit(pb.fit_adaboost(X, y, rounds=3), X, comparisons=2)
+        return pb.early_exit(pb.fit_adaboost(X, y, rounds=3), X, mean_comparisons=2)
 
     early_members = pb.fit_bagging(fit, PLAIN, TWO, members=2, rng=0)
     refused("a member is an EarlyExitModel, which is exported to C by itself only", early_members)
     stumps = partial(pb.fit_adaboost, rounds=5)
     members = pb.fit_bagging(stumps, PLAIN, TWO, members=3, rng=0)
     whole = r"model\.model, a Bagging, can be exported as a whole"
-    refused(whole, pb.early_exit(members, PLAIN, comparisons=40))
+    refused(whole, pb.early_exit(members, PLAIN, mean_comparisons=40))
     forest = pb.fit_random_forest(PLAIN, np.arange(len(PLAIN)) % 8, members=3, rng=0)
     priced = pb.early_exit(
-        pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, price=2.0, prices=np.ones(PLAIN.shape[1])
+        pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, mean_feature_cost=2.0, feature_costs=np.ones(PLAIN.shape[1])
     )
     refused("early exits within a price", priced)
-    refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, comparisons=9))
+    refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, mean_comparisons=9))
     isotonic = partial(pb.calibrate, method="isotonic")
     grid = {"dtype": "int16", "X": PLAIN}
     refused("sums of trees that all rows go", isotonic(early, PLAIN, TWO), **grid)

@@ -41,7 +41,7 @@ def _early(kind, J, rows):
         options["loss"] = "logistic" if J == 2 else "softmax"
     model = FITS[kind](rows, np.argsort(np.argsort(score)) * J // len(rows), **options)
     whole = pb.prediction_cost(model, rows).mean()
-    return pb.early_exit(model, rows, comparisons=0.6 * whole, length=None)
+    return pb.early_exit(model, rows, mean_comparisons=0.6 * whole, length=None)
 
 
 EARLY = {

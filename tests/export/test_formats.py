@@ -284,7 +284,7 @@ def test_labels_of_onnx(labels):
 
 
 NUMBERS = exported.X[:, :2]  # of which some are missing
-AFFINE = pb.weak.affine(directions=6, terms=2, seed=1)
+AFFINE = pb.weak.affine(n_directions=6, n_terms=2, seed=1)
 #: Graphs whose nodes compare sums of columns of numbers.
 OF_SUMS = {
     "affine": lambda: pb.fit_adaboost(NUMBERS, exported.TWO, rounds=8, weak=AFFINE),

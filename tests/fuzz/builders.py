@@ -120,7 +120,7 @@ def real(rng: Generator, problem: Problem) -> Fit:
     options: Options = {"rounds": int(rng.integers(1, 10)), **voting(rng)}
     if learner == "columns":
         center = pick(rng, "mean", "midrange", "zero")
-        options["weak"] = pb.weak.feature(center, constant=bool(rng.integers(2)))
+        options["weak"] = pb.weak.feature(center, include_constant=bool(rng.integers(2)))
     elif learner == "functions":
         options["weak"] = pb.weak.hypothesis(train_real)
     else:

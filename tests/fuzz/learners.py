@@ -105,7 +105,7 @@ def stump(rng: Generator) -> Any:
 
 
 def affine(rng: Generator) -> Any:
-    more = {"directions": int(rng.integers(1, 20)), "terms": int(rng.integers(2, 4))}
+    more = {"n_directions": int(rng.integers(1, 20)), "n_terms": int(rng.integers(2, 4))}
     return pb.weak.affine(**columns(rng), **more, seed=int(rng.integers(9)))
 
 
@@ -113,7 +113,7 @@ def linear(rng: Generator) -> Any:
     chosen = {
         "criterion": pick(rng, *CRITERIA),
         "dense_gain": pick(rng, None, 0.0, 1.0),
-        "pairs": int(rng.integers(1, 9)),
+        "max_pairs": int(rng.integers(1, 9)),
         "min_leaf": int(rng.integers(1, 3)),
     }
     return pb.weak.linear(**some(rng, chosen, 0.5))
@@ -134,7 +134,7 @@ def sampled(rng: Generator) -> Any:
     stop = pick(rng, 1, 3, "first-increase")
     estimator = pick(rng, "map", "ml")
     of = pick(rng, None, pb.observation.flip(0.2), pb.observation.adatree2())
-    return pb.observation.sampled(stop, estimator, of=of, **most_draws(stop))
+    return pb.observation.sampled(stop, estimator, base=of, **most_draws(stop))
 
 
 def most_draws(stop: Any) -> Options:

@@ -176,10 +176,10 @@ def calibrated() -> dict[str, Made]:
     three = _to_first(pb.fit_random_forest, FOREST, THREE)
     tree_sum = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, "steps": 12}, TWO)
     many = _to_first(pb.fit_gradient_boosting, SUM_IN_BINS, THREE)
-    prices = {"prices": [4.0, 1.0, 2.0, 1.0], "groups": [[0, 3]], "comparison_price": 0.5}
-    paid = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, **prices, "steps": 8}, TWO)
+    feature_costs = {"feature_costs": [4.0, 1.0, 2.0, 1.0], "cost_groups": [[0, 3]], "comparison_cost": 0.5}
+    paid = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, **feature_costs, "steps": 8}, TWO)
     new, y_new, y_three = LEVELS[200:], TWO[200:], THREE[200:]
-    exits = {"comparisons": None, "worst": None, "price": None, "prices": None, "groups": None}
+    exits = {"mean_comparisons": None, "max_comparisons": None, "mean_feature_cost": None, "feature_costs": None, "cost_groups": None}
 
     def of(fit: Any, y: Any, method: str, weight: Any = None) -> Made:
         given = {"method": method, "folds": None, "rng": None, "sample_weight": weight}
@@ -201,12 +201,12 @@ def calibrated() -> dict[str, Made]:
         "calibrate: platt, three classes": of(three, y_three, "platt"),
         "calibrate: isotonic, three classes": of(many, y_three, "isotonic"),
         "calibrate: folds": Made(in_folds, ROWS_OF_LEVELS),
-        "early_exit: chain": early(chain, comparisons=2.5),
-        "early_exit: forest, three classes": early(three, comparisons=6.0),
-        "early_exit: sum, worst": early(tree_sum, comparisons=8.0, worst=20.0),
-        "early_exit: sum to its end": early(tree_sum, None, comparisons=12.0),
-        "early_exit: sum, three classes": early(many, comparisons=14.0),
-        "early_exit: price": early(paid, price=3.0),
+        "early_exit: chain": early(chain, mean_comparisons=2.5),
+        "early_exit: forest, three classes": early(three, mean_comparisons=6.0),
+        "early_exit: sum, worst": early(tree_sum, mean_comparisons=8.0, max_comparisons=20.0),
+        "early_exit: sum to its end": early(tree_sum, None, mean_comparisons=12.0),
+        "early_exit: sum, three classes": early(many, mean_comparisons=14.0),
+        "early_exit: price": early(paid, mean_feature_cost=3.0),
     }
 
 
@@ -218,24 +218,24 @@ def _scored(X: Any) -> np.ndarray:
 def imitated() -> dict[str, Made]:
     """Return models within budgets, and those that imitate others."""
     distilled = {
-        "comparisons": 12.0,
+        "mean_comparisons": 12.0,
         "classes": None,
         "task": None,
-        "synthetic": 200,
-        "kind": "neighbours",
-        "share": 0.25,
-        "neighbours": 5,
+        "n_synthetic": 200,
+        "kind": "neighbors",
+        "synthetic_fraction": 0.25,
+        "n_neighbors": 5,
         "learning_rate": 0.5,
-        "first_tree": 3.0,
-        "other_trees": 2.5,
+        "first_tree_comparisons": 3.0,
+        "tree_comparisons": 2.5,
         "categorical": None,
         "rng": 2,
     }
-    budgets = {"comparisons": None, "worst": None, "price": None, "bytes": None}
+    budgets = {"mean_comparisons": None, "max_comparisons": None, "mean_feature_cost": None, "max_bytes": None}
     within = {
         **budgets,
-        "prices": None,
-        "groups": None,
+        "feature_costs": None,
+        "cost_groups": None,
         "task": None,
         "folds": 2,
         "categorical": None,
@@ -255,14 +255,14 @@ def imitated() -> dict[str, Made]:
     numbers = _fitted(pb.fit_gradient_boosting, {**SUM, "task": "regression"}, NUMBERS)
     return {
         "distill: forest": of(forest),
-        "distill: three classes, random": of(three, kind="random", synthetic=100),
-        "distill: numbers": of(numbers, share=0.5),
-        "distill: function": of(lambda n: _scored, X, (X[:40],), synthetic=0),
-        "within: comparisons": budget(TWO[:90], MISSING[:90], comparisons=6.0),
-        "within: three classes": budget(THREE[:90], MISSING[:90], comparisons=8.0),
-        "within: price": budget(TWO[:90], MISSING[:90], price=3.0, prices=[2.0, 1, 1, 0, 1, 0]),
-        "within: bytes": budget(TWO[:90], X[:90], bytes=600),
-        "within: numbers": budget(NUMBERS[:90], MISSING[:90], comparisons=5.0),
+        "distill: three classes, random": of(three, kind="random", n_synthetic=100),
+        "distill: numbers": of(numbers, synthetic_fraction=0.5),
+        "distill: function": of(lambda n: _scored, X, (X[:40],), n_synthetic=0),
+        "within: comparisons": budget(TWO[:90], MISSING[:90], mean_comparisons=6.0),
+        "within: three classes": budget(THREE[:90], MISSING[:90], mean_comparisons=8.0),
+        "within: price": budget(TWO[:90], MISSING[:90], mean_feature_cost=3.0, feature_costs=[2.0, 1, 1, 0, 1, 0]),
+        "within: bytes": budget(TWO[:90], X[:90], max_bytes=600),
+        "within: numbers": budget(NUMBERS[:90], MISSING[:90], mean_comparisons=5.0),
     }
 
 

@@ -17,7 +17,15 @@ import numpy as np
 import pboost as pb
 
 #: Attributes that are not called as in FIELDS any more: {name in digests: name in the package}.
-RENAMED: dict[str, str] = {"labels": "classes", "levels": "categories"}
+RENAMED: dict[str, str] = {
+@@<<<<<<< ours@@
+"labels": "classes", "levels": "categories"
+@@||||||| base@@
+
+@@=======@@
+"comparisons": "budget"
+@@>>>>>>> theirs@@
+}
 #: Classes that are not called as in FIELDS any more: {name in the package: name in digests}.
 RENAMED_KINDS: dict[str, str] = {"OutOfBagThere": "OutOfBag"}
 _MODEL = "labels n_features feature_names table seen"

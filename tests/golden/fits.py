@@ -92,13 +92,13 @@ def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0
     )
 
 
-def affine(search="exact", directions=12, terms=2, seed=3):
+def affine(search="exact", n_directions=12, n_terms=2, seed=3):
     """Return an affine weak learner with every option."""
     return pb.weak.affine(
         "kearns-mansour",
         search,
-        directions=directions,
-        terms=terms,
+        n_directions=n_directions,
+        n_terms=n_terms,
         seed=seed,
         max_bins=64,
         min_weight=0.0,
@@ -122,13 +122,13 @@ def separator(search="exact"):
 def linear(dense_gain=1.0):
     """Return a linear weak learner with every option."""
     return pb.weak.linear(
-        "kearns-mansour", dense_gain=dense_gain, pairs=20, seed=1, min_weight=0.0, min_leaf=1
+        "kearns-mansour", dense_gain=dense_gain, max_pairs=20, seed=1, min_weight=0.0, min_leaf=1
     )
 
 
-def sampled(stop, estimator="map", of=None, max_draws=64, clock=None):
+def sampled(n_draws, estimator="map", base=None, max_draws=64, clock=None):
     """Return estimated answers with every option."""
-    return pb.observation.sampled(stop, estimator, max_draws=max_draws, clock=clock, of=of)
+    return pb.observation.sampled(n_draws, estimator, max_draws=max_draws, clock=clock, base=base)
 
 
 def ticking():
@@ -165,7 +165,7 @@ TREE_COLUMNS = {"missing": "learn", "level_smoothing": 0.0, **COLUMNS}
 SHARED = {"sample_weight": None, "rng": 5}
 STOPPING = {"validation": None, "patience": None}
 VOTING = {"smoothing": 1e-4, "learning_rate": 1.0}
-PRICES = {"prices": None, "groups": None, "comparison_price": None}
+PRICES = {"feature_costs": None, "cost_groups": None, "comparison_cost": None}
 ADABOOST = {
     "rounds": 12,
     "weak": stump(),
@@ -295,7 +295,7 @@ STAGEWISE = {
     "growth": "auto",
     "tree_comparisons": None,
     **PRICES,
-    "price_tradeoff": None,
+    "cost_tradeoff": None,
     **TREE_COLUMNS,
     **SHARED,
     **STOPPING,
@@ -399,7 +399,7 @@ OBSERVATIONS: dict[str, dict[str, Any]] = {
 }
 LEARNERS = {
     "affine, exact": {"weak": affine()},
-    "affine of three columns, binned": {"weak": affine("binned", terms=3)},
+    "affine of three columns, binned": {"weak": affine("binned", n_terms=3)},
     "separators": {"weak": separator()},
     "linear": {"weak": linear()},
     "oracles": {"weak": ORACLE},
@@ -413,7 +413,7 @@ def _sampled() -> dict[str, dict[str, Any]]:
         "sampled to the first rise": {"observation": sampled("first-increase")},
         "sampled oracles": {"observation": sampled("first-increase"), "weak": ORACLE},
         "sampled ten times, adatree2": {
-            "observation": sampled(10, of=pb.observation.adatree2(), max_draws=None)
+            "observation": sampled(10, base=pb.observation.adatree2(), max_draws=None)
         },
     }
 
@@ -469,9 +469,9 @@ def two_class_fits() -> dict[str, Fit]:
     real = {
         "stumps": {},
         "log odds": {"confidence": "log-odds"},
-        "columns": {"weak": pb.weak.feature("mean", constant=True)},
-        "columns, weights": {"weak": pb.weak.feature("midrange", constant=False), **WEIGHTED},
-        "hypotheses": {"weak": pb.weak.hypothesis(train_hypothesis, h_max=1.0)},
+        "columns": {"weak": pb.weak.feature("mean", include_constant=True)},
+        "columns, weights": {"weak": pb.weak.feature("midrange", include_constant=False), **WEIGHTED},
+        "hypotheses": {"weak": pb.weak.hypothesis(train_hypothesis, max_abs=1.0)},
     }
     impurities = {
         "gini": {},

@@ -24,10 +24,10 @@ TRIED = ((3, 1), (1, 1), (2, 2), (5, 4))
 OF_BINS = {"max_bins": 256, "bin_edges": "sample", "keep_values": False, "weighted_bin_edges": False}
 #: The options of builders that partitions do not have.
 UNUSED = {
-    "prices",
-    "groups",
-    "comparison_price",
-    "price_tradeoff",
+    "feature_costs",
+    "cost_groups",
+    "comparison_cost",
+    "cost_tradeoff",
     "categorical",
     "search",
     "max_bins",
@@ -35,7 +35,7 @@ UNUSED = {
     "trees",
     "tree_comparisons",
 }
-KEPT = {"cart": UNUSED - {"prices", "groups", "comparison_price"}}
+KEPT = {"cart": UNUSED - {"feature_costs", "cost_groups", "comparison_cost"}}
 KEPT["forest"] = KEPT["cart"] - {"bag"}
 
 
@@ -195,7 +195,7 @@ def _of_trees() -> dict[str, PartitionFit]:
         "entropy, exact edges": {"criterion": "entropy", "bin_edges": "exact"},
         "best first": {"max_leaves": 8, "max_depth": None, "y": THREE},
         "columns drawn": {"features_per_split": 2},
-        "prices": {"prices": {"a": 4.0, "b": 1.0}, "comparison_price": 0.5},
+        "prices": {"feature_costs": {"a": 4.0, "b": 1.0}, "comparison_cost": 0.5},
         "smoothed levels": {"level_smoothing": 2.0, "min_leaf": 5},
     }
     drawn = {

@@ -36,9 +36,9 @@ CROSSED_TWO = (CROSSED[:, 0] > 31) ^ (CROSSED[:, 1] > 31)
 HELD = TABLES["frame"].X[300:], TWO[300:]
 HELD_J = TABLES["frame"].X[300:], THREE[300:]
 PAID = {
-    "prices": {"a": 4.0, "b": 1.0, "text": 2.0},
-    "groups": [["a", "flag"]],
-    "comparison_price": 0.5,
+    "feature_costs": {"a": 4.0, "b": 1.0, "text": 2.0},
+    "cost_groups": [["a", "flag"]],
+    "comparison_cost": 0.5,
 }
 PAID_IN_BINS = {**PAID, **FRAME, "search": "binned"}
 #: The builders of two classes, their options here, and how they are told to search in bins.
@@ -247,11 +247,11 @@ def of_sums() -> dict[str, Fit]:
         "interactions": {**in_bins, "interactions": [["a", "b"], ["b", "text"]], "max_depth": 4},
         "prices": {**PAID_IN_BINS},
         "prices, three classes, leaves": {**PAID_IN_BINS, "y": THREE, "max_leaves": 6},
-        "prices, tradeoff": {**PAID_IN_BINS, "price_tradeoff": 1.5},
+        "prices, tradeoff": {**PAID_IN_BINS, "cost_tradeoff": 1.5},
         "prices, tradeoff, leaves, numbers": {
             **PAID_IN_BINS,
             **numbers,
-            "price_tradeoff": 0.25,
+            "cost_tradeoff": 0.25,
             "max_leaves": 6,
         },
         "a share held out": {**in_bins, "steps": 8, "validation": 0.25, "patience": 2},

@@ -168,10 +168,10 @@ def test_scale_of_hypotheses_does_not_matter():
 def test_a_given_bound_is_used():
     _, X, y = problem(4)
     h = np.tanh(X[:, 2])
-    own, given = GenericGreedy(y).margin(h), GenericGreedy(y).margin(h, h_max=1.0)
-    assert given.h_max == 1.0
-    assert own.h_max == np.abs(h).max()
-    assert given.mu == pytest.approx(own.mu * own.h_max, rel=1e-12)
+    own, given = GenericGreedy(y).margin(h), GenericGreedy(y).margin(h, max_abs=1.0)
+    assert given.max_abs == 1.0
+    assert own.max_abs == np.abs(h).max()
+    assert given.mu == pytest.approx(own.mu * own.max_abs, rel=1e-12)
     assert GenericGreedy(y).step(h).alpha > given.alpha
 
 
@@ -208,8 +208,8 @@ def test_margin_changes_nothing():
         (np.ones((4, 1)), {}, "4 answers"),
         (0.0, {}, "not 0"),
         (np.array(["a"] * 4), {}, "real numbers"),
-        (2.0, {"h_max": 1.0}, "at most 1.0"),
-        (1.0, {"h_max": 0.0}, "h_max"),
+        (2.0, {"max_abs": 1.0}, "at most 1.0"),
+        (1.0, {"max_abs": 0.0}, "max_abs"),
         (1.0, {"rows": [False] * 4}, "rows"),
     ],
 )

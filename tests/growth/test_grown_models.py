@@ -20,7 +20,7 @@ FITS = {
     "sampled": partial(pb.fit_adaboost, rounds=4, observation=pb.observation.sampled(7), rng=0),
     "nested": partial(pb.fit_matryoshka, shape=(2, 3)),
     "greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=6),
-    "affine": partial(pb.fit_adaboost, rounds=5, weak=pb.weak.affine(directions=20)),
+    "affine": partial(pb.fit_adaboost, rounds=5, weak=pb.weak.affine(n_directions=20)),
     "separators": partial(pb.fit_oblique_tree, separators=3, stumps=5),
     "linear": partial(pb.fit_boosted_tree, nodes=3, weak=pb.weak.linear()),
     "impurity": partial(pb.fit_topdown_tree, nodes=5, impurity="gini"),

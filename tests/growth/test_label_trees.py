@@ -143,7 +143,7 @@ FITS = {
     "exact": partial(
         pb.fit_matryoshka, shape=(4, 3), join="all", weak=pb.weak.stump(search="exact", max_bins=8)
     ),
-    "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(directions=12)),
+    "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(n_directions=12)),
 }
 SOFT = {
     "soft chain": partial(pb.fit_adaboost, rounds=12, observation=pb.observation.adatree2()),
@@ -353,7 +353,7 @@ def test_validation_and_callbacks(fit):
 
 def test_exact_search_does_not_depend_on_bins():
     rows = X + np.random.default_rng(4).normal(size=X.shape) * 1e-3
-    for make in (pb.weak.stump, partial(pb.weak.affine, directions=12)):
+    for make in (pb.weak.stump, partial(pb.weak.affine, n_directions=12)):
         fits = [
             digest(pb.fit_adaboost(rows, Y, rounds=6, weak=make(search="exact", max_bins=bins)))
             for bins in (2, 9, 256)

@@ -182,7 +182,7 @@ def test_routes(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_that_leave_early_do(method):
     whole = inspected.made("stagewise")
-    small = pb.early_exit(whole, CAL, comparisons=0.6 * pb.prediction_cost(whole, CAL).mean())
+    small = pb.early_exit(whole, CAL, mean_comparisons=0.6 * pb.prediction_cost(whole, CAL).mean())
     y = whole.classes[LABELS[2].astype(int)]
     model = pb.calibrate(small, CAL, y, method=method)
     for exit in (None, "none"):
@@ -196,7 +196,7 @@ def test_rows_that_leave_early_do(method):
     assert again.model is small
     assert pb.describe(again) == pb.describe(model)
     with pytest.raises(ValueError, match="the paths of this CalibratedModel meet nowhere"):
-        pb.early_exit(model, CAL, comparisons=9)
+        pb.early_exit(model, CAL, mean_comparisons=9)
 
 
 @pytest.mark.parametrize("method", METHODS)

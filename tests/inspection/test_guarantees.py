@@ -26,10 +26,10 @@ def of_three():
 
 
 def test_numbers_of_a_guarantee(model):
-    found = pb.error_bound(model, X[CAL], Y[CAL], delta=0.1)
+    found = pb.error_bound(model, X[CAL], Y[CAL], confidence_level=0.9)
     wrong = pb.predict(model, X[CAL]) != Y[CAL]
     assert (found.n_rows, found.errors) == (800, wrong.sum())
-    assert found.upper == pb.bounds.clopper_pearson_upper(wrong.sum(), 800, delta=0.1)
+    assert found.upper == pb.bounds.clopper_pearson_upper(wrong.sum(), 800, confidence_level=0.9)
     assert found.lower < found.error < found.upper <= found.pac_bayes
     for k, label in enumerate(["no", "yes"]):
         rows = Y[CAL] == label
@@ -44,7 +44,7 @@ def test_numbers_of_a_guarantee(model):
 
 
 def test_of_early_exits_both_costs(model):
-    small = pb.early_exit(model, X[TRAIN] + 1e-9, comparisons=10)
+    small = pb.early_exit(model, X[TRAIN] + 1e-9, mean_comparisons=10)
     found = pb.error_bound(small, X[CAL], Y[CAL])
     assert found.cost < 15 < found.whole_cost == 40
     assert "40 of the whole model" in str(found)
@@ -67,7 +67,7 @@ def test_a_label_without_rows_is_not_bounded(of_three):
 
 
 @pytest.mark.parametrize(
-    "call", [pb.error_bound, pb.prediction_sets, lambda *a: pb.risk_threshold(*a, limit=0.1)]
+    "call", [pb.error_bound, pb.prediction_sets, lambda *a: pb.risk_threshold(*a, max_risk=0.1)]
 )
 def test_bad_calibration_rows(model, call):
     with pytest.raises(ValueError, match="X_cal: expected calibration rows, got none"):
@@ -87,11 +87,11 @@ def test_bad_calibration_rows(model, call):
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, 2.0, np.nan])
-def test_delta_and_alpha_are_probabilities(model, delta):
-    with pytest.raises(ValueError, match="delta: "):
-        pb.error_bound(model, X[CAL], Y[CAL], delta=delta)
-    with pytest.raises(ValueError, match="delta: "):
-        pb.risk_threshold(model, X[CAL], Y[CAL], limit=0.1, delta=delta)
+def test_confidence_level_and_alpha_are_probabilities(model, delta):
+    with pytest.raises(ValueError, match="confidence_level: "):
+        pb.error_bound(model, X[CAL], Y[CAL], confidence_level=1 - delta)
+    with pytest.raises(ValueError, match="confidence_level: "):
+        pb.risk_threshold(model, X[CAL], Y[CAL], max_risk=0.1, confidence_level=1 - delta)
     with pytest.raises(ValueError, match="alpha: "):
         pb.prediction_sets(model, X[CAL], Y[CAL], alpha=delta)
 
@@ -100,7 +100,7 @@ def test_delta_and_alpha_are_probabilities(model, delta):
 def test_threshold_is_the_last_of_a_fixed_sequence(model, risk):
     """The twin tests every threshold at which something changes, one after the other."""
     limit = 0.1
-    found = pb.risk_threshold(model, X[CAL], Y[CAL], risk=risk, limit=limit)
+    found = pb.risk_threshold(model, X[CAL], Y[CAL], risk=risk, max_risk=limit)
     p = pb.predict_proba(model, X[CAL])[:, 1]
     own = Y[CAL] == ("yes" if risk == "false negatives" else "no")
     grid = np.concatenate([p, np.nextafter(p, -1)])
@@ -119,21 +119,21 @@ def test_threshold_is_the_last_of_a_fixed_sequence(model, risk):
 
 def test_too_few_rows_to_prove_a_limit(model, of_three):
     with pytest.raises(ValueError, match="at least 149 rows of label 'yes' to prove false neg"):
-        pb.risk_threshold(model, X[800:1000], Y[800:1000], limit=0.02)
+        pb.risk_threshold(model, X[800:1000], Y[800:1000], max_risk=0.02)
     with pytest.raises(ValueError, match="model: expected one of two labels, got 3"):
-        pb.risk_threshold(of_three, X[CAL], THREE[CAL], limit=0.1)
+        pb.risk_threshold(of_three, X[CAL], THREE[CAL], max_risk=0.1)
 
 
-@pytest.mark.parametrize("by_class", [False, True])
+@pytest.mark.parametrize("per_class", [False, True])
 @pytest.mark.parametrize("ties", ["conservative", "random"])
-def test_sets_from_the_definition(of_three, by_class, ties):
+def test_sets_from_the_definition(of_three, per_class, ties):
     alpha, new = 0.15, X[TRAIN][:60]
-    sets = pb.prediction_sets(of_three, X[CAL], THREE[CAL], alpha=alpha, by_class=by_class, ties=ties)
+    sets = pb.prediction_sets(of_three, X[CAL], THREE[CAL], alpha=alpha, per_class=per_class, ties=ties)
     found = sets.contains(new, rng=0)
     own = pb.predict_proba(of_three, X[CAL])[np.arange(800), THREE[CAL]]
     for row, p in enumerate(pb.predict_proba(of_three, new)):
         for k in range(3):
-            score = own[THREE[CAL] == k] if by_class else own
+            score = own[THREE[CAL] == k] if per_class else own
             worse, equal = (score < p[k]).sum(), (score == p[k]).sum()
             share = (1 + worse + np.array([0, equal])) / (1 + len(score))
             if ties == "conservative":
@@ -147,10 +147,10 @@ def test_sets_from_the_definition(of_three, by_class, ties):
 def test_a_class_of_few_rows_is_always_in_the_set(of_three):
     rare = np.flatnonzero(THREE == 2)[-8:]
     rows = np.concatenate([np.flatnonzero(THREE[CAL] != 2) + 800, rare])
-    sets = pb.prediction_sets(of_three, X[rows], THREE[rows], alpha=0.1, by_class=True)
+    sets = pb.prediction_sets(of_three, X[rows], THREE[rows], alpha=0.1, per_class=True)
     assert sets.contains(X)[:, 2].all()
     assert "2: 8 rows, fewer than 9: always in the set" in str(sets)
-    sets = pb.prediction_sets(of_three, X[rows], THREE[rows], alpha=0.4, by_class=True)
+    sets = pb.prediction_sets(of_three, X[rows], THREE[rows], alpha=0.4, per_class=True)
     assert not sets.contains(X)[:, 2].all()
     assert "always" not in str(sets)
     few = pb.prediction_sets(of_three, X[800:808], THREE[800:808], alpha=0.1)

@@ -142,7 +142,7 @@ def test_normalized_margins(fit):
     model = fit(X, y)
     sign = np.where(y == "b", 1, -1)
     if isinstance(model, pb.models.FunctionEnsemble):
-        with pytest.raises(ValueError, match="h_max"):
+        with pytest.raises(ValueError, match="max_abs"):
             pb.inspection.normalized_margins(model, X, y)
         return
     found = pb.inspection.normalized_margins(model, X, y)
@@ -159,7 +159,7 @@ def test_normalized_margins_of_known_models():
     H = sign * pb.decision_function(chain, X)
     np.testing.assert_allclose(pb.inspection.normalized_margins(chain, X, y), H / alpha.sum(), rtol=1e-12)
     bounded = pb.weak.hypothesis(
-        lambda X, y, w, rng: partial(lambda v, Z: np.tanh(Z @ v), rng.normal(size=3)), h_max=1.0
+        lambda X, y, w, rng: partial(lambda v, Z: np.tanh(Z @ v), rng.normal(size=3)), max_abs=1.0
     )
     functions = pb.fit_real_adaboost(X, y, rounds=9, weak=bounded, rng=1)
     H = sign * pb.decision_function(functions, X)

@@ -17,10 +17,10 @@ Y = X[:, 0] + NOISE > 0
 FIT, NEW = slice(0, 400), slice(400, 900)
 CALLS = {
     "error_bound": pb.error_bound,
-    "risk_threshold": lambda *rows: pb.risk_threshold(*rows, limit=0.3),
+    "risk_threshold": lambda *rows: pb.risk_threshold(*rows, max_risk=0.3),
     "prediction_sets": pb.prediction_sets,
     "calibrate": pb.calibrate,
-    "early_exit": lambda model, X, y: pb.early_exit(model, X, comparisons=9),
+    "early_exit": lambda model, X, y: pb.early_exit(model, X, mean_comparisons=9),
 }
 
 
@@ -81,7 +81,7 @@ def test_held_out_rows_and_rows_that_set_the_model_are_told():
 
 
 def test_rows_of_an_exit_and_of_a_map_are_told(model):
-    small = pb.early_exit(model, X[400:600], comparisons=9)
+    small = pb.early_exit(model, X[400:600], mean_comparisons=9)
     calibrated = pb.calibrate(small, X[600:750], Y[600:750])
     for rows in (slice(0, 400), slice(400, 600), slice(600, 750)):
         assert is_told(calibrated, X[rows], Y[rows])
@@ -94,7 +94,7 @@ def test_rows_of_an_exit_and_of_a_map_are_told(model):
 
 def test_students_have_seen_what_their_teachers_have():
     teacher = pb.fit_random_forest(X[FIT], Y[FIT], members=5, rng=0)
-    student = pb.distill(teacher, X[300:500], comparisons=5, synthetic=300, rng=0)
+    student = pb.distill(teacher, X[300:500], mean_comparisons=5, n_synthetic=300, rng=0)
     np.testing.assert_array_equal(student.seen, digest_of_rows(X[:500]))
 
 

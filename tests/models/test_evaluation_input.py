@@ -135,7 +135,7 @@ def test_certificate_of_weights_of_any_size(weight):
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_errors_of_projections_in_any_unit(unit):
     """Of numbers whose squares are 0 or infinite."""
-    weak = pb.weak.affine(directions=8)
+    weak = pb.weak.affine(n_directions=8)
     fits = [
         pb.fit_boosted_tree(
             X[:, :2] * scale, Y, nodes=5, weak=weak, observation=pb.observation.gaussian(scale / 4)

@@ -122,7 +122,7 @@ def test_members_that_number_categories_differently(many):
     X, y, model = many
     share = pb.predict_proba(model, X)
     assert len({tree.table for tree in model.models}) == 3
-    never = ordered.quiet(lambda: pb.early_exit(model, X, comparisons=1e9))
+    never = ordered.quiet(lambda: pb.early_exit(model, X, mean_comparisons=1e9))
     np.testing.assert_allclose(pb.predict_proba(never, X), share, rtol=1e-14)
     error = np.mean(pb.predict(model, X) != y)
     shuffled = X.assign(c=X["c"].to_numpy()[np.random.default_rng(0).permutation(900)])

@@ -71,7 +71,7 @@ FITS = {
 def test_a_row_pays_once_for_each_column_and_group(name):
     X, y = data()
     model = FITS[name](X, y)
-    found = pb.prediction_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
     expected = [sum(ledger_of(model, row).values()) for row in X]
     assert found.tolist() == expected
     assert len(set(expected)) > 1 or name in ("chain", "forest", "bagging")
@@ -86,7 +86,7 @@ def test_models_of_many_labels_are_paid_for_once(labels):
         pb.fit_gradient_boosting(X, y, steps=2, max_depth=2, task="classification", trees="one"),
         pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, nodes=3),
     ):
-        found = pb.prediction_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+        found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
         assert found.tolist() == [sum(ledger_of(model, row).values()) for row in X]
 
 
@@ -105,7 +105,7 @@ def test_columns_of_price_one_are_counted(make):
     X, y = data()
     X = np.round(X)
     model = make(X, y)
-    found = pb.prediction_cost(model, X, unit="price", prices=[1.0] * 5)
+    found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=[1.0] * 5)
     assert found.tolist() == pb.prediction_cost(model, X, unit="features").tolist()
 
 
@@ -121,26 +121,26 @@ def test_prices_are_told_at_each_joint(name):
 
 def test_models_remember_prices(tmp_path):
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, steps=5, prices=PRICES, groups=GROUPS)
-    expected = pb.prediction_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    model = pb.fit_gradient_boosting(X, y, steps=5, feature_costs=PRICES, cost_groups=GROUPS)
+    expected = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
     pb.save(model, tmp_path / "model.npz")
     for of in (model, pb.load(tmp_path / "model.npz")):
-        assert pb.prediction_cost(of, X, unit="price").tolist() == expected.tolist()
-    other = pb.prediction_cost(model, X, unit="price", prices=[1] * 5)
+        assert pb.prediction_cost(of, X, unit="feature_cost").tolist() == expected.tolist()
+    other = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=[1] * 5)
     assert (
-        other == pb.prediction_cost(model, X, unit="price", prices=dict.fromkeys(range(5), 1))
+        other == pb.prediction_cost(model, X, unit="feature_cost", feature_costs=dict.fromkeys(range(5), 1))
     ).all()
 
 
 def test_what_cannot_be_paid_is_refused():
     X, y = data()
     model = pb.fit_adaboost(X, y, rounds=3)
-    with pytest.raises(ValueError, match="prices: expected prices of columns"):
-        pb.prediction_cost(model, X, unit="price")
+    with pytest.raises(ValueError, match="feature_costs: expected costs of features"):
+        pb.prediction_cost(model, X, unit="feature_cost")
     with pytest.raises(ValueError, match="expected None with unit='nodes'"):
-        pb.prediction_cost(model, X, prices=PRICES)
-    with pytest.raises(ValueError, match="groups: expected None without prices"):
-        pb.prediction_cost(model, X, unit="price", groups=GROUPS)
+        pb.prediction_cost(model, X, feature_costs=PRICES)
+    with pytest.raises(ValueError, match="cost_groups: expected None without feature_costs"):
+        pb.prediction_cost(model, X, unit="feature_cost", cost_groups=GROUPS)
 
 
 @pytest.mark.full
@@ -148,8 +148,8 @@ def test_what_cannot_be_paid_is_refused():
 def test_rows_that_leave_early_pay_no_more(name):
     X, y = data(n=400)
     whole = FITS[name](X[:200], y[:200])
-    model = pb.early_exit(whole, X[200:], comparisons=0.6 * pb.prediction_cost(whole, X).mean())
-    found = pb.prediction_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    model = pb.early_exit(whole, X[200:], mean_comparisons=0.6 * pb.prediction_cost(whole, X).mean())
+    found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
     joints = model.left(X).joint.tolist()
     assert len(set(joints)) > 1
     ledgers = [

@@ -200,7 +200,7 @@ def test_what_is_refused():
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_exits_of_a_calibrated_model():
     whole = MODELS["stagewise"]()
-    model = pb.early_exit(whole, X, comparisons=20)
+    model = pb.early_exit(whole, X, mean_comparisons=20)
     own = pb.prediction_cost(model, ROWS)
     assert own.mean() < pb.prediction_cost(model, ROWS, exit="proven").mean() < 90
     for how in ("none", "proven"):

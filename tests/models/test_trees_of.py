@@ -388,7 +388,7 @@ def test_other_models_are_refused(kind, said):
 
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_that_hold_functions_are_refused():
-    stop = pb.early_exit(made("forest"), exported.X, comparisons=9)
+    stop = pb.early_exit(made("forest"), exported.X, mean_comparisons=9)
     with pytest.raises(TypeError, match=r"model\.model is the whole model"):
         pb.models.as_tree_ensemble(stop)
     calibrated = pb.calibrate(made("forest"), exported.X, exported.TWO)

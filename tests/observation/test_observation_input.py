@@ -24,19 +24,19 @@ REFUSED = (ValueError, TypeError)
 
 @pytest.mark.parametrize("rate", [-0.1, -1e-300, 0.5, 0.75, 1.0, 3, np.nan, np.inf, -np.inf])
 def test_rates_out_of_range(rate):
-    with pytest.raises(ValueError, match="rate"):
+    with pytest.raises(ValueError, match="flip_rate"):
         pb.observation.flip(rate)
 
 
 @pytest.mark.parametrize("rate", ["0.1", None, [0.1], 0.1j, True])
 def test_rates_that_are_no_numbers(rate):
-    with pytest.raises(REFUSED, match="rate"):
+    with pytest.raises(REFUSED, match="flip_rate"):
         pb.observation.flip(rate)
 
 
 def test_rates_in_range():
     for rate in (0, 0.0, np.float32(0.25), np.nextafter(0.5, 0)):
-        assert pb.observation.flip(rate).rate == rate
+        assert pb.observation.flip(rate).flip_rate == rate
     with pytest.raises(TypeError):
         pb.observation.flip()
 
@@ -62,7 +62,7 @@ def test_strength_lies_between_exact_and_adatree2():
 @builders
 @pytest.mark.parametrize(
     "observation",
-    ["flip", None, 0.1, pb.observation.flip, pb.weak.stump(), {"kind": "flip", "rate": 0.1}],
+    ["flip", None, 0.1, pb.observation.flip, pb.weak.stump(), {"kind": "flip", "flip_rate": 0.1}],
     ids=["name", "None", "number", "function", "stump", "dict"],
 )
 def test_observation_of_a_wrong_type(fit, observation):
@@ -78,7 +78,7 @@ def test_models_are_recorded(fit):
         assert made.settings["observation"] == {"kind": kind, **options}
         assert (made.answer is None) == (kind == "exact")
     made = fit(observation=pb.observation.flip(0.125))
-    assert made.settings["observation"] == {"kind": "flip", "rate": 0.125}
+    assert made.settings["observation"] == {"kind": "flip", "flip_rate": 0.125}
     assert made.answer.shape == (made.n_nodes, 2, 2)
     assert made.answer.dtype == np.float64
     with pytest.raises(ValueError):

@@ -28,7 +28,7 @@ def check(fit, twin, problem, options, sizes, stop, estimator, seed, case=""):
         del sizes["join_"]
     most = {} if isinstance(stop, int) else {"max_draws": 30}
     rest = {k: v for k, v in options.items() if k not in ("observation", "rate")}
-    made = pb.observation.sampled(stop, estimator, of=of, **most)
+    made = pb.observation.sampled(stop, estimator, base=of, **most)
     model = library(
         lambda X, y, **others: fit(X, y, **(others | {"observation": made})),
         problem,
@@ -268,7 +268,7 @@ def test_threads_and_seeds(stop):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60_000, 8))
     y = X[:, 0] + rng.normal(size=60_000) > 0
-    made = pb.observation.sampled(stop, of=pb.observation.flip(0.2))
+    made = pb.observation.sampled(stop, base=pb.observation.flip(0.2))
     models = [
         pb.fit_adaboost(X, y, rounds=3, observation=made, rng=seed, n_threads=threads)
         for seed, threads in ((1, 1), (1, 2), (2, 1))
@@ -282,7 +282,7 @@ def test_sampled_models_approach_the_known_probabilities():
     known = pb.fit_adaboost(problem.X, problem.y, rounds=1, observation=pb.observation.flip(0.2))
     gaps = []
     for draws in (3, 30, 3000):
-        made = pb.observation.sampled(draws, of=pb.observation.flip(0.2))
+        made = pb.observation.sampled(draws, base=pb.observation.flip(0.2))
         model = pb.fit_adaboost(problem.X, problem.y, rounds=1, observation=made, rng=0)
         gaps.append(np.abs(model.vote - known.vote).max())
     assert gaps[0] > gaps[1] > gaps[2]
@@ -310,7 +310,7 @@ def test_answers_of_features_measured_with_error(kind, stop):
         **sizes,
     )
     most = {} if isinstance(stop, int) else {"max_draws": 30}
-    made = pb.observation.sampled(stop, of=pb.observation.gaussian(0.4), **most)
+    made = pb.observation.sampled(stop, base=pb.observation.gaussian(0.4), **most)
     weak = pb.weak.stump(max_bins=32)
     model = fit(problem.X, problem.y, observation=made, weak=weak, rng=5, **sizes)
     assert_equals_twin(model, expected, (kind, stop))
@@ -324,7 +324,7 @@ def test_answers_of_features_measured_with_error(kind, stop):
 
 def test_models_keep_what_is_known_of_the_answers():
     problem = noisy(8)
-    made = pb.observation.sampled(9, of=pb.observation.flip(0.2))
+    made = pb.observation.sampled(9, base=pb.observation.flip(0.2))
     model = pb.fit_boosted_tree(problem.X, problem.y, nodes=5, observation=made, rng=0)
     assert (model.answer == [[0.2, 0.2], [0.8, 0.8]]).all()
     expected = pb.decision_function(model, problem.X, route="expected")
@@ -341,7 +341,7 @@ def test_models_keep_what_is_known_of_the_answers():
 def test_sampled_models_are_saved(tmp_path):
     problem = noisy(9)
     for of in (pb.observation.exact(), pb.observation.adatree2()):
-        made = pb.observation.sampled("first-increase", of=of, max_draws=5)
+        made = pb.observation.sampled("first-increase", base=of, max_draws=5)
         model = pb.fit_matryoshka(problem.X, problem.y, shape=(2, 2), observation=made, rng=0)
         pb.save(model, tmp_path / "model.npz")
         again = pb.load(tmp_path / "model.npz")

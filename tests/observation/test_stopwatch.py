@@ -22,7 +22,7 @@ def ticking(seed, zeros=False):
 
 def fit(problem, clock, *, observation_="flip", rate=0.0, estimator="map", max_draws=30, **options):
     made = pb.observation.sampled(
-        "stopwatch", estimator, clock=clock, max_draws=max_draws, of=observation(observation_, rate)
+        "stopwatch", estimator, clock=clock, max_draws=max_draws, base=observation(observation_, rate)
     )
     return library(
         lambda X, y, **others: pb.fit_adaboost(X, y, **(others | {"observation": made})),
@@ -107,7 +107,7 @@ def test_a_clock_that_stands_still():
 
 
 def test_the_real_clock():
-    made = pb.observation.sampled("stopwatch", of=pb.observation.flip(0.2), max_draws=50)
+    made = pb.observation.sampled("stopwatch", base=pb.observation.flip(0.2), max_draws=50)
     X, y, _ = noisy(5, n=40)
     assert pb.fit_adaboost(X, y, rounds=3, observation=made, rng=0).n_nodes == 3
 

@@ -28,7 +28,7 @@ TWO = {
     "symmetric": partial(pb.fit_adaboost, rounds=6, votes="symmetric"),
     "gini": partial(pb.fit_adaboost, rounds=6, weak=weak.stump("gini", search="exact")),
     "binned": partial(pb.fit_adaboost, rounds=6, weak=weak.stump(search="binned", max_bins=4)),
-    "affine": partial(pb.fit_adaboost, rounds=4, weak=weak.affine(directions=8)),
+    "affine": partial(pb.fit_adaboost, rounds=4, weak=weak.affine(n_directions=8)),
     "flip": partial(pb.fit_adaboost, rounds=4, observation=answers.flip(0.1)),
     "gaussian": partial(pb.fit_adaboost, rounds=4, observation=answers.gaussian(0.3)),
     "boosted tree": partial(pb.fit_boosted_tree, nodes=5),

@@ -82,7 +82,7 @@ def problems(draw):
 
 FITS = {
     "columns": {"weak": pb.weak.feature()},
-    "centred": {"weak": pb.weak.feature("midrange", constant=False)},
+    "centred": {"weak": pb.weak.feature("midrange", include_constant=False)},
     "share": {},
     "log-odds": {"confidence": "log-odds"},
 }

@@ -41,7 +41,7 @@ FITS = {
         "adaboost gaussian": partial(ada, observation=see.gaussian(0.3)),
         "adaboost sampled": partial(ada, observation=see.sampled(2)),
         "adaboost affine": partial(ada, weak=weak.affine()),
-        "adaboost linear": partial(ada, weak=weak.linear(pairs=3)),
+        "adaboost linear": partial(ada, weak=weak.linear(max_pairs=3)),
         "boosted tree": tree,
         "boosted tree binned": partial(tree, weak=BINNED),
         "boosted tree adatree2": partial(tree, observation=see.adatree2()),
@@ -57,7 +57,7 @@ FITS = {
         "sum squared": partial(sums, loss="squared", task="classification"),
         "sum hinge": partial(sums, loss="hinge", features_per_split=2),
         "sum wide": partial(sums, sums="wide", growth="free", l2=0.5, min_weight=0.1),
-        "sum priced": partial(sums, prices=[1, 2, 3, 4]),
+        "sum priced": partial(sums, feature_costs=[1, 2, 3, 4]),
     },
     "three": {
         "adaboost": ada,

@@ -80,7 +80,7 @@ class Fitted:
     def __init__(self, builder, weak, kind, problem, n=3, **options):
         X, y, weight = problem
         sigma = draw_sigma(1, kind, X) if kind in NOISE else None
-        learners = {"stump": stump(max_bins=256), "affine": pb.weak.affine(directions=12)}
+        learners = {"stump": stump(max_bins=256), "affine": pb.weak.affine(n_directions=12)}
         answers = "gaussian" if kind in NOISE else kind
         build = BUILDERS[builder] if isinstance(builder, str) else builder
         options["observation"] = observation(answers, 0.1, sigma)
@@ -273,7 +273,7 @@ def test_sampled_answers_approach_those_that_are_drawn(builder, estimator):
     for draws in (10, 200, 60_000):
         gap = 0.0
         for seed in range(4):
-            made = pb.observation.sampled(draws, estimator, of=of)
+            made = pb.observation.sampled(draws, estimator, base=of)
             model = BUILDERS[builder](
                 problem.X, problem.y, 2, observation=made, rng=seed, **options
             )

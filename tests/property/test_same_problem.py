@@ -40,8 +40,8 @@ FITS = {
     "adaboost uniform": (partial(chain, observation=see.uniform()), "two"),
     "adaboost gaussian": (partial(chain, observation=see.gaussian(0.3)), "two"),
     "adaboost sampled": (partial(chain, observation=see.sampled(3), **drawn), "two"),
-    "adaboost affine": (partial(chain, weak=weak.affine(directions=20)), "two"),
-    "adaboost linear": (partial(chain, weak=weak.linear(pairs=3)), "two"),
+    "adaboost affine": (partial(chain, weak=weak.affine(n_directions=20)), "two"),
+    "adaboost linear": (partial(chain, weak=weak.linear(max_pairs=3)), "two"),
     "adaboost separator": (partial(chain, weak=weak.separator(stumps=3)), "two"),
     "adaboost held out": (partial(chain, validation=0.3, **drawn), "two"),
     "adaboost_real": (partial(pb.fit_real_adaboost, rounds=4), "two"),
@@ -86,7 +86,7 @@ FITS = {
     "probitboost tol": (partial(pb.fit_probitboost, steps=99, tol=0.1), "two"),
     "probit_tree": (partial(pb.fit_probit_tree, steps=3), "two"),
     "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, **drawn), "two"),
-    "within": (partial(pb.fit_within_budget, comparisons=3, **drawn), "two"),
+    "within": (partial(pb.fit_within_budget, mean_comparisons=3, **drawn), "two"),
     "cart min_leaf": (partial(pb.fit_cart, min_leaf=9), "two"),
 }
 

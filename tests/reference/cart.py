@@ -66,11 +66,11 @@ def cuts(x, edges):
     return found
 
 
-def cost_of(prices, paid, feature):
+def cost_of(feature_costs, paid, feature):
     """Return what a comparison costs a row that has paid for some columns."""
-    has = {item for column in paid for item in prices.item[column].tolist()}
-    items = (item for item in prices.item[feature].tolist() if item >= 0 and item not in has)
-    return prices.comparison + sum(prices.price[item] for item in items)
+    has = {item for column in paid for item in feature_costs.item[column].tolist()}
+    items = (item for item in feature_costs.item[feature].tolist() if item >= 0 and item not in has)
+    return feature_costs.comparison + sum(feature_costs.cost[item] for item in items)
 
 
 def best_cut(
@@ -82,7 +82,7 @@ def best_cut(
     min_leaf=1,
     edges=None,
     columns=None,
-    prices=None,
+    feature_costs=None,
     paid=(),
 ):
     """Return (risk after, feature, threshold) of the best cut, the first of those equally good.
@@ -101,8 +101,8 @@ def best_cut(
     if not found:
         return None
     unit = risk(y, weight, criterion, n_classes) if criterion == "squared" else weight.sum()
-    if prices is not None:
-        cost = {j: cost_of(prices, paid, j) for _, j, _ in found}
+    if feature_costs is not None:
+        cost = {j: cost_of(feature_costs, paid, j) for _, j, _ in found}
         before = risk(y, weight, criterion, n_classes)
         most = max((before - after) / cost[j] for after, j, _ in found)
         good = [j for after, j, _ in found if before - after + TIE * unit >= most * cost[j]]
@@ -128,7 +128,7 @@ def fit_cart(
     min_split=2,
     max_leaves=None,
     edges=None,
-    prices=None,
+    feature_costs=None,
 ):
     """Grow a tree; `y` holds codes 0, 1, … or numbers. Returns its nodes in preorder."""
     X, y = np.asarray(X, float), np.asarray(y)
@@ -143,7 +143,7 @@ def fit_cart(
         leaf = Node(-1, 0.0, value, impurity, weight[rows].sum(), len(rows), depth)
         may = depth < max_depth and len(rows) >= min_split and not is_pure(y[rows])
         at = (X[rows], y[rows], weight[rows], criterion, n_classes, min_leaf, edges)
-        return leaf, rows, best_cut(*at, prices=prices, paid=paid) if may else None
+        return leaf, rows, best_cut(*at, feature_costs=feature_costs, paid=paid) if may else None
 
     tree = {(): look(np.arange(len(y)), ())}  # by the sides taken on the way
     split = set()

@@ -23,12 +23,12 @@ def chance_of(told, oracle, label):
     return Fraction(over, under) * Fraction(factorial(before), factorial(before + len(told)))
 
 
-def joint_of(ledger, oracles, prior):
+def joint_of(ledger, annotators, prior):
     """Return for each label the probability of it and of the answers in a ledger of pairs."""
     found = {}
     for label, start in prior.items():
-        told = {name: [answer for asked, answer in ledger if asked == name] for name in oracles}
-        chances = (chance_of(told[name], oracles[name], label) for name in oracles)
+        told = {name: [answer for asked, answer in ledger if asked == name] for name in annotators}
+        chances = (chance_of(told[name], annotators[name], label) for name in annotators)
         found[label] = start * prod(chances, start=Fraction(1))
     return found
 
@@ -50,29 +50,29 @@ def answers_of(oracle):
     return list(next(iter(oracle.values())))
 
 
-def decrease(ledger, name, oracles, prior, criterion):
+def decrease(ledger, name, annotators, prior, criterion):
     """Return what an answer of an oracle is expected to take from the criterion."""
     value = CRITERIA[criterion]
-    now = joint_of(ledger, oracles, prior)
+    now = joint_of(ledger, annotators, prior)
     left = value(share_of(now))
-    for answer in answers_of(oracles[name]):
-        then = joint_of([*ledger, (name, answer)], oracles, prior)
+    for answer in answers_of(annotators[name]):
+        then = joint_of([*ledger, (name, answer)], annotators, prior)
         if sum(then.values()) > 0:
             left -= float(sum(then.values()) / sum(now.values())) * value(share_of(then))
     return left
 
 
-def least_error(budget, oracles, prior, prices, ledger=()):
+def least_error(budget, annotators, prior, query_costs, ledger=()):
     """Return the expected error of the best of all policies within a budget."""
-    joint = joint_of(ledger, oracles, prior)
+    joint = joint_of(ledger, annotators, prior)
     best = float(sum(joint.values()) - max(joint.values()))
-    for name in oracles:
-        if prices[name] <= budget:
+    for name in annotators:
+        if query_costs[name] <= budget:
             rest = [
                 least_error(
-                    budget - prices[name], oracles, prior, prices, (*ledger, (name, answer))
+                    budget - query_costs[name], annotators, prior, query_costs, (*ledger, (name, answer))
                 )
-                for answer in answers_of(oracles[name])
+                for answer in answers_of(annotators[name])
             ]
             best = min(best, sum(rest))
     return best

@@ -77,14 +77,14 @@ class Grown:
         most=math.inf,
         max_leaves=None,
         groups=None,
-        prices=None,
+        feature_costs=None,
         paid=None,
         weight=None,
         reported=1.0,
         comparisons=None,
         mass=None,
     ):
-        self.prices, self.paid, self.tradeoff = prices, paid, getattr(prices, "tradeoff", None)
+        self.feature_costs, self.paid, self.tradeoff = feature_costs, paid, getattr(feature_costs, "tradeoff", None)
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
         self.depth, self.weight, self.reported = depth, weight, reported
         self.is_wide = bits[0] != GRADIENT_BITS
@@ -236,16 +236,16 @@ class Grown:
 
     def price(self, rows, path, j):
         """Return what a comparison costs the rows of a node in the mean."""
-        total = self.prices.comparison
-        for item in self.prices.item[j].tolist():
+        total = self.feature_costs.comparison
+        for item in self.feature_costs.item[j].tolist():
             if item < 0:
                 continue
             unpaid = 0.0
-            if not any(item in self.prices.item[used] for used in self.used[path]):
+            if not any(item in self.feature_costs.item[used] for used in self.used[path]):
                 weight = self.weight[rows]
                 unpaid = np.cumsum(np.where([item in self.paid[i] for i in rows], 0.0, weight))[-1]
                 unpaid = unpaid / np.cumsum(weight)[-1]  # one after the other
-            total += self.prices.price[item] * unpaid
+            total += self.feature_costs.cost[item] * unpaid
         return total
 
     def worth(self, rows, cut, bounds, path):
@@ -255,7 +255,7 @@ class Grown:
         return gain / price if self.tradeoff is None else gain - self.tradeoff * weight * price
 
     def best(self, rows, path, bounds, counted):
-        if self.prices is None:
+        if self.feature_costs is None:
             return self.best_of(rows, path, bounds, counted, self.of_node(path))
         best, most = None, -math.inf if self.tradeoff is None else 0.0
         for j in self.of_node(path):
@@ -481,7 +481,7 @@ def fit(
     gradient, curvature, value = slopes(loss, y, f, weight, limit)
     found = Fit([], [], f, [loss.reported * (value + more) / total])
     paid = [set() for _ in y]
-    if held.get("prices") is not None:
+    if held.get("feature_costs") is not None:
         held = {**held, "paid": paid, "weight": weight, "reported": loss.reported}
     bounds = held.pop("comparisons", None)
     for t in range(steps):
@@ -508,8 +508,8 @@ def fit(
         for i in range(len(y)):
             way = way_of(grown.root, columns, i)
             f[i] += reached[id(way[-1])]
-            if held.get("prices") is not None:
-                paid[i].update(k for node in way[:-1] for k in held["prices"].item[node.feature])
+            if held.get("feature_costs") is not None:
+                paid[i].update(k for node in way[:-1] for k in held["feature_costs"].item[node.feature])
         gradient, curvature, value = slopes(loss, y, f, weight, limit)
         found.trees.append(nodes)
         found.values.append(values)

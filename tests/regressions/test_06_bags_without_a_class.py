@@ -31,7 +31,7 @@ TWO_CLASS = {
     "adaboost real": (pb.fit_real_adaboost, {"rounds": 2}),
     "tree": (pb.fit_boosted_tree, {"nodes": 2}),
     "tree binned": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.stump(search="binned")}),
-    "tree affine": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.affine(directions=4)}),
+    "tree affine": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.affine(n_directions=4)}),
     "tree oracle": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.oracle(train_oracle)}),
     "tree flip": (pb.fit_boosted_tree, {"nodes": 2, "observation": see.flip(0.1)}),
     "oblique": (pb.fit_oblique_tree, {"separators": 1, "stumps": 2}),

@@ -212,7 +212,7 @@ def test_members_of_others_get_the_frame():
 
 def test_steps_read_once():
     bagging = ENSEMBLES["bagging"](X)
-    exits = pb.early_exit(pb.fit_adaboost(X, Y, rounds=4), X + 0.5, comparisons=2)
+    exits = pb.early_exit(pb.fit_adaboost(X, Y, rounds=4), X + 0.5, mean_comparisons=2)
     for model in (pb.fit_random_forest(X, Y, members=3, rng=0), exits, bagging):
         given = frame()
         assert len(list(model.reads(given))) < 9

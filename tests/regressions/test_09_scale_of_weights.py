@@ -83,7 +83,7 @@ FITS = {
     "tree largest-error": tree(nodes=9, growth="largest-error"),
     "tree binned": tree(nodes=9, weak=weak.stump(search="binned", max_bins=20)),
     "tree early": tree(nodes=12, validation=0.3, patience=3, rng=0),
-    "tree affine": tree(nodes=5, weak=weak.affine(directions=10)),
+    "tree affine": tree(nodes=5, weak=weak.affine(n_directions=10)),
     "tree linear": tree(nodes=3, weak=weak.linear()),
     "tree separator": tree(nodes=3, weak=weak.separator(stumps=3)),
     "tree oracle": tree(nodes=3, weak=weak.oracle(train_oracle), rng=0),

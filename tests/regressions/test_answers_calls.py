@@ -60,7 +60,7 @@ CALLS = {
     pb.weak.feature: {},
     pb.weak.hypothesis: {"train": len},
     pb.weak.oracle: {"train": len},
-    pb.observation.flip: {"rate": 0.1},
+    pb.observation.flip: {"flip_rate": 0.1},
     pb.observation.gaussian: {"sigma": 0.1},
     pb.observation.sampled: {},
     pb.losses.check_loss: {"loss": "hinge"},

@@ -81,7 +81,7 @@ def test_steps_without_a_bound(tmp_path):
 
 @pytest.mark.parametrize("ask", [pb.weak.linear, pb.weak.hypothesis])
 def test_no_message_offers_what_is_refused(ask):
-    name = {pb.weak.linear: "dense_gain", pb.weak.hypothesis: "h_max"}[ask]
+    name = {pb.weak.linear: "dense_gain", pb.weak.hypothesis: "max_abs"}[ask]
     given = (lambda *a: None,) if ask is pb.weak.hypothesis else ()
     with pytest.raises(ValueError, match=rf"^{name}: expected a number in .*, inf\), got inf"):
         ask(*given, **{name: np.inf})
@@ -260,7 +260,7 @@ def test_every_model_says_who_made_it(name):
         "fit_random_forest": {"members": 2},
         "fit_bagging": {"fit": pb.fit_cart, "members": 2},
         "fit_one_vs_rest": {"fit": pb.fit_cart},
-        "fit_within_budget": {"comparisons": 2},
+        "fit_within_budget": {"mean_comparisons": 2},
         "fit_samme": {"base": pb.fit_cart, "rounds": 2},
         "fit_probitboost": {"steps": 2},
         "fit_gradient_boosting": {"loss": "logistic", "steps": 2},

@@ -74,7 +74,7 @@ ALSO_RIGHT = {
     "level_smoothing": ("fraction", "large"),
     "l2": ("fraction", "large"),
     "categorical": ("list", "array"),
-    "prices": ("dict",),
+    "feature_costs": ("dict",),
 }
 #: What `fit_gradient_boosting` takes besides.
 OF_STAGEWISE = {
@@ -250,7 +250,7 @@ def test_an_option_of_the_caller_or_of_nobody():
     assert named("fit_bagging", membrs=3).endswith("; did you mean members?")
     assert named("fit_pruned_cart", fold=3).endswith("; did you mean folds?")
     said = named("fit_bagging", colour="red")
-    assert "has no such option; it has callback, categorical, comparison_price" in said
+    assert "has no such option; it has callback, categorical, comparison_cost" in said
 
 
 def test_functions_that_take_no_weights():
@@ -305,7 +305,7 @@ def test_what_was_not_called():
             lambda: call("fit_adaboost", observation=pb.observation.half),
             r"observation: .* the function half; call it: half\(",
         ),
-        (lambda: pb.observation.sampled(of=pb.observation.half), r"of: .* function half; call it"),
+        (lambda: pb.observation.sampled(base=pb.observation.half), r"base: .* function half; call it"),
     ):
         with pytest.raises(TypeError, match=f"^{said}"):
             ask()

@@ -115,7 +115,7 @@ def test_integers_that_are_no_floats(command, value):
     column[4] = value
     for name in ("x", "w"):
         table = {"x": range(N), "w": [1] * N, name: column, "y": labels(0, 1)}
-        code, _, err = command(table, *FIT, "--weight", "w")
+        code, _, err = command(table, *FIT, "--sample-weight", "w")
         assert code == 1
         assert_one_line(
             err, f"column {name!r}: row 5 holds {value}, an integer that floating point"
@@ -134,7 +134,7 @@ def test_large_integers_that_are_floats(command):
 def test_integers_beyond_64_bits_that_are_floats(command):
     column = [*range(N - 2), 2**100, 3 * 2**90]
     table = {"x": column, "w": column, "y": labels(0, 1)}
-    code, _, err = command(table, *FIT, "--weight", "w")
+    code, _, err = command(table, *FIT, "--sample-weight", "w")
     assert (code, err) == (0, "")
     assert pb.load("m.npz").table is None
     code, _, err = command({"x": column}, "predict", "m.npz", "t.csv", target=None)

@@ -152,7 +152,7 @@ def test_a_search_passes_callbacks_on():
 
 WHOLE = {
     "pruned": (CartClassifier(pruned=True, folds=2, random_state=0), TWO),
-    "budget": (pboost.sklearn.BudgetClassifier(comparisons=4, folds=2, random_state=0), TWO),
+    "budget": (pboost.sklearn.BudgetClassifier(mean_comparisons=4, folds=2, random_state=0), TWO),
     "probit": (pboost.sklearn.ProbitTreeClassifier(), TWO),
 }
 

@@ -23,9 +23,9 @@ from pboost.sklearn import (
     RandomForestClassifier,
     AdaBoostClassifier,
     GradientBoostingClassifier,
-    best_within,
+    best_within_budget,
     cost_scorer,
-    least_cost,
+    cheapest_within_standard_error,
 )
 
 RNG = np.random.default_rng(0)
@@ -40,7 +40,7 @@ FEW = {
     "stumps": 5,
     "folds": 2,
     "random_state": 0,
-    "comparisons": 5,
+    "mean_comparisons": 5,
 }
 #: What is grown on rows that are drawn, or on which exits are set, costs others somewhat else.
 NEAR = ("RandomForest", "SBPMT", "Budget")
@@ -55,14 +55,14 @@ def test_every_estimator_has_a_cost(name):
             given.pop(option, None)
     estimator.set_params(**given)
     with pytest.raises(NotFittedError):
-        _ = estimator.cost_
+        _ = estimator.prediction_cost_
     with pytest.raises(NotFittedError):
         cost_scorer(estimator, X)
     estimator.fit(X, Y if is_classifier(estimator) else SIGNAL)
     cost = pb.prediction_cost(estimator.model_, X).mean()
     near = 0.3 if name.startswith(NEAR) else 1e-9
     if name != "SoftTreeClassifier":  # expected, with answers that err
-        assert estimator.cost_ == pytest.approx(cost, rel=near)
+        assert estimator.prediction_cost_ == pytest.approx(cost, rel=near)
     assert cost_scorer(estimator, X, Y) == -cost
 
 
@@ -95,26 +95,26 @@ def test_the_cheapest_that_is_about_as_good():
     scores = [[0.80, 0.90, 0.92, 0.92], [0.80, 0.88, 0.88, 0.88]]
     found = results(scores, [1, 5, 9, 7])
     # The standard error of the best, 0.90, is 0.02.
-    assert least_cost()(found) == 1
-    assert least_cost(standard_errors=0)(found) == 3
-    assert least_cost(standard_errors=4.9)(found) == 1
-    assert least_cost(standard_errors=5.1)(found) == 0
+    assert cheapest_within_standard_error()(found) == 1
+    assert cheapest_within_standard_error(standard_errors=0)(found) == 3
+    assert cheapest_within_standard_error(standard_errors=4.9)(found) == 1
+    assert cheapest_within_standard_error(standard_errors=5.1)(found) == 0
     one = results([[0.7, 0.9, 0.9]], [1, 5, 4])
-    assert least_cost()(one) == 2
+    assert cheapest_within_standard_error()(one) == 2
     failed = results([[np.nan, 0.9, 0.9]], [np.nan, 5, 4])
-    assert least_cost()(failed) == 2
-    assert best_within(4.5)(failed) == 2
+    assert cheapest_within_standard_error()(failed) == 2
+    assert best_within_budget(4.5)(failed) == 2
 
 
 def test_the_best_within_a_budget():
     found = results([[0.7, 0.9, 0.9, 0.95]], [1, 5, 4, 9])
-    assert [best_within(budget)(found) for budget in (1, 3, 4, 8, 9, 100)] == [0, 0, 2, 2, 3, 3]
-    with pytest.raises(ValueError, match="comparisons: expected at least 1, what the cheapest"):
-        best_within(0.5)(found)
+    assert [best_within_budget(budget)(found) for budget in (1, 3, 4, 8, 9, 100)] == [0, 0, 2, 2, 3, 3]
+    with pytest.raises(ValueError, match="mean_comparisons: expected at least 1, what the cheapest"):
+        best_within_budget(0.5)(found)
 
 
 @pytest.mark.parametrize(
-    "make", [least_cost, lambda **names: best_within(3, **names)], ids=["least", "within"]
+    "make", [cheapest_within_standard_error, lambda **names: best_within_budget(3, **names)], ids=["least", "within"]
 )
 def test_wrong_names(make):
     found = results([[0.7, 0.9]], [1, 5])
@@ -128,9 +128,9 @@ def test_wrong_names(make):
 
 def test_bad_numbers():
     with pytest.raises(ValueError, match="standard_errors: expected a number"):
-        least_cost(standard_errors=-1)
-    with pytest.raises(ValueError, match="comparisons: expected a number"):
-        best_within(np.nan)
+        cheapest_within_standard_error(standard_errors=-1)
+    with pytest.raises(ValueError, match="mean_comparisons: expected a number"):
+        best_within_budget(np.nan)
 
 
 def test_searches():
@@ -140,26 +140,26 @@ def test_searches():
         {"rounds": [1, 5, 25]},
         cv=3,
         scoring=scoring,
-        refit=best_within(10),
+        refit=best_within_budget(10),
         error_score="raise",
     )
     search = pickle.loads(pickle.dumps(search)).fit(X, Y)
     assert search.best_params_["rounds"] in (1, 5)
     assert search.cv_results_["mean_test_cost"].tolist() == [-1, -5, -25]
     assert search.predict(X).shape == (150,)
-    cheap = search.set_params(refit=least_cost(standard_errors=1e9)).fit(X, Y)
+    cheap = search.set_params(refit=cheapest_within_standard_error(standard_errors=1e9)).fit(X, Y)
     assert cheap.best_params_ == {"rounds": 1}
 
 
 def test_early_exits_count_in_the_score():
     estimator = GradientBoostingClassifier(steps=20).fit(X, Y)
-    small = pb.early_exit(estimator.model_, X + 1e-9, comparisons=0.3 * estimator.cost_)
+    small = pb.early_exit(estimator.model_, X + 1e-9, mean_comparisons=0.3 * estimator.prediction_cost_)
     whole = cost_scorer(estimator, X)
     estimator.model_ = small
     assert cost_scorer(estimator, X) > 0.5 * whole
-    assert estimator.cost_ == small.cost
+    assert estimator.prediction_cost_ == small.cost
 
 
 def test_forests_know_the_cost_of_their_bags():
     forest = RandomForestClassifier(members=3, random_state=0).fit(X, Y)
-    assert forest.cost_ == pytest.approx(sum(tree.mean_prediction_cost for tree in forest.model_))
+    assert forest.prediction_cost_ == pytest.approx(sum(tree.mean_prediction_cost for tree in forest.model_))

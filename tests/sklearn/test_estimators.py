@@ -177,8 +177,8 @@ def test_stages(name):
 def test_grid_search():
     grid = [
         {"weak": ["stump"], "criterion": ["gini", "entropy"], "min_leaf": [1, 5]},
-        {"weak": ["affine"], "directions": [20, 40]},
-        {"weak": [pb.weak.linear(pairs=3), "separator"], "observation": ["flip"], "rate": [0.1]},
+        {"weak": ["affine"], "n_directions": [20, 40]},
+        {"weak": [pb.weak.linear(max_pairs=3), "separator"], "observation": ["flip"], "flip_rate": [0.1]},
     ]
     estimator = AdaBoostClassifier(rounds=4)
     search = GridSearchCV(estimator, grid, cv=3, error_score="raise", n_jobs=2).fit(X, SPECIES)

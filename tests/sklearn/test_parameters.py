@@ -92,12 +92,12 @@ def test_docstring_says_what_there_is(cls):
 
 
 def test_names_and_options_mean_objects(given):
-    estimator = AdaBoostClassifier(rounds=3, weak="affine", directions=12, min_leaf=4)
+    estimator = AdaBoostClassifier(rounds=3, weak="affine", n_directions=12, min_leaf=4)
     ((_, options),) = given(estimator)
-    assert options["weak"] == pb.weak.affine(directions=12, min_leaf=4)
+    assert options["weak"] == pb.weak.affine(n_directions=12, min_leaf=4)
     assert options["observation"] == pb.observation.exact()
-    estimator.set_params(weak=pb.weak.stump("gini"), directions=None, min_leaf=None)
-    ((_, options),) = given(estimator.set_params(observation="flip", rate=0.1))
+    estimator.set_params(weak=pb.weak.stump("gini"), n_directions=None, min_leaf=None)
+    ((_, options),) = given(estimator.set_params(observation="flip", flip_rate=0.1))
     assert options["weak"] is estimator.weak
     assert options["observation"] == pb.observation.flip(0.1)
 
@@ -105,11 +105,11 @@ def test_names_and_options_mean_objects(given):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"directions": 9}, "directions: expected None with weak='stump', got 9; .* 'affine'"),
+        ({"n_directions": 9}, "n_directions: expected None with weak='stump', got 9; .* 'affine'"),
         ({"weak": pb.weak.stump(), "min_leaf": 2}, "min_leaf: .* object has options of its own"),
         ({"weak": "stumps"}, "weak: expected one of 'stump', .* or an object of pboost.weak"),
         ({"observation": "flip"}, "rate: expected a value with observation='flip', got None"),
-        ({"rate": 0.2}, "rate: expected None with observation='exact', got 0.2"),
+        ({"flip_rate": 0.2}, "flip_rate: expected None with observation='exact', got 0.2"),
         ({"route": "sample"}, "route: expected one of 'hard', 'expected'"),
         ({"rounds": 0}, "rounds: expected an integer from 1"),
     ],

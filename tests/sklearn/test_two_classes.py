@@ -104,7 +104,7 @@ OF_CLASS = {
     "adatree2": "adatree2",
     "uniform": "uniform",
     "adatree2()": pb.observation.adatree2(0.5),
-    "sampled": pb.observation.sampled(of=pb.observation.uniform()),
+    "sampled": pb.observation.sampled(base=pb.observation.uniform()),
 }
 GRAPHS = {
     "adaboost": estimators.AdaBoostClassifier(rounds=3),
@@ -128,9 +128,9 @@ def test_answers_that_depend_on_the_class_have_no_expected_route(name, of_class,
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("observation", ["exact", "flip", "half", "gaussian", "sampled"])
 def test_other_answers_have_one(name, observation):
-    own = {"flip": {"rate": 0.2}, "gaussian": {"sigma": 0.3}}.get(observation, {})
+    own = {"flip": {"flip_rate": 0.2}, "gaussian": {"sigma": 0.3}}.get(observation, {})
     if observation == "sampled":
-        observation = pb.observation.sampled(of=pb.observation.half(), max_draws=5)
+        observation = pb.observation.sampled(base=pb.observation.half(), max_draws=5)
     model = type(GRAPHS[name])(observation=observation, route="expected", **own).fit(X, Y)
     assert model.predict(X).shape == model.decision_function(X).shape == (len(X),)
 

@@ -30,7 +30,7 @@ FITTED: dict = {}
 def fitted(target):
     if target not in FITTED:
         kind = BudgetRegressor if target == "numbers" else BudgetClassifier
-        FITTED[target] = kind(comparisons=6, folds=2, random_state=0).fit(X, TARGETS[target])
+        FITTED[target] = kind(mean_comparisons=6, folds=2, random_state=0).fit(X, TARGETS[target])
     return FITTED[target]
 
 
@@ -39,7 +39,7 @@ def fitted(target):
 def test_estimator_is_the_model_of_the_builder(target):
     estimator, y = fitted(target), TARGETS[target]
     task = "regression" if target == "numbers" else "classification"
-    model = pb.fit_within_budget(X, y, comparisons=6, folds=2, rng=0, task=task)
+    model = pb.fit_within_budget(X, y, mean_comparisons=6, folds=2, rng=0, task=task)
     assert pb.describe(estimator.model_) == pb.describe(model)
     np.testing.assert_array_equal(estimator.predict(X), pb.predict(model, X))
     curve = estimator.curve_
@@ -55,7 +55,7 @@ def test_estimator_is_the_model_of_the_builder(target):
             estimator.classes_[share.argmax(axis=1)], estimator.predict(X)
         )
     assert cost_scorer(estimator, X) == -pb.prediction_cost(model, X).mean()
-    assert 0 < estimator.cost_ <= 6
+    assert 0 < estimator.prediction_cost_ <= 6
     other = pickle.loads(pickle.dumps(estimator))
     np.testing.assert_array_equal(other.predict(X), estimator.predict(X))
 
@@ -63,23 +63,23 @@ def test_estimator_is_the_model_of_the_builder(target):
 @pytest.mark.full
 def test_settings_after_the_fit_are_those_of_the_next():
     estimator = clone(fitted("two")).fit(X, TARGETS["two"])
-    before, cost = estimator.predict(X), estimator.cost_
-    estimator.set_params(comparisons=2)
+    before, cost = estimator.predict(X), estimator.prediction_cost_
+    estimator.set_params(mean_comparisons=2)
     np.testing.assert_array_equal(estimator.predict(X), before)
-    assert estimator.cost_ == cost
-    assert estimator.fit(X, TARGETS["two"]).cost_ <= 2
+    assert estimator.prediction_cost_ == cost
+    assert estimator.fit(X, TARGETS["two"]).prediction_cost_ <= 2
 
 
 @pytest.mark.full
 def test_budgets():
     y = TARGETS["two"]
-    assert BudgetClassifier(folds=2).get_params()["comparisons"] is None
+    assert BudgetClassifier(folds=2).get_params()["mean_comparisons"] is None
     usual = BudgetClassifier(folds=2, random_state=0).fit(X[:90], y[:90])
-    assert usual.model_.comparisons == 50
-    worst = BudgetClassifier(worst=3, folds=2, random_state=0).fit(X, y)
+    assert usual.model_.budget == 50
+    worst = BudgetClassifier(max_comparisons=3, folds=2, random_state=0).fit(X, y)
     assert pb.prediction_cost(worst.model_, 3 * X).max() <= 3
-    paid = BudgetClassifier(price=2, prices=[1.0, 1.0, 9.0], folds=2, random_state=0).fit(X, y)
-    assert pb.prediction_cost(paid.model_, X, unit="price").mean() <= 2
+    paid = BudgetClassifier(mean_feature_cost=2, feature_costs=[1.0, 1.0, 9.0], folds=2, random_state=0).fit(X, y)
+    assert pb.prediction_cost(paid.model_, X, unit="feature_cost").mean() <= 2
 
 
 def test_cross_validation_of_frames():
@@ -87,7 +87,7 @@ def test_cross_validation_of_frames():
     frame = pandas.DataFrame(X, columns=["a", "b", "c"]).mask(RNG.random(X.shape) < 0.1)
     frame["kind"] = RNG.choice(["u", "v"], size=len(X))
     found = cross_validate(
-        BudgetClassifier(comparisons=4, folds=2, random_state=0),
+        BudgetClassifier(mean_comparisons=4, folds=2, random_state=0),
         frame,
         TARGETS["two"],
         cv=2,
@@ -102,23 +102,23 @@ def test_cross_validation_of_frames():
     [
         (lambda: BudgetClassifier().predict(X), NotFittedError, "not fitted"),
         (lambda: BudgetClassifier().curve_, NotFittedError, "not fitted"),
-        (lambda: BudgetClassifier().cost_, NotFittedError, "not fitted"),
+        (lambda: BudgetClassifier().prediction_cost_, NotFittedError, "not fitted"),
         (lambda: fitted("two").predict(X[:, :2]), ValueError, "expecting 3 features"),
         (lambda: BudgetClassifier().fit(X, np.ones(240)), ValueError, "got one class, 1.0"),
         (
-            lambda: BudgetClassifier(comparisons=[2, 5]).fit(X, TARGETS["two"]),
+            lambda: BudgetClassifier(mean_comparisons=[2, 5]).fit(X, TARGETS["two"]),
             TypeError,
-            r"comparisons: expected one budget, got .* pboost.fit_within_budget fits",
+            r"mean_comparisons: expected one budget, got .* pboost.fit_within_budget fits",
         ),
         (
-            lambda: BudgetRegressor(comparisons=5, price=2, prices=[1, 1, 1]).fit(X, SIGNAL),
+            lambda: BudgetRegressor(mean_comparisons=5, mean_feature_cost=2, feature_costs=[1, 1, 1]).fit(X, SIGNAL),
             ValueError,
-            "price: expected without comparisons, worst and bytes",
+            "mean_feature_cost: expected without mean_comparisons, max_comparisons and max_bytes",
         ),
         (
-            lambda: BudgetClassifier(comparisons=0.5).fit(X, TARGETS["two"]),
+            lambda: BudgetClassifier(mean_comparisons=0.5).fit(X, TARGETS["two"]),
             ValueError,
-            "comparisons: expected a number in .1",
+            "mean_comparisons: expected a number in .1",
         ),
         (
             lambda: BudgetClassifier().fit(X, TARGETS["two"], sample_weight=np.ones(240)),

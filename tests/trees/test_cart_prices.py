@@ -9,7 +9,7 @@ from reference.sort import bin_edges
 
 import pboost as pb
 from pboost import threads
-from pboost.data.prices import read_prices
+from pboost.data.prices import read_feature_costs
 
 TASKS = [
     (2, "gini"),
@@ -21,19 +21,19 @@ TASKS = [
     (3, "error"),
     (0, "squared"),
 ]
-SAID = {"prices": [1.0, 20.0, 3.0, 0.0, 7.5], "groups": {"blood": [1, 2]}, "comparison_price": 0.4}
+SAID = {"feature_costs": [1.0, 20.0, 3.0, 0.0, 7.5], "cost_groups": {"blood": [1, 2]}, "comparison_cost": 0.4}
 BOUGHT, COSTS = ["a", "blood", "blood", "d", "e"], {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}
 
 
 def options_of(rng, d):
     """Return random prices, of columns and of groups with and without a name."""
     own = rng.choice([0.0, 1.0, 2.5, 7.0], d).tolist()
-    said = {"prices": own, "groups": None, "comparison_price": float(rng.choice([0.01, 1.0, 3.0]))}
+    said = {"feature_costs": own, "cost_groups": None, "comparison_cost": float(rng.choice([0.01, 1.0, 3.0]))}
     if d > 2 and rng.random() < 0.6:
-        said["prices"] = [*([j, p] for j, p in enumerate(own)), ["both", 2.5]]
-        said["groups"] = {"both": [0, d - 1]} | ({"third": [1]} if rng.random() < 0.5 else {})
+        said["feature_costs"] = [*([j, p] for j, p in enumerate(own)), ["both", 2.5]]
+        said["cost_groups"] = {"both": [0, d - 1]} | ({"third": [1]} if rng.random() < 0.5 else {})
     if rng.random() < 0.2:
-        said["comparison_price"] = None
+        said["comparison_cost"] = None
     return said
 
 
@@ -67,7 +67,7 @@ def test_each_cut_is_the_best_for_its_price(n_classes, criterion, max_bins):
         if case % 3 == 0:
             options["max_leaves"] = 4
         known = {"criterion": criterion, "n_classes": n_classes, "sample_weight": weight}
-        twin = fit_cart(X, y, prices=read_prices(said, None, d), **known, **options)
+        twin = fit_cart(X, y, feature_costs=read_feature_costs(said, None, d), **known, **options)
         plain = fit_cart(X, y, **known, **options)
         options.pop("edges", None)
         tree = pb.fit_cart(
@@ -95,7 +95,7 @@ def test_prices_that_are_nothing_are_no_prices(n_classes, criterion, search):
         **of_task(n_classes, criterion),
     }
     plain = pb.fit_cart(X, y, **options)
-    for said in ({"prices": [0] * 6}, {"prices": [0] * 6, "comparison_price": 7.0}):
+    for said in ({"feature_costs": [0] * 6}, {"feature_costs": [0] * 6, "comparison_cost": 7.0}):
         assert_identical(plain, pb.fit_cart(X, y, **options, **said))
 
 
@@ -113,17 +113,17 @@ def test_a_row_pays_for_what_is_on_its_way(labels):
             node = tree.children[node, int(row[tree.feature[node]] > tree.threshold[node])]
         return ledger
 
-    found = pb.prediction_cost(tree, X, unit="price")
+    found = pb.prediction_cost(tree, X, unit="feature_cost")
     assert found.tolist() == [sum(ledger_of(row).values()) for row in X]
-    said = {name: SAID[name] for name in ("prices", "groups")}
-    assert found.mean() < 0.9 * pb.prediction_cost(plain, X, unit="price", **said).mean()
-    assert tree.settings["prices"] == SAID["prices"]
+    said = {name: SAID[name] for name in ("feature_costs", "cost_groups")}
+    assert found.mean() < 0.9 * pb.prediction_cost(plain, X, unit="feature_cost", **said).mean()
+    assert tree.settings["feature_costs"] == SAID["feature_costs"]
 
 
 def test_of_columns_that_gain_nothing_the_cheapest_is_cut():
     X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
-    for prices, first in (([1, 5], 0), ([5, 1], 1), ([2, 2], 0)):
-        tree = pb.fit_cart(X, y, prices=prices)
+    for feature_costs, first in (([1, 5], 0), ([5, 1], 1), ([2, 2], 0)):
+        tree = pb.fit_cart(X, y, feature_costs=feature_costs)
         assert tree.feature[0] == first
         assert pb.predict(tree, X).tolist() == y
 
@@ -137,12 +137,12 @@ def test_sets_of_levels_and_missing_values_are_paid_for(n_classes):
     y = targets(rng, X[:, [0, 3]], n_classes)
     options = {"categorical": [0, 2], "max_depth": 4}
     task = "classification" if n_classes else "regression"
-    tree = pb.fit_cart(X, y, task=task, prices=[9, 1, 2, 1], **options)
+    tree = pb.fit_cart(X, y, task=task, feature_costs=[9, 1, 2, 1], **options)
     columns = {int(c) for c in tree.column[tree.feature >= 0]}
     assert 0 not in columns
     assert 2 in columns
-    twice = pb.fit_cart(X, y, task=task, prices=[9, 1, 2, 1], groups=[[1, 2]], **options)
-    assert pb.prediction_cost(twice, X, unit="price").max() <= 3.0
+    twice = pb.fit_cart(X, y, task=task, feature_costs=[9, 1, 2, 1], cost_groups=[[1, 2]], **options)
+    assert pb.prediction_cost(twice, X, unit="feature_cost").max() <= 3.0
 
 
 def test_threads_change_nothing(monkeypatch):
@@ -163,16 +163,16 @@ def test_forests_read_what_is_cheap_and_go_on():
     X, y = noisy(4, n=500)
     X = np.column_stack([X, X])  # of each column a dear copy
     options = {"features_per_split": None, "max_depth": 4, "rng": 2}
-    said = {"prices": [1] * 5 + [4] * 5}
+    said = {"feature_costs": [1] * 5 + [4] * 5}
     forest = pb.fit_random_forest(X, y, members=5, **options, **said)
     assert max(int(tree.feature.max()) for tree in forest) < 5
-    assert pb.prediction_cost(forest, X, unit="price").max() <= 5
+    assert pb.prediction_cost(forest, X, unit="feature_cost").max() <= 5
     more = pb.continue_fit(pb.fit_random_forest(X, y, members=3, **options, **said), X, y, members=2)
     for tree, other in zip(forest, more, strict=True):
         assert_identical(tree, other)
     wide = noisy(5, n=200)  # few of many columns: orders are made of ranks at the nodes
     X = np.tile(wide[0], 8)
-    said = {"prices": np.repeat([9.0, 1.0], 20).tolist(), "features_per_split": 6, "rng": 0}
+    said = {"feature_costs": np.repeat([9.0, 1.0], 20).tolist(), "features_per_split": 6, "rng": 0}
     dear = pb.fit_random_forest(X, wide[1], members=4, features_per_split=6, rng=0)
     forest = pb.fit_random_forest(X, wide[1], members=4, **said)
 
@@ -184,23 +184,23 @@ def test_forests_read_what_is_cheap_and_go_on():
 
 def test_pruning_takes_prices():
     X, y = noisy(6)
-    tree = pb.fit_pruned_cart(X, y, folds=3, rng=0, prices=[1, 1, 1, 1, 1000])
+    tree = pb.fit_pruned_cart(X, y, folds=3, rng=0, feature_costs=[1, 1, 1, 1, 1000])
     assert 4 not in tree.feature[:1]
-    assert tree.settings["prices"] == [1, 1, 1, 1, 1000]
+    assert tree.settings["feature_costs"] == [1, 1, 1, 1, 1000]
 
 
 @pytest.mark.parametrize(
     ("said", "error", "words"),
     [
-        ({"prices": [1, 2]}, ValueError, "prices: expected 5 numbers, one for each column, got 2"),
-        ({"prices": [1, 2, 3, 4, -1]}, ValueError, r"prices\[4\]"),
-        ({"prices": [1, 2, 3, 4, float("nan")]}, ValueError, r"prices\[4\]"),
-        ({"prices": "cheap"}, TypeError, "prices: expected a number for each column"),
-        ({"prices": {7: 1.0}}, ValueError, "prices"),
-        ({"groups": [[0, 1]]}, ValueError, "groups: expected None without prices"),
-        ({"comparison_price": 1.0}, ValueError, "comparison_price: expected None without prices"),
-        ({"prices": [1] * 5, "comparison_price": 0.0}, ValueError, "comparison_price"),
-        ({"prices": [1] * 5, "groups": [[0, 1], [1, 2]]}, ValueError, "each column in one group"),
+        ({"feature_costs": [1, 2]}, ValueError, "feature_costs: expected 5 numbers, one for each column, got 2"),
+        ({"feature_costs": [1, 2, 3, 4, -1]}, ValueError, r"feature_costs\[4\]"),
+        ({"feature_costs": [1, 2, 3, 4, float("nan")]}, ValueError, r"feature_costs\[4\]"),
+        ({"feature_costs": "cheap"}, TypeError, "feature_costs: expected a number for each column"),
+        ({"feature_costs": {7: 1.0}}, ValueError, "feature_costs"),
+        ({"cost_groups": [[0, 1]]}, ValueError, "cost_groups: expected None without feature_costs"),
+        ({"comparison_cost": 1.0}, ValueError, "comparison_cost: expected None without feature_costs"),
+        ({"feature_costs": [1] * 5, "comparison_cost": 0.0}, ValueError, "comparison_cost"),
+        ({"feature_costs": [1] * 5, "cost_groups": [[0, 1], [1, 2]]}, ValueError, "each column in one group"),
     ],
     ids=range(9),
 )

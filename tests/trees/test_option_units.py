@@ -1,4 +1,4 @@
-"""The units of `l2`, `min_weight`, `min_gain` and `price_tradeoff`: those of other libraries."""
+"""The units of `l2`, `min_weight`, `min_gain` and `cost_tradeoff`: those of other libraries."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def test_price_tradeoff_is_in_units_of_the_losses_that_are_reported(name):
     """The split takes 10 from the sum of squared errors; of log losses half of its gain."""
     y = NUMBERS if name == "squared" else (NUMBERS > 0).astype(int)
     taken = 10.0 if name == "squared" else newton_gain(LOSSES[name], NUMBERS, NUMBERS > 0) / 2
-    prices = {"prices": [0.75], "comparison_price": 0.25, "loss": name}  # 1 for each row
+    feature_costs = {"feature_costs": [0.75], "comparison_cost": 0.25, "loss": name}  # 1 for each row
     found = [
-        has_split(HALVES, y, price_tradeoff=times * taken / 10, **prices)
+        has_split(HALVES, y, cost_tradeoff=times * taken / 10, **feature_costs)
         for times in (0.999, 1.001)
     ]
     assert found == [True, False]

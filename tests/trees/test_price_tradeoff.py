@@ -12,7 +12,7 @@ PRICES, GROUPS = [1.0, 20.0, 3.0, 0.0, 7.5], {"blood": [1, 2]}
 #: What each column's purchase is, and what it costs: a group is bought as one.
 BOUGHT = ["a", "blood", "blood", "d", "e"]
 COSTS = {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}
-SAID = {"prices": PRICES, "groups": GROUPS, "comparison_price": 0.02}
+SAID = {"feature_costs": PRICES, "cost_groups": GROUPS, "comparison_cost": 0.02}
 
 
 def data(seed=0, n=300):
@@ -60,7 +60,7 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
         X,
         y,
         sample_weight=None if of == "one" else weight,
-        price_tradeoff=tradeoff,
+        cost_tradeoff=tradeoff,
         l2=1.0,
         **sums,
         **SAID,
@@ -89,7 +89,7 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
         ledgers = paid
         f = f + tree.predict(X)
     assert split > 10
-    found = pb.prediction_cost(model, X, unit="price")
+    found = pb.prediction_cost(model, X, unit="feature_cost")
     assert found == pytest.approx([sum(COSTS[name] for name in ledger) for ledger in ledgers])
 
 
@@ -97,7 +97,7 @@ def test_the_larger_it_is_the_less_is_paid():
     X, y, _ = data(1, 600)
     paid = [
         pb.prediction_cost(
-            pb.fit_gradient_boosting(X, y, steps=30, price_tradeoff=tradeoff, **SAID), X, unit="price"
+            pb.fit_gradient_boosting(X, y, steps=30, cost_tradeoff=tradeoff, **SAID), X, unit="feature_cost"
         ).mean()
         for tradeoff in (0.0, 0.003, 0.01, 0.03, 10.0)
     ]
@@ -114,10 +114,10 @@ def test_units_of_weights_and_of_prices_do_not_matter():
             sample_weight=unit * weight,
             l2=unit,
             steps=8,
-            prices=[p * per for p in PRICES],
-            groups=GROUPS,
-            comparison_price=0.02 * per,
-            price_tradeoff=0.005 / per,
+            feature_costs=[p * per for p in PRICES],
+            cost_groups=GROUPS,
+            comparison_cost=0.02 * per,
+            cost_tradeoff=0.005 / per,
         )
         for unit, per in ((1.0, 1.0), (4.0, 1.0), (1.0, 8.0))
     ]
@@ -129,7 +129,7 @@ def test_units_of_weights_and_of_prices_do_not_matter():
 def test_of_no_price_and_nothing_to_gain_it_is_the_sum_without():
     X, y, _ = data(3)
     plain = pb.fit_gradient_boosting(X, y, steps=5, growth="free")
-    free = pb.fit_gradient_boosting(X, y, steps=5, prices=[0.0] * 5, price_tradeoff=0.0)
+    free = pb.fit_gradient_boosting(X, y, steps=5, feature_costs=[0.0] * 5, cost_tradeoff=0.0)
     assert np.array_equal(plain.trees.feature, free.trees.feature)
     assert np.array_equal(plain.trees.value, free.trees.value)
 
@@ -138,7 +138,7 @@ def test_threads_and_going_on_change_nothing(monkeypatch, tmp_path):
     from pboost import threads
 
     X, y, _ = data(4, 900)
-    said = {**SAID, "price_tradeoff": 0.004}
+    said = {**SAID, "cost_tradeoff": 0.004}
     one = pb.fit_gradient_boosting(X, y, steps=8, n_threads=1, **said)
     monkeypatch.setattr(threads, "MIN_CELLS", 1)
     two = pb.fit_gradient_boosting(X, y, steps=8, n_threads=2, **said)
@@ -148,7 +148,7 @@ def test_threads_and_going_on_change_nothing(monkeypatch, tmp_path):
     for other in (two, on):
         assert np.array_equal(other.trees.value, one.trees.value)
         assert np.array_equal(other.trees.feature, one.trees.feature)
-    assert on.settings["price_tradeoff"] == 0.004
+    assert on.settings["cost_tradeoff"] == 0.004
 
 
 def test_of_many_labels_and_numbers():
@@ -156,9 +156,9 @@ def test_of_many_labels_and_numbers():
     for loss, target in (("softmax", y + (X[:, 0] > 0.5)), ("squared", X[:, 0] * X[:, 1])):
         paid = [
             pb.prediction_cost(
-                pb.fit_gradient_boosting(X, target, loss=loss, steps=5, price_tradeoff=t, **SAID),
+                pb.fit_gradient_boosting(X, target, loss=loss, steps=5, cost_tradeoff=t, **SAID),
                 X,
-                unit="price",
+                unit="feature_cost",
             ).mean()
             for t in (0.0, 0.05, 1e3)
         ]
@@ -168,19 +168,19 @@ def test_of_many_labels_and_numbers():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({}, ValueError, "price_tradeoff: expected None without prices"),
+        ({}, ValueError, "cost_tradeoff: expected None without feature_costs"),
         (
-            {"prices": PRICES, "price_tradeoff": -1},
+            {"feature_costs": PRICES, "cost_tradeoff": -1},
             ValueError,
-            r"price_tradeoff: expected a .* \[0",
+            r"cost_tradeoff: expected a .* \[0",
         ),
-        ({"prices": PRICES, "price_tradeoff": np.nan}, ValueError, "price_tradeoff: expected"),
-        ({"prices": PRICES, "price_tradeoff": "dear"}, TypeError, "price_tradeoff: expected"),
-        ({"prices": PRICES, "search": "exact"}, NotImplementedError, 'search="exact"'),
+        ({"feature_costs": PRICES, "cost_tradeoff": np.nan}, ValueError, "cost_tradeoff: expected"),
+        ({"feature_costs": PRICES, "cost_tradeoff": "dear"}, TypeError, "cost_tradeoff: expected"),
+        ({"feature_costs": PRICES, "search": "exact"}, NotImplementedError, 'search="exact"'),
     ],
     ids=["alone", "negative", "nan", "text", "exact"],
 )
 def test_what_makes_no_sense_is_refused(options, error, words):
     X, y, _ = data()
     with pytest.raises(error, match=words):
-        pb.fit_gradient_boosting(X, y, **{"price_tradeoff": 0.1, **options})
+        pb.fit_gradient_boosting(X, y, **{"cost_tradeoff": 0.1, **options})

@@ -27,7 +27,7 @@ DIRECTIONS = 12
 
 def weak(problem, max_bins=None, **options):
     bins = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
-    return pb.weak.affine(directions=DIRECTIONS, seed=3, **bins, **options)
+    return pb.weak.affine(n_directions=DIRECTIONS, seed=3, **bins, **options)
 
 
 def table(problem, terms=2):
@@ -135,7 +135,7 @@ def test_numbers_of_terms(terms):
     data = problem(4, seed=3)
     directions = table(data, terms)
     model = pb.fit_adaboost(
-        data.X, data.y, rounds=20, weak=weak(data, terms=terms), sample_weight=data.weight
+        data.X, data.y, rounds=20, weak=weak(data, n_terms=terms), sample_weight=data.weight
     )
     twin = fit_adaboost(
         twins.derived(data.X, directions), data.y, rounds=20, sample_weight=data.weight
@@ -153,7 +153,7 @@ def test_random_problems(search):
         if weight is not None:  # rows without weight take no part
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         options = {"search": search, "max_bins": 20}
-        learner = pb.weak.affine(directions=8, terms=3, **options)
+        learner = pb.weak.affine(n_directions=8, n_terms=3, **options)
         projections = learner.projections(X, np.arange(len(y), dtype=np.int32), weight)
         columns = projections.values(X)
         if not np.isfinite(columns).all():
@@ -190,7 +190,7 @@ def test_grid_of_directions(directions):
 @pytest.mark.parametrize("search", ["exact", "binned"])
 def test_two_directions_are_stumps(search):
     X, y, weight = noisy(4, n=300, d=2)
-    affine = fits(X, y, pb.weak.affine("gini", search, directions=2), sample_weight=weight)
+    affine = fits(X, y, pb.weak.affine("gini", search, n_directions=2), sample_weight=weight)
     stumps = fits(X, y, pb.weak.stump("gini", search), sample_weight=weight)
     for name, model in affine.items():
         assert_identical(as_stumps(model, np.eye(2)), stumps[name])
@@ -207,14 +207,14 @@ def test_constant_columns_are_not_drawn():
     X, y, _ = noisy(6, d=4)
     X[:, 2] = 7.0
     for columns in ([0, 1, 2, 3], [0, 2, 3], [2, 2, 3]):
-        model = pb.fit_adaboost(X[:, columns], y, rounds=30, weak=pb.weak.affine(terms=3))
+        model = pb.fit_adaboost(X[:, columns], y, rounds=30, weak=pb.weak.affine(n_terms=3))
         assert not np.isin(model.inputs.index, np.flatnonzero(np.array(columns) == 2)).any()
 
 
 def test_units_do_not_matter():
     X, y, _ = noisy(7, d=5)
     one, other = (
-        pb.fit_boosted_tree(X * units, y, nodes=15, weak=pb.weak.affine(directions=40))
+        pb.fit_boosted_tree(X * units, y, nodes=15, weak=pb.weak.affine(n_directions=40))
         for units in (1.0, np.array([1e-12, 3.0, 1e9, 0.7, 1e200]))
     )
     np.testing.assert_array_equal(one.feature, other.feature)
@@ -259,7 +259,7 @@ def test_seed_chooses_the_directions():
 @pytest.mark.parametrize("d", [2, 5])
 def test_evaluation_is_that_of_the_derived_columns(d):
     X, y, _ = noisy(10, n=200, d=d)
-    for model in fits(X, y, pb.weak.affine(directions=40)).values():
+    for model in fits(X, y, pb.weak.affine(n_directions=40)).values():
         values = model.inputs.values(X)
         np.testing.assert_allclose(values, X @ coefficients(model).T, rtol=1e-12, atol=1e-12)
         graph = (model.feature, model.threshold, model.next)
@@ -279,7 +279,7 @@ def test_evaluation_is_that_of_the_derived_columns(d):
 def test_rows_and_layouts_give_the_same_bits(dtype):
     X, y, _ = noisy(11, n=200, d=3)
     X = X.astype(dtype)
-    for model in fits(X, y, pb.weak.affine(directions=40)).values():
+    for model in fits(X, y, pb.weak.affine(n_directions=40)).values():
         score = pb.decision_function(model, X)
         wide = np.repeat(X, 2, axis=1)[:, ::2]
         for other in (X.astype(np.float64), np.asfortranarray(X), wide, X[::-1][::-1]):
@@ -296,7 +296,7 @@ def test_training_rows_take_the_side_on_which_they_were():
     X = rng.integers(0, 5, (400, 2)) / 5 + rng.integers(0, 3, (400, 2)) * 2.0**-53
     y = rng.choice([-1, 1], 400)
     for dtype in (np.float64, np.float32):
-        for model in fits(X.astype(dtype), y, pb.weak.affine(directions=36)).values():
+        for model in fits(X.astype(dtype), y, pb.weak.affine(n_directions=36)).values():
             assert abs(pb.certificate(model, X.astype(dtype), y) - pb.certificate(model)) < 1e-12
 
 
@@ -320,7 +320,7 @@ def test_threads_do_not_matter(monkeypatch, search):
     monkeypatch.setattr(threads, "MIN_CELLS", 1)
     monkeypatch.setattr(threads, "available_threads", lambda: 4)
     X, y, _ = noisy(14, n=500, d=4)
-    learner = pb.weak.affine(search=search, directions=30)
+    learner = pb.weak.affine(search=search, n_directions=30)
     one, three = (fits(X, y, learner, n_threads=n) for n in (1, 3))
     for name, model in one.items():
         assert_identical(model, three[name])

@@ -20,7 +20,7 @@ X = RNG.normal(size=(80, 3))
 Y = np.where(X @ [1.0, -2.0, 0.5] + 0.3 * RNG.normal(size=80) > 0, 1, -1)
 for array in (X, Y):
     array.setflags(write=False)
-WEAK = pb.weak.affine(directions=30)
+WEAK = pb.weak.affine(n_directions=30)
 
 
 @pytest.fixture
@@ -42,11 +42,11 @@ def affine_tree(**changes):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"directions": 0}, ValueError),
-        ({"directions": 2.0}, TypeError),
-        ({"directions": True}, TypeError),
-        ({"terms": 1}, ValueError),
-        ({"terms": None}, TypeError),
+        ({"n_directions": 0}, ValueError),
+        ({"n_directions": 2.0}, TypeError),
+        ({"n_directions": True}, TypeError),
+        ({"n_terms": 1}, ValueError),
+        ({"n_terms": None}, TypeError),
         ({"seed": -1}, ValueError),
         ({"seed": None}, TypeError),
         ({"criterion": "mean"}, ValueError),
@@ -97,7 +97,7 @@ def test_auto_search_counts_directions():
 
 
 def test_settings_are_those_given():
-    weak = pb.weak.affine("gini", "binned", directions=9, terms=3, seed=5, max_bins=8)
+    weak = pb.weak.affine("gini", "binned", n_directions=9, n_terms=3, seed=5, max_bins=8)
     model = pb.fit_adaboost(X, Y, rounds=2, weak=weak)
     assert model.settings["weak"] == {
         "kind": "affine",
@@ -106,8 +106,8 @@ def test_settings_are_those_given():
         "max_bins": 8,
         "min_weight": 0.0,
         "min_leaf": 1,
-        "directions": 9,
-        "terms": 3,
+        "n_directions": 9,
+        "n_terms": 3,
         "seed": 5,
     }
 
@@ -132,7 +132,7 @@ def test_sums_are_written_out():
     columns = ("a", "b", "c", "d")
     assert sums().names(columns) == ("c", "-0.5*a + 2*d", "1e-300*b - 1e+300*c")
     assert Projections([0, 2], [1, 0], [-1, 1]).names(columns) == ("-b + a",)
-    model = pb.fit_boosted_tree(X[:, :2], Y, nodes=1, weak=pb.weak.affine(directions=4))
+    model = pb.fit_boosted_tree(X[:, :2], Y, nodes=1, weak=pb.weak.affine(n_directions=4))
     text = pb.describe(model).splitlines()[-1]
     assert text.startswith("node 0: -0.7071*x[0] + 0.7071*x[1] <= ")
     explanation = pb.explain(model, [3.0, 1.0])
@@ -235,19 +235,19 @@ def test_damaged_projections_are_noticed(path, name):
 
 def test_options_of_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = "--weak affine --directions 20 --terms 3 --criterion gini --seed 4 --rounds 5"
+    flags = "--weak-learner affine --n-directions 20 --n-terms 3 --criterion gini --seed 4 --n-estimators 5"
     arguments = ("fit", csv_file, "--target", "state", "-o", output, *flags.split())
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
-    weak = pb.weak.affine("gini", directions=20, terms=3, seed=4)
+    weak = pb.weak.affine("gini", n_directions=20, n_terms=3, seed=4)
     expected = pb.fit_adaboost(frame().drop(columns="state"), frame()["state"], rounds=5, weak=weak)
     assert_identical(pb.load(output), expected)
     assert_same(pb.load(output), expected)
 
 
 def test_directions_belong_to_affine(csv_file, pboost_main):
-    for flag in ("--directions", "--terms"):
+    for flag in ("--n-directions", "--n-terms"):
         arguments = ("fit", csv_file, "--target", "state", "-o", "x.npz", flag, 5)
         code, out, err = pboost_main(*arguments)
         assert (code, out) == (2, "")
-        assert_one_line(err, f"{flag} belongs to --weak affine, not stump")
+        assert_one_line(err, f"{flag} belongs to --weak-learner affine, not stump")

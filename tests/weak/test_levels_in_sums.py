@@ -45,7 +45,7 @@ def expanded(X):
 
 FITS = {
     "affine": lambda X, y, w: pb.fit_boosted_tree(
-        X, y, nodes=6, weak=pb.weak.affine(directions=30), sample_weight=w
+        X, y, nodes=6, weak=pb.weak.affine(n_directions=30), sample_weight=w
     ),
     "linear": lambda X, y, w: pb.fit_adaboost(
         X, y, rounds=4, weak=pb.weak.linear(), sample_weight=w
@@ -138,7 +138,7 @@ def test_coefficients_speak_of_levels():
 def test_measured_sums_of_categories():
     X, y, _ = frame(4)
     Z, _ = expanded(X)
-    weak = pb.weak.affine(directions=20)
+    weak = pb.weak.affine(n_directions=20)
     fit = pb.fit_adaboost
     sigma = np.array([1.0, np.nan, 0.1, 0.0])
     wide = np.array([1.0, 0, 0, 0, 0, 0.1, 0, 0])

@@ -322,7 +322,7 @@ def test_models_are_kept(tmp_path):
     none = pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.linear(dense_gain=None))
     assert none.settings["weak"]["dense_gain"] is None
     pb.save(none, tmp_path / "model.npz")
-    assert dataclasses.asdict(pb.weak.linear(pairs=3, seed=4))["pairs"] == 3
+    assert dataclasses.asdict(pb.weak.linear(max_pairs=3, seed=4))["max_pairs"] == 3
 
 
 @pytest.mark.parametrize(
@@ -330,8 +330,8 @@ def test_models_are_kept(tmp_path):
     [
         ({"dense_gain": -1}, ValueError),
         ({"dense_gain": "all"}, TypeError),
-        ({"pairs": 0}, ValueError),
-        ({"pairs": 1.0}, TypeError),
+        ({"max_pairs": 0}, ValueError),
+        ({"max_pairs": 1.0}, TypeError),
         ({"seed": -1}, ValueError),
         ({"criterion": "mean"}, ValueError),
         ({"min_weight": 0.6}, ValueError),

@@ -282,7 +282,7 @@ FITS = {
 @pytest.mark.parametrize("search", ["exact", "binned"])
 def test_affine_is_that_of_filled_rows(fit, d, search, tmp_path):
     X, y, weight = table(5, d=d)
-    weak = pb.weak.affine(directions=20, search=search)
+    weak = pb.weak.affine(n_directions=20, search=search)
     model = fit(X, y, weak=weak, sample_weight=weight)
     fill = column_means(X, np.arange(200, dtype=np.int32), weight)
     full = filled(X, fill)
@@ -377,7 +377,7 @@ def test_clean_data():
     """Models of clean data take holes in rows to predict, wherever they compare sums."""
     X, y, weight = table(9, share=0.0)
     holed = mask(X, 1)
-    for weak in (pb.weak.affine(directions=9), pb.weak.linear(), pb.weak.separator(5)):
+    for weak in (pb.weak.affine(n_directions=9), pb.weak.linear(), pb.weak.separator(5)):
         model = pb.fit_boosted_tree(X, y, nodes=5, weak=weak, sample_weight=weight)
         assert np.isfinite(pb.decision_function(model, holed)).all()
     # Of clean columns the side is that of larger weight.

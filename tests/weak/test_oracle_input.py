@@ -56,23 +56,23 @@ def no_clock():
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
-        ({"stop": "first"}, "stop"),
-        ({"stop": None}, "stop"),
-        ({"stop": 0}, "stop"),
-        ({"stop": 2.5}, "stop"),
-        ({"stop": True}, "stop"),
-        ({"stop": 65_536}, "stop"),
+        ({"n_draws": "first"}, "n_draws"),
+        ({"n_draws": None}, "n_draws"),
+        ({"n_draws": 0}, "n_draws"),
+        ({"n_draws": 2.5}, "n_draws"),
+        ({"n_draws": True}, "n_draws"),
+        ({"n_draws": 65_536}, "n_draws"),
         ({"estimator": "MAP"}, "estimator"),
         ({"estimator": None}, "estimator"),
         ({"max_draws": 0}, "max_draws"),
         ({"max_draws": 1e3}, "max_draws"),
         ({"max_draws": 65_536}, "max_draws"),
-        ({"stop": 5, "max_draws": 10}, "max_draws"),
+        ({"n_draws": 5, "max_draws": 10}, "max_draws"),
         ({"clock": no_clock}, "clock"),
-        ({"stop": 5, "clock": no_clock}, "clock"),
-        ({"stop": "stopwatch", "clock": 3.0}, "clock"),
-        ({"of": "flip"}, "of"),
-        ({"of": pb.observation.sampled()}, "of"),
+        ({"n_draws": 5, "clock": no_clock}, "clock"),
+        ({"n_draws": "stopwatch", "clock": 3.0}, "clock"),
+        ({"base": "flip"}, "base"),
+        ({"base": pb.observation.sampled()}, "base"),
     ],
     ids=lambda value: str(value).split(" at 0x")[0],
 )
@@ -82,20 +82,20 @@ def test_options_of_sampled(arguments, name):
 
 
 def test_options_that_are_fine():
-    assert pb.observation.sampled(np.int32(4)).stop == 4
+    assert pb.observation.sampled(np.int32(4)).n_draws == 4
     assert pb.observation.sampled().max_draws == 1000
     assert pb.observation.sampled().settings() == {
         "kind": "sampled",
-        "stop": "first-increase",
+        "n_draws": "first-increase",
         "estimator": "map",
         "max_draws": 1000,
-        "of": {"kind": "exact"},
+        "base": {"kind": "exact"},
     }
 
 
 @builders
 def test_pairs_that_do_not_go_together(builder):
-    made = pb.observation.sampled(3, of=pb.observation.flip(0.1))
+    made = pb.observation.sampled(3, base=pb.observation.flip(0.1))
     for weak in (pb.weak.oracle(lambda *_: good), pb.weak.from_estimator(Estimator())):
         with pytest.raises(ValueError, match=r"observation: .*own.*exact\(\).*Flip"):
             fit(builder, weak, made)

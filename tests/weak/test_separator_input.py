@@ -115,7 +115,7 @@ def test_exact_search_of_few_rows():
 @pytest.mark.parametrize("weak", [WEAK, pb.weak.linear()])
 def test_models_cannot_be_continued(weak):
     model = pb.fit_boosted_tree(X, Y, nodes=2, weak=weak)
-    for more in (None, weak, pb.weak.stump(), pb.weak.affine(directions=30)):
+    for more in (None, weak, pb.weak.stump(), pb.weak.affine(n_directions=30)):
         with pytest.raises(NotImplementedError, match=r"model: separators and linear .* cannot"):
             pb.continue_fit(model, X, Y, nodes=1, weak=more)
     stumps = pb.fit_boosted_tree(X, Y, nodes=2)
@@ -126,7 +126,7 @@ def test_models_cannot_be_continued(weak):
 @pytest.mark.parametrize("weak", [WEAK, pb.weak.linear()])
 def test_gaussian_answers_are_refused_also_when_sampled(weak):
     gaussian = pb.observation.gaussian(0.1)
-    for observation in (gaussian, pb.observation.sampled(of=gaussian)):
+    for observation in (gaussian, pb.observation.sampled(base=gaussian)):
         with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns that"):
             pb.fit_boosted_tree(X, Y, nodes=2, weak=weak, observation=observation)
 
@@ -324,7 +324,7 @@ def test_projections_beside_separators_are_refused(path):
 
 def test_options_of_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = "--model boosted-tree --weak separator --stumps 5 --criterion gini --nodes 4"
+    flags = "--model boosted-tree --weak-learner separator --n-stumps 5 --criterion gini --max-nodes 4"
     arguments = ("fit", csv_file, "--target", "state", "-o", output, *flags.split())
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
@@ -336,15 +336,15 @@ def test_options_of_the_command_line(csv_file, pboost_main):
 
 
 def test_stumps_belong_to_separators(csv_file, pboost_main):
-    arguments = ("fit", csv_file, "--target", "state", "-o", "x.npz", "--stumps", 5)
+    arguments = ("fit", csv_file, "--target", "state", "-o", "x.npz", "--n-stumps", 5)
     code, out, err = pboost_main(*arguments)
     assert (code, out) == (2, "")
-    assert_one_line(err, "--stumps belongs to --weak separator, not stump")
+    assert_one_line(err, "--n-stumps belongs to --weak-learner separator, not stump")
 
 
 def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = ["--model", "boosted-tree", "--weak", "linear", "--dense-gain", "2", "--nodes", "3"]
+    flags = ["--model", "boosted-tree", "--weak-learner", "linear", "--dense-gain", "2", "--max-nodes", "3"]
     arguments = ("fit", csv_file, "--target", "state", "-o", output, "--seed", 4, *flags)
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
@@ -354,17 +354,17 @@ def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
     assert_identical(pb.load(output), expected)
     code, out, err = pboost_main(*arguments, "--search", "exact")
     assert (code, out) == (2, "")
-    assert_one_line(err, "--search does not go with --weak linear")
+    assert_one_line(err, "--search does not go with --weak-learner linear")
     code, out, err = pboost_main(*arguments, "--dense-gain", "-1")
     assert (code, out) == (2, "")
     assert_one_line(err, "expected a number from 0, got '-1'")
     arguments = ("fit", csv_file, "--target", "state", "-o", output, "--dense-gain", 2)
     code, out, err = pboost_main(*arguments)
-    assert_one_line(err, "--dense-gain belongs to --weak linear, not stump")
+    assert_one_line(err, "--dense-gain belongs to --weak-learner linear, not stump")
 
 
 def test_separators_are_not_gaussian(csv_file, pboost_main):
-    flags = ["--weak", "separator", "--observation", "gaussian", "--sigma", "1"]
+    flags = ["--weak-learner", "separator", "--observation", "gaussian", "--sigma", "1"]
     code, out, err = pboost_main("evaluate", csv_file, "--target", "state", *flags)
     assert (code, out) == (1, "")
     assert_one_line(err, "observation: 'gaussian' compares columns")

@@ -391,7 +391,7 @@ def test_sampled_answers():
     of = pb.observation.flip(0.1)
     one, again = (
         pb.fit_boosted_tree(
-            X, y, nodes=6, weak=WEAK, observation=pb.observation.sampled(of=of), rng=3
+            X, y, nodes=6, weak=WEAK, observation=pb.observation.sampled(base=of), rng=3
         )
         for _ in range(2)
     )
