@@ -69,8 +69,8 @@ def compare(rounds: int, repeats: int) -> dict[str, NDArray[np.float64]]:
             model = pb.fit_adaboost(
                 X,
                 y,
-                rounds=rounds,
-                weak=pb.weak.oracle(readers.train),
+                n_estimators=rounds,
+                weak_learner=pb.weak.oracle(readers.train),
                 observation=observation,
                 rng=seed,
             )

@@ -58,7 +58,7 @@ def compare(members: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict[str,
     rng = np.random.default_rng(seed)
     X, y = patients(N_TRAIN, rng)
     X_new, y_new = patients(n_test, rng)
-    model = pb.fit_forest(X, y, members=members, max_depth=4, rng=seed)
+    model = pb.fit_forest(X, y, n_estimators=members, max_depth=4, rng=seed)
     on_path, early = decide(model, X_new, exit="none"), decide(model, X_new)
     budgets = {}
     for budget in BUDGETS:

@@ -132,7 +132,7 @@ def fit_here(data: Data, options: dict[str, Any]) -> Fitted:
         options["validation"] = data.held
     model = pb.fit_stagewise(data.X, data.y, loss=loss, rng=0, **options)
     if again:
-        model = pb.continue_fit(model, data.X, data.y, steps=again)
+        model = pb.continue_fit(model, data.X, data.y, n_estimators=again)
     columns = np.count_nonzero(pb.feature_importances(model))
     root, values = float(model.trees[0].n_rows[0]), pb.decision_function(model, data.X)
     return Fitted(centred(values), columns, root, len(model))

@@ -23,7 +23,7 @@ SEED = 0
 #: What the error of the tree is compared with.
 RIVALS = {
     "probit tree": partial(pb.fit_probit_tree, **OPTIONS),
-    "one equation": partial(pb.fit_probitboost, steps=OPTIONS["steps"]),
+    "one equation": partial(pb.fit_probitboost, max_iter=OPTIONS["steps"]),
     "pruned CART": partial(pb.fit_pruned_cart, rng=SEED),
 }
 
@@ -32,7 +32,7 @@ def report(model: pb.ProbitTree, X: Any, y: Any) -> str:
     """Return the tree, its slopes per standard deviation, and errors by cross-validation."""
     lines = [pb.describe(model), "", str(pb.coefficients(model, X)), ""]
     for name, fit in RIVALS.items():
-        error = pb.cross_validate(fit, X, y, folds=10, rng=SEED).error
+        error = pb.cross_validate(fit, X, y, cv=10, rng=SEED).error
         lines.append(f"{name:<12}  error {100 * error.mean():.1f} %")
     return "\n".join(lines) + "\n"
 

@@ -108,7 +108,7 @@ def learners(quick: bool) -> dict[str, Fit]:
         PAPER: partial(own, partial(sbpmt, **{**PAPER_OPTIONS, **less})),
         CODE: partial(own, partial(sbpmt, **{**as_coded, **less})),
         SHARED: partial(own, partial(sbpmt, **{**as_coded, "one_vs_all": "leaf", **less})),
-        FOREST: partial(own, partial(pb.fit_forest, members=trees, rng=SEED, n_threads=1)),
+        FOREST: partial(own, partial(pb.fit_forest, n_estimators=trees, rng=SEED, n_threads=1)),
     }
     if importlib.util.find_spec("xgboost"):
         found[XGBOOST] = partial(fit_xgboost, trees)
@@ -131,8 +131,8 @@ def cross_validated(fit: Fit, data: DataSet, fold: NDArray[Any]) -> Outcome:
 def outcomes_on(data: DataSet, quick: bool, known: Outcomes, store: Callable[[], None]) -> Outcomes:
     """Return the outcomes of all learners on a set; `store` is called after each that is new."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
-    one = partial(pb.fit_forest, members=1, rng=SEED, categorical=list(data.categories))
-    fold = pb.cross_validate(one, data.X, data.y, folds=folds, rng=SEED).test_fold
+    one = partial(pb.fit_forest, n_estimators=1, rng=SEED, categorical=list(data.categories))
+    fold = pb.cross_validate(one, data.X, data.y, cv=folds, rng=SEED).test_fold
     for name, fit in learners(quick).items():
         if name not in known:
             known[name] = cross_validated(fit, data, fold)

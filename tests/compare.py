@@ -27,7 +27,7 @@ def fit_like_adaboost(
 ):
     weak = stump(criterion, max_bins, min_weight, min_leaf)
     return pb.fit_adaboost(
-        problem.X, problem.y, rounds=rounds, weak=weak, sample_weight=problem.weight, **options
+        problem.X, problem.y, n_estimators=rounds, weak_learner=weak, sample_weight=problem.weight, **options
     )
 
 
@@ -43,7 +43,7 @@ def fit_like_tree(
 ):
     weak = stump(criterion, max_bins, min_weight, min_leaf)
     return pb.fit_boosted_tree(
-        problem.X, problem.y, nodes=nodes, weak=weak, sample_weight=problem.weight, **options
+        problem.X, problem.y, max_nodes=nodes, weak_learner=weak, sample_weight=problem.weight, **options
     )
 
 

@@ -286,7 +286,7 @@ def assert_twin(case, at, weighted=None, rows=slice(None)):
         y,
         loss,
         weight,
-        steps=3,
+        n_estimators=3,
         listed=listed,
         **options,
     )

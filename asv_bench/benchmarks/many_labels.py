@@ -29,7 +29,7 @@ class ManyLabels:
         self.options = {"weak": pb.weak.stump(search=search), "n_threads": n_threads}
 
     def time_fit_adaboost(self, data, n_labels, search, n_threads):
-        pb.fit_adaboost(self.X, self.y, rounds=20, **self.options)
+        pb.fit_adaboost(self.X, self.y, n_estimators=20, **self.options)
 
     def time_fit_matryoshka(self, data, n_labels, search, n_threads):
         pb.fit_matryoshka(self.X, self.y, **CHAIN, **self.options)

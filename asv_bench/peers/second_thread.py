@@ -29,7 +29,7 @@ def stagewise(steps, **options):
 def boosted(search):
     """Return the rounds alone, on columns that are sorted or binned already."""
     columns = {"exact": pb.sort_columns, "binned": pb.bin_columns}[search]
-    return lambda X: columns(X), partial(pb.fit_adaboost, rounds=100)
+    return lambda X: columns(X), partial(pb.fit_adaboost, n_estimators=100)
 
 
 def as_it_is(X):

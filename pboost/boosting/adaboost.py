@@ -109,7 +109,7 @@ def fit_adaboost(
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> y = np.array(["a", "b", "b", "a", "a", "a"])
-    >>> model = pb.fit_adaboost(X, y, rounds=3)
+    >>> model = pb.fit_adaboost(X, y, n_estimators=3)
     >>> pb.predict(model, X).tolist()
     ['a', 'b', 'b', 'a', 'a', 'a']
     """
@@ -117,7 +117,7 @@ def fit_adaboost(
     rule = vote_rule(votes, smoothing, learning_rate)
     two = "" if votes == "domain" else f"with votes={votes!r}"
     fit = GraphFit(X, y, options, Learning(weak, observation, rule), two=two)
-    settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
+    settings = fit.settings("fit_adaboost", n_estimators=rounds, votes=votes)
     with fit.workers() as workers, fit.told(rounds, "rounds") as told:
         stumps = fit.label_trees(workers, rounds, TreeLimits(1, 1, GROWTHS[0], -1.0))
         return fit.grown(stumps or _chain(fit, rounds, workers), settings, told)

@@ -121,7 +121,7 @@ def fit_adaboost_real(
     >>> import pboost as pb
     >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 0.0], [3.0, 2.0]])
     >>> y = ["low", "high", "low", "high"]
-    >>> model = pb.fit_adaboost_real(X, y, rounds=50, weak=pb.weak.feature())
+    >>> model = pb.fit_adaboost_real(X, y, n_estimators=50, weak_learner=pb.weak.feature())
     >>> pb.predict(model, X).tolist()
     ['low', 'high', 'low', 'high']
     >>> (model.coefficient > 0).tolist()  # of the first label in sorted order: "high" is class -1

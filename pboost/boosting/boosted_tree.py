@@ -114,7 +114,7 @@ def fit_boosted_tree(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 0], nodes=3)
+    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 0], max_nodes=3)
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
@@ -130,7 +130,7 @@ def fit_boosted_tree(
     fit = GraphFit(X, y, options, learning, growth=BoostedArrays if is_exact else SoftTree)
     settings = fit.settings(
         "fit_boosted_tree",
-        nodes=nodes,
+        max_nodes=nodes,
         observation=observation.settings(),
         growth=growth,
         target_certificate=target_certificate,

@@ -176,7 +176,7 @@ def fit_matryoshka(
         "fit_matryoshka",
         shape=list(sizes) or None,
         growth=growth,
-        nodes=size,
+        max_nodes=size,
         collect=collect,
         join=join,
     )

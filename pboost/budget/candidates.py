@@ -168,7 +168,7 @@ def _mixture(fits: Fits, family: str) -> StagewiseModel:
         fits.X,
         fits.y,
         task=fits.task_of_builders,
-        members=FOREST,
+        n_estimators=FOREST,
         replace=False,
         rng=fits.rng(1),
         **fits.options,
@@ -230,7 +230,7 @@ def _chain(
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
     """Return a tree, whose first nodes are small models."""
-    return fit_boosted_tree(fits.X, fits.y, nodes=SIZES[-1], growth="look-ahead", **fits.options)
+    return fit_boosted_tree(fits.X, fits.y, max_nodes=SIZES[-1], growth="look-ahead", **fits.options)
 
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> StagewiseModel:
@@ -277,7 +277,7 @@ def _small(fits: Fits, family: str, *, leaves: int) -> StagewiseModel:
 def _small_stumps(fits: Fits, family: str) -> DecisionGraph:
     """Return a vote of stumps, of which each takes a column, a threshold and a vote."""
     rounds = fits.rounds(family, (NODE_OF_CHAIN + VOTE) * REACH, MOST_STUMPS)
-    return fit_adaboost(fits.X, fits.y, rounds=rounds, **fits.options)
+    return fit_adaboost(fits.X, fits.y, n_estimators=rounds, **fits.options)
 
 
 class Family(NamedTuple):
@@ -293,7 +293,7 @@ class Family(NamedTuple):
 
 def _deep(leaves: int) -> Callable[[Fits, str], DecisionGraph]:
     """Return how a chain of trees of so many leaves is grown."""
-    return partial(_chain, nodes=leaves - 1, per_round=0.8 * np.log2(leaves))
+    return partial(_chain, max_nodes=leaves - 1, per_round=0.8 * np.log2(leaves))
 
 
 _BYTES_OF_SEVEN = 7 * (NODE + 2 * VOTE)
@@ -335,7 +335,7 @@ FAMILIES = {
     "unpriced trees": Family(partial(_priced, price=1e6), unit="price"),
     "votes of stumps": Family(_small_stumps, ("two",), unit="bytes"),
     "chain of small trees": Family(
-        partial(_chain, nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="bytes"
+        partial(_chain, max_nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="bytes"
     ),
     "small stumps": Family(partial(_small, leaves=2), unit="bytes"),
     "small trees": Family(partial(_small, leaves=4), unit="bytes"),

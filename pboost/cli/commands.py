@@ -91,7 +91,7 @@ def run_evaluate(options: Namespace) -> None:
             X,
             y,
             task=options.task,
-            folds=options.folds,
+            cv=options.folds,
             rng=options.seed,
             sample_weight=weight,
             progress=progress(),
@@ -274,7 +274,7 @@ def run_demo(options: Namespace) -> None:
             def step(fold: int, error: float, before: int = len(results) * folds) -> Any:
                 return told is not None and told(before + fold, error)
 
-            done = pb.cross_validate(fit, X, y, folds=folds, rng=options.seed, callback=step)
+            done = pb.cross_validate(fit, X, y, cv=folds, rng=options.seed, callback=step)
             results.append((family, size, done))
     write_text(
         f"Breast-cancer data of scikit-learn: {X.shape[0]} rows, {X.shape[1]} features, "
@@ -286,12 +286,12 @@ def run_demo(options: Namespace) -> None:
 
 def _compared() -> list[tuple[str, str, partial[pb.DecisionGraph]]]:
     """Family, size and builder of the models compared."""
-    fits = [("AdaBoost", f"{n} rounds", partial(pb.fit_adaboost, rounds=n)) for n in ROUNDS]
+    fits = [("AdaBoost", f"{n} rounds", partial(pb.fit_adaboost, n_estimators=n)) for n in ROUNDS]
     for n in NODES:
         size = "1 node" if n == 1 else f"{n} nodes"
-        fits.append(("boosted tree", size, partial(pb.fit_boosted_tree, nodes=n)))
+        fits.append(("boosted tree", size, partial(pb.fit_boosted_tree, max_nodes=n)))
     for n in SOFT_NODES:
-        fit = partial(pb.fit_boosted_tree, nodes=n, observation=pb.observation.adatree2())
+        fit = partial(pb.fit_boosted_tree, max_nodes=n, observation=pb.observation.adatree2())
         fits.append(("soft tree*", f"{n} nodes", fit))
     size = " x ".join(map(str, SHAPE)) + " nodes"
     fit = partial(pb.fit_matryoshka, shape=SHAPE, observation=pb.observation.adatree2())

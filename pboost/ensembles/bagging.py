@@ -145,7 +145,7 @@ def fit_bagging(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = X[:, 0] + X[:, 1] > 0
-    >>> bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, members=20, nodes=10, rng=0)
+    >>> bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, n_estimators=20, max_nodes=10, rng=0)
     >>> len(bagging), bool(bagging.oob.error < 0.2)
     (20, True)
     """

@@ -230,13 +230,13 @@ def continue_fit(
     >>> import pboost as pb
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> y = [0, 1, 1, 0, 1, 0, 0, 1]
-    >>> model = pb.fit_adaboost(X, y, rounds=5)
-    >>> longer = pb.continue_fit(model, X, y, rounds=5)
-    >>> at_once = pb.fit_adaboost(X, y, rounds=10)
+    >>> model = pb.fit_adaboost(X, y, n_estimators=5)
+    >>> longer = pb.continue_fit(model, X, y, n_estimators=5)
+    >>> at_once = pb.fit_adaboost(X, y, n_estimators=10)
     >>> bool((longer.vote == at_once.vote).all())
     True
-    >>> forest = pb.fit_forest(X, y, members=20, rng=0)
-    >>> len(pb.continue_fit(forest, X, y, members=30))
+    >>> forest = pb.fit_forest(X, y, n_estimators=20, rng=0)
+    >>> len(pb.continue_fit(forest, X, y, n_estimators=30))
     50
     """
     check_callback("callback", callback)
@@ -488,7 +488,7 @@ def _check_size(rounds: object, nodes: object) -> tuple[bool, int]:
     if (rounds is None) == (nodes is None):
         raise ValueError(
             "rounds, nodes: expected exactly one of them, got "
-            f"rounds={shown(rounds)}, nodes={shown(nodes)}"
+            f"rounds={shown(rounds)}, max_nodes={shown(nodes)}"
         )
     if nodes is None:
         return True, check_integer("rounds", rounds, least=1)
@@ -767,10 +767,10 @@ class FitState:
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> y = X[:, 0] * X[:, 1]
-    >>> model = pb.fit_stagewise(X, y, steps=1)
+    >>> model = pb.fit_stagewise(X, y, n_estimators=1)
     >>> state = pb.FitState()
     >>> for _ in range(99):
-    ...     model = pb.continue_fit(model, X, y, steps=1, state=state)
+    ...     model = pb.continue_fit(model, X, y, n_estimators=1, state=state)
     >>> model
     <fit_stagewise: 100 trees, 4 features, squared loss>
     """

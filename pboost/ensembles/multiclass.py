@@ -119,7 +119,7 @@ def fit_one_vs_rest(
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> y = ["low", "low", "middle", "middle", "top", "top"]
-    >>> model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=5)
+    >>> model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=5)
     >>> pb.predict(model, [[0.5], [2.5], [9.0]]).tolist()
     ['low', 'middle', 'top']
     >>> pb.predict_proba(model, X).shape
@@ -177,7 +177,7 @@ def fit_samme(
         Default: ``functools.partial(pb.fit_cart, max_depth=3)``, which takes any number of labels.
         ``base(X, y, sample_weight=w)`` returns a model of this package or an object with
         ``predict``; for example ``functools.partial(pb.fit_one_vs_rest, pb.fit_adaboost,
-        rounds=3)``. Or an estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)``, which
+        n_estimators=3)``. Or an estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)``, which
         is copied for each round. The weights have the mean 1. If it draws random numbers, set its
         own seed.
     rounds : int
@@ -229,8 +229,8 @@ def fit_samme(
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> y = np.array([0, 0, 1, 2, 2, 2])
-    >>> stumps = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=1)
-    >>> model = pb.fit_samme(X, y, base=stumps, rounds=10)
+    >>> stumps = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=1)
+    >>> model = pb.fit_samme(X, y, base_learner=stumps, n_estimators=10)
     >>> pb.predict(model, X).tolist()
     [0, 0, 1, 2, 2, 2]
     """

@@ -116,8 +116,8 @@ def fit_oblique_tree(
     model = fit_boosted_tree(
         X,
         y,
-        nodes=nodes,
-        weak=separator(stumps),
+        max_nodes=nodes,
+        weak_learner=separator(stumps),
         observation=observation,
         growth=growth,
         max_depth=max_depth,
@@ -211,7 +211,7 @@ def fit_topdown_tree(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 0]
-    >>> model = pb.fit_topdown_tree(X, y, nodes=3, impurity=lambda z: (4 * z * (1 - z)) ** 0.75)
+    >>> model = pb.fit_topdown_tree(X, y, max_nodes=3, impurity=lambda z: (4 * z * (1 - z)) ** 0.75)
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
@@ -225,8 +225,8 @@ def fit_topdown_tree(
     model = fit_boosted_tree(
         X,
         y,
-        nodes=nodes,
-        weak=weak,
+        max_nodes=nodes,
+        weak_learner=weak,
         growth=growth,
         target_certificate=target_certificate,
         max_depth=max_depth,

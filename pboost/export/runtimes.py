@@ -87,7 +87,7 @@ def to_onnx(
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.to_onnx(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
+    >>> found = pb.to_onnx(pb.fit_adaboost(X, y, n_estimators=5))  # doctest: +SKIP
     >>> [output.name for output in found.graph.output]  # doctest: +SKIP
     ['values', 'label', 'probabilities']
     """
@@ -294,7 +294,7 @@ def to_treelite(model: Model | TreeSum, *, max_nodes: int = 100_000) -> Any:
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.to_treelite(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
+    >>> found = pb.to_treelite(pb.fit_adaboost(X, y, n_estimators=5))  # doctest: +SKIP
     >>> found.num_tree  # doctest: +SKIP
     5
     """

@@ -57,7 +57,7 @@ def calibrate(
     ----------
     model : DecisionGraph, Forest, EarlyExitModel or another classifier; callable with `folds`
         A fitted model. Of a `CalibratedModel` the model within it is calibrated anew. With `folds`
-        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_forest, members=100)``.
+        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_forest, n_estimators=100)``.
     X_cal : array_like of shape (n, d), or data frame
         Rows that the model was not fitted to: on its own training rows it is surer than on others.
         With `folds` the training rows.
@@ -136,7 +136,7 @@ def calibrate(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(3000, 3))
     >>> y = X[:, 0] + rng.normal(size=3000) > 0
-    >>> model = pb.fit_adaboost(X[:500], y[:500], rounds=300)
+    >>> model = pb.fit_adaboost(X[:500], y[:500], n_estimators=300)
     >>> calibrated = pb.calibrate(model, X[500:1000], y[500:1000])
     >>> for one in model, calibrated:
     ...     share = pb.predict_proba(one, X[1000:])
@@ -149,7 +149,7 @@ def calibrate(
         return _out_of_fold(model, X_cal, y_cal, method, folds, as_generator(rng), sample_weight)
     if callable(model):
         raise TypeError(
-            "model: expected a fitted model, got a function; with folds=, such as 5, a model is "
+            "model: expected a fitted model, got a function; with cv=, such as 5, a model is "
             "fitted to all parts of the rows but one, and calibrated on that, in turn"
         )
     if rng is not None:
@@ -183,8 +183,8 @@ def _out_of_fold(
     """Return the model of all rows, with the maps of values of models that have not seen them."""
     if not callable(fit):
         raise TypeError(
-            "model: expected a function fit(X, y) with folds=, got a model that is fitted already; "
-            "without folds= it is calibrated on rows that it has not seen"
+            "model: expected a function fit(X, y) with cv=, got a model that is fitted already; "
+            "without cv= it is calibrated on rows that it has not seen"
         )
     check_fit(calibrate, "model", fit, {}, [] if sample_weight is None else ["sample_weight"])
     fit = with_task(fit, CLASSIFICATION)

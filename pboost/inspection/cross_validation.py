@@ -288,7 +288,7 @@ def cross_validate(
     ----------
     fit : callable
         ``fit(X, y)`` returning a model, for example
-        ``functools.partial(pb.fit_adaboost, rounds=100)``. Called with ``sample_weight=`` of the
+        ``functools.partial(pb.fit_adaboost, n_estimators=100)``. Called with ``sample_weight=`` of the
         training rows in addition if sample weights are given, with ``y_proba=`` and ``labels=`` in
         place of y if these are. Of ``observation=pb.observation.gaussian(sigma)``, given by
         ``functools.partial``, with an error for each cell it gets those of the training rows.
@@ -341,7 +341,7 @@ def cross_validate(
     >>> import pboost as pb
     >>> X = np.arange(40.0).reshape(-1, 1)
     >>> y = np.where(X[:, 0] < 20, "low", "high")
-    >>> result = pb.cross_validate(partial(pb.fit_adaboost, rounds=3), X, y, folds=5, rng=0)
+    >>> result = pb.cross_validate(partial(pb.fit_adaboost, n_estimators=3), X, y, cv=5, rng=0)
     >>> result.error.shape
     (5,)
     >>> bool(result.error.mean() <= 0.05)

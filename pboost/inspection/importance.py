@@ -107,7 +107,7 @@ def feature_importances(
     >>> X, y = [[0, 5], [1, 5], [2, 5], [3, 6]], ["a", "a", "b", "b"]
     >>> pb.feature_importances(pb.fit_cart(X, y)).tolist()
     [1.0, 0.0]
-    >>> pb.feature_importances(pb.fit_boosted_tree(X, [0, 1, 0, 0], nodes=3)).round(2).tolist()
+    >>> pb.feature_importances(pb.fit_boosted_tree(X, [0, 1, 0, 0], max_nodes=3)).round(2).tolist()
     [1.0, 0.0]
     """
     check_model(model)

@@ -82,7 +82,7 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: str = "half") ->
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 1]
-    >>> model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0.1)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=1, smoothing=0.1)
     >>> pb.margins(model, X, y).round(2).tolist()
     [0.3, 0.49, 0.49, 0.49]
     """
@@ -141,7 +141,7 @@ def margin_error(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 1]
-    >>> model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0.1)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=1, smoothing=0.1)
     >>> pb.margin_error(model, X, y, 0.4)
     0.25
     >>> pb.margin_error(model, X, y, [0.0, 0.9]).tolist()
@@ -221,7 +221,7 @@ def margin_bound(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
-    >>> model = pb.fit_boosted_tree(X, y, nodes=1)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=1)
     >>> bool(pb.margin_error(model, X, y, 0.1) <= pb.margin_bound(model, X, y, 0.1))
     True
     """
@@ -276,7 +276,7 @@ def normalised_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
-    >>> model = pb.fit_adaboost(X, y, rounds=3, votes="symmetric", smoothing=0)
+    >>> model = pb.fit_adaboost(X, y, n_estimators=3, votes="symmetric", smoothing=0)
     >>> pb.normalised_margins(model, X, y).round(2).tolist()
     [0.32, 0.21, 0.46, 0.32]
     """
@@ -401,10 +401,10 @@ def margin_curve(
     >>> import pboost as pb
     >>> X = np.arange(40.0).reshape(-1, 1)
     >>> y = X[:, 0] > 20
-    >>> fit = partial(pb.fit_boosted_tree, nodes=1, smoothing=0.1)
+    >>> fit = partial(pb.fit_boosted_tree, max_nodes=1, smoothing=0.1)
     >>> pb.margin_curve(fit(X, y), X, y, [-0.5, 0.0, 0.5, 1.0]).tolist()
     [0.0, 0.0, 1.0, 1.0]
-    >>> pb.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], folds=5, rng=0).shape
+    >>> pb.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], cv=5, rng=0).shape
     (4,)
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))

@@ -406,7 +406,7 @@ def trees_of(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_0
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=2)
+    >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], n_estimators=2)
     >>> trees = pb.trees_of(model, X)
     >>> trees
     <trees of fit_adaboost: 2 trees, 6 nodes>
@@ -458,7 +458,7 @@ def _(model: DecisionGraph, X: TableLike | None, max_nodes: int) -> TreeSum:
         raise no_trees(
             model,
             "whose nodes compare sums of columns or of stumps; export_c writes such models, "
-            "to_onnx those of columns of numbers, and weak=stump() fits nodes that compare columns",
+            "to_onnx those of columns of numbers, and weak_learner=stump() fits nodes that compare columns",
         )
     if isinstance(model.inputs, Oracles):
         raise no_trees(

@@ -86,7 +86,7 @@ def fit_probitboost(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.arange(10.0)[:, None]
-    >>> model = pb.fit_probitboost(X, X[:, 0] + 5 * (X[:, 0] == 2) > 4, steps=20)
+    >>> model = pb.fit_probitboost(X, X[:, 0] + 5 * (X[:, 0] == 2) > 4, max_iter=20)
     >>> print(pb.describe(model).splitlines()[-1])
     P(True) = Phi(f), f = -1.78554 + 0.52279*x[0]
     >>> pb.predict_proba(model, [[0.0], [9.0]]).round(3).tolist()

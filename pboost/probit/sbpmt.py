@@ -356,7 +356,7 @@ def fit_sbpmt(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> y = X[:, 0] + X[:, 1] > 0
-    >>> model = pb.fit_sbpmt(X, y, members=5, rng=0)
+    >>> model = pb.fit_sbpmt(X, y, n_estimators=5, rng=0)
     >>> len(model), bool(model.oob.error < 0.05)
     (5, True)
     >>> pb.predict_proba(model, [[0.2, -0.25, 0.0]]).round(2).tolist()

@@ -325,7 +325,7 @@ def fit_probit_tree(
     >>> import pboost as pb
     >>> X = np.arange(12.0).reshape(-1, 1)
     >>> y = [0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0, 0]
-    >>> tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=4, steps=5)
+    >>> tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=4, max_iter=5)
     >>> tree.n_leaves, pb.predict(tree, X).tolist()
     (2, [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0])
     """

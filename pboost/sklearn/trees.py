@@ -132,7 +132,7 @@ class ForestClassifier(Classifier):
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import ForestClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> forest = ForestClassifier(members=50, random_state=0).fit(X, y)
+    >>> forest = ForestClassifier(n_estimators=50, random_state=0).fit(X, y)
     >>> forest.model_.oob.error < 0.07
     True
     """
@@ -166,7 +166,7 @@ class ForestRegressor(Regressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from pboost.sklearn import ForestRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> ForestRegressor(members=50, random_state=0).fit(X, y).score(X, y) > 0.8
+    >>> ForestRegressor(n_estimators=50, random_state=0).fit(X, y).score(X, y) > 0.8
     True
     """
 
@@ -211,7 +211,7 @@ class StagewiseClassifier(StagedScores):
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import StagewiseClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> StagewiseClassifier(steps=20).fit(X, y).score(X, y) > 0.95
+    >>> StagewiseClassifier(n_estimators=20).fit(X, y).score(X, y) > 0.95
     True
     """
 
@@ -259,7 +259,7 @@ class StagewiseRegressor(Regressor, Staged):
     >>> from sklearn.datasets import load_diabetes
     >>> from pboost.sklearn import StagewiseRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> StagewiseRegressor(steps=50).fit(X, y).score(X, y) > 0.6
+    >>> StagewiseRegressor(n_estimators=50).fit(X, y).score(X, y) > 0.6
     True
     """
 
@@ -323,7 +323,7 @@ class SBPMTClassifier(StagedScores):
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import SBPMTClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> SBPMTClassifier(members=5, random_state=0).fit(X, y).score(X, y) > 0.95
+    >>> SBPMTClassifier(n_estimators=5, random_state=0).fit(X, y).score(X, y) > 0.95
     True
     """
 

@@ -160,7 +160,7 @@ def fit_forest(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
-    >>> forest = pb.fit_forest(X, X[:, 0] + X[:, 1] > 0, members=30, rng=0)
+    >>> forest = pb.fit_forest(X, X[:, 0] + X[:, 1] > 0, n_estimators=30, rng=0)
     >>> len(forest), bool(forest.oob.error < 0.1)
     (30, True)
     >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape

@@ -344,7 +344,7 @@ def fit_stagewise(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
-    >>> model = pb.fit_stagewise(X, y, loss="logistic", steps=50)
+    >>> model = pb.fit_stagewise(X, y, loss="logistic", n_estimators=50)
     >>> model
     <fit_stagewise: 50 trees, 4 features, logistic loss>
     >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()

@@ -290,7 +290,7 @@ def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
             note = PEERS[here].note
             found.setdefault(f"`{here}`" + f", {note}" * bool(note), []).append(function)
         elif stump and "weak" in options:
-            said = f"`{stump}` of `weak`, as in weak=pb.weak.stump({stump}=...)"
+            said = f"`{stump}` of `weak`, as in weak_learner=pb.weak.stump({stump}=...)"
             found.setdefault(said, []).append(function)
     if not found:
         return ELSEWHERE.get(name, "")

@@ -286,7 +286,7 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     ...         return np.where((X[:, 0] > 0.5) ^ (rng.random(len(X)) < 0.2), 1, -1)
     ...     return answer
     >>> X = np.linspace(0, 1, 50)[:, None]
-    >>> model = pb.fit_adaboost(X, X[:, 0] > 0.5, rounds=9, rng=0, weak=pb.weak.oracle(train),
+    >>> model = pb.fit_adaboost(X, X[:, 0] > 0.5, n_estimators=9, rng=0, weak_learner=pb.weak.oracle(train),
     ...                         observation=pb.observation.sampled())
     >>> model.n_nodes
     9
@@ -336,7 +336,7 @@ def from_estimator(estimator: object) -> FromEstimator:
     ...         return np.stack([1 - p, p], axis=1)
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [2.0, 3.0]])
     >>> weak = pb.weak.from_estimator(Centroids())
-    >>> model = pb.fit_boosted_tree(X, [0, 0, 0, 1, 1], nodes=3, weak=weak)
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 0, 1, 1], max_nodes=3, weak_learner=weak)
     >>> pb.predict(model, X).tolist()
     [0, 0, 0, 1, 1]
     """

@@ -135,7 +135,7 @@ def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
     ...     return lambda X: np.tanh(X @ direction)
     >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [2.0, 3.0]]), [0, 1, 1, 0]
     >>> lines = pb.weak.hypothesis(along_a_random_line, h_max=1.0)
-    >>> model = pb.fit_adaboost_real(X, y, rounds=20, weak=lines, rng=0)
+    >>> model = pb.fit_adaboost_real(X, y, n_estimators=20, weak_learner=lines, rng=0)
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """

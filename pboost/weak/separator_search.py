@@ -183,7 +183,7 @@ def separator(
     >>> import pboost as pb
     >>> X = np.indices((4, 4)).reshape(2, 16).T
     >>> y = X.sum(axis=1) > 3
-    >>> model = pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.separator(20))
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.separator(20))
     >>> bool((pb.predict(model, X) == y).all())
     True
     >>> print(pb.describe(model).splitlines()[-1])

@@ -510,7 +510,7 @@ def affine(
     >>> import pboost as pb
     >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 0.0], [2.0, 1.0]])
     >>> weak = pb.weak.affine(directions=4)
-    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], nodes=1, weak=weak)
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], max_nodes=1, weak_learner=weak)
     >>> print(pb.describe(model).splitlines()[-1])
     node 0: -0.7071*x[0] + 0.7071*x[1] <= 0: vote +4.2587, out; else vote -4.2587, out
     """

@@ -41,7 +41,7 @@ ALL = {
 FIRST = {
     "fit_bagging": (pb.fit_cart, X, TWO),
     "fit_one_vs_rest": (pb.fit_adaboost, X, TWO),
-    "continue_fit": (pb.fit_adaboost(X, TWO, rounds=1), X, TWO),
+    "continue_fit": (pb.fit_adaboost(X, TWO, n_estimators=1), X, TWO),
     "cross_validate": (pb.fit_cart, X, TWO),
 }
 
@@ -82,9 +82,9 @@ ANSWERS = {
         "class_weight": here("sample_weight", "a number for each row"),
         "verbose": here("progress", "a bar, or none"),
         "estimator": here("weak", "one of pb.weak, such as from_estimator"),
-        "min_samples_leaf": "here `min_leaf` of `weak`, as in weak=pb.weak.stump(min_leaf=...)",
-        "max_bin": "here `max_bins` of `weak`, as in weak=pb.weak.stump(max_bins=...)",
-        "criterion": "here `criterion` of `weak`, as in weak=pb.weak.stump(criterion=...)",
+        "min_samples_leaf": "here `min_leaf` of `weak`, as in weak_learner=pb.weak.stump(min_leaf=...)",
+        "max_bin": "here `max_bins` of `weak`, as in weak_learner=pb.weak.stump(max_bins=...)",
+        "criterion": "here `criterion` of `weak`, as in weak_learner=pb.weak.stump(criterion=...)",
         "warm_start": "here pb.continue_fit(model, X, y)",
         "base_score": "fit_adaboost has no such option; it has ",
         "iterations": here("rounds"),
@@ -181,13 +181,13 @@ def test_options_that_are_passed_on():
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, n_estimators=3).endswith("here `members`")
     assert told(pb.fit_bagging, pb.fit_forest, X, TWO, n_jobs=3).endswith("here `n_threads`")
     many = partial(pb.fit_one_vs_rest, pb.fit_adaboost)
-    for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, members=1)):
+    for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, n_estimators=1)):
         assert told(call, n_estimators=3) == "n_estimators: here `rounds`"
     assert told(pb.fit_bagging, X, TWO, estimator=pb.fit_cart) == "estimator: here `fit`, a builder"
-    assert told(pb.fit_samme, X, THREE, base=partial(pb.fit_cart, depth=2), rounds=2) == (
+    assert told(pb.fit_samme, X, THREE, base_learner=partial(pb.fit_cart, depth=2), n_estimators=2) == (
         "depth: here `max_depth`"
     )
-    taken = told(pb.fit_bagging, partial(pb.fit_cart, members=3), X, TWO)
+    taken = told(pb.fit_bagging, partial(pb.fit_cart, n_estimators=3), X, TWO)
     assert taken.startswith("members: fit_cart, to which fit_bagging passes it on, has no such op")
     typo = "max_dept: fit_cart, to which fit_bagging passes it on, has no such option; did you mean"
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, max_dept=3).startswith(typo)
@@ -196,7 +196,7 @@ def test_options_that_are_passed_on():
 def test_options_for_the_builder_that_is_passed():
     said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, rounds=20)
     assert said == (
-        "rounds: is an option of fit_adaboost; pass functools.partial(fit_adaboost, rounds=20)"
+        "rounds: is an option of fit_adaboost; pass functools.partial(fit_adaboost, n_estimators=20)"
     )
 
 
@@ -241,13 +241,13 @@ def test_errors_of_functions_within_are_theirs():
         return record.no_such(n_estimators=3)
 
     with pytest.raises(AttributeError, match="no_such"):
-        pb.fit_adaboost(X, TWO, rounds=2, callback=callback)
+        pb.fit_adaboost(X, TWO, n_estimators=2, callback=callback)
 
     def fit(X, y, sample_weight=None):
         return pb.fit_cart(X, y, n_jobs=2)
 
     with pytest.raises(TypeError, match="n_jobs: here `n_threads`") as caught:
-        pb.fit_bagging(fit, X, TWO, members=1)
+        pb.fit_bagging(fit, X, TWO, n_estimators=1)
     assert "raised by member 0" in caught.value.__notes__[0]
 
 
@@ -256,7 +256,7 @@ def test_wrappers_of_users_take_what_they_like():
     def fit(*arguments, **given):
         return pb.fit_cart(*arguments, max_depth=given.pop("levels"), **given)
 
-    bagging = pb.fit_bagging(fit, X, TWO, members=2, levels=1, rng=0)
+    bagging = pb.fit_bagging(fit, X, TWO, n_estimators=2, levels=1, rng=0)
     assert {tree.depth for tree in bagging.models} == {1}
 
 
@@ -344,11 +344,11 @@ def test_several_labels_as_they_are(name):
 
 
 def test_builders_of_builders_do_not_name_themselves():
-    adaboost = partial(pb.fit_adaboost_real, rounds=2)
+    adaboost = partial(pb.fit_adaboost_real, n_estimators=2)
     for call in (
-        partial(pb.fit_bagging, adaboost, X, THREE, members=1),
-        partial(pb.fit_samme, X, THREE, base=adaboost, rounds=1),
-        partial(pb.cross_validate, adaboost, X, THREE, folds=2),
+        partial(pb.fit_bagging, adaboost, X, THREE, n_estimators=1),
+        partial(pb.fit_samme, X, THREE, base_learner=adaboost, n_estimators=1),
+        partial(pb.cross_validate, adaboost, X, THREE, cv=2),
     ):
         with pytest.raises(ValueError, match=r"pb\.fit_one_vs_rest\(pb\.fit_adaboost_real, X"):
             call()

@@ -11,7 +11,7 @@ import pboost as pb
 
 def check(problem, rounds, options, case):
     X, y, weight = problem
-    twin = fit_adaboost(X, y, rounds=rounds, sample_weight=weight, **options)
+    twin = fit_adaboost(X, y, n_estimators=rounds, sample_weight=weight, **options)
     model = fit_like_adaboost(problem, rounds=rounds, **options)
     assert_equals_twin(model, twin, (case, options))
     assert model.is_chain

@@ -80,45 +80,45 @@ def test_help_lists_all_options(pboost_main):
 
 OTHERS = {
     "--model tree --nodes 5 --threads -1 --max-depth 3": partial(
-        pb.fit_boosted_tree, nodes=5, max_depth=3
+        pb.fit_boosted_tree, max_nodes=5, max_depth=3
     ),
     "--model forest --members 3 --bag 0.5 --threads none": partial(
-        pb.fit_forest, members=3, bag=0.5, rng=0
+        pb.fit_forest, n_estimators=3, bag=0.5, rng=0
     ),
     "--model sbpmt --members 2 --steps 2 --bag 30 --max-depth none": partial(
-        pb.fit_sbpmt, members=2, steps=2, bag=30, max_depth=None, rng=0
+        pb.fit_sbpmt, n_estimators=2, max_iter=2, bag=30, max_depth=None, rng=0
     ),
     "--model forest --members 3 --no-replace --bag 20 --max-bins 16": partial(
-        pb.fit_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
+        pb.fit_forest, n_estimators=3, replace=False, bag=20, max_bins=16, rng=0
     ),
     "--model cart --growth best-first --min-split 9 --features-per-split 2 --seed 3": partial(
         pb.fit_cart, growth="best-first", min_split=9, features_per_split=2, rng=3
     ),
     "--model samme --rounds 3 --features-per-split sqrt --seed 5": partial(
         pb.fit_samme,
-        rounds=3,
-        base=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
+        n_estimators=3,
+        base_learner=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
     ),
     "--model stagewise --steps 4 --max-step none --start zero --max-depth none": partial(
-        pb.fit_stagewise, steps=4, loss="logistic", max_step=None, start="zero", max_depth=None
+        pb.fit_stagewise, n_estimators=4, loss="logistic", max_step=None, start="zero", max_depth=None
     ),
     "--model stagewise --steps 4 --max-step 0.5": partial(
-        pb.fit_stagewise, steps=4, loss="logistic", max_step=0.5
+        pb.fit_stagewise, n_estimators=4, loss="logistic", max_step=0.5
     ),
     "--model probit --steps 6 --tol 0.5 --no-safeguard": partial(
-        pb.fit_probitboost, steps=6, tol=0.5, safeguard=False
+        pb.fit_probitboost, max_iter=6, tol=0.5, safeguard=False
     ),
     "--model adaboost-real --rounds 4 --weak feature --center zero --no-constant": partial(
-        pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature("zero", constant=False)
+        pb.fit_adaboost_real, n_estimators=4, weak_learner=pb.weak.feature("zero", constant=False)
     ),
     "--model tree --nodes 5 --weak linear --pairs 2 --min-leaf 3": partial(
-        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_leaf=3)
+        pb.fit_boosted_tree, max_nodes=5, weak_learner=pb.weak.linear(pairs=2, min_leaf=3)
     ),
     "--model within --comparisons 4 --seed 2": partial(pb.fit_within, comparisons=4, rng=2),
     "--model within --bytes 400": partial(pb.fit_within, bytes=400, rng=0),
     "--rounds 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
-        rounds=3,
+        n_estimators=3,
         rng=0,
         observation=pb.observation.sampled(estimator="ml", max_draws=9),
     ),

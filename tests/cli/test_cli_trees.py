@@ -46,58 +46,58 @@ SEVERAL = {
     ),
     "--model cart --pruned --seed 4": partial(pb.fit_pruned_cart, rng=4),
     "--model forest --members 7 --features-per-split 2 --seed 3 --threads 1": partial(
-        pb.fit_forest, members=7, features_per_split=2, rng=3
+        pb.fit_forest, n_estimators=7, features_per_split=2, rng=3
     ),
     "--model forest --members 3 --features-per-split all --max-leaves 5": partial(
-        pb.fit_forest, members=3, features_per_split=None, max_leaves=5, rng=0
+        pb.fit_forest, n_estimators=3, features_per_split=None, max_leaves=5, rng=0
     ),
     "--model samme --rounds 5 --learning-rate 0.5": partial(
-        pb.fit_samme, base=partial(pb.fit_cart, max_depth=3), rounds=5, learning_rate=0.5
+        pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=3), n_estimators=5, learning_rate=0.5
     ),
     "--model samme": pb.fit_samme,
     "--model samme --rounds 5 --max-depth 1 --threads 2": partial(
-        pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=5
+        pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=5
     ),
     "--model sbpmt --members 3 --rounds 2 --steps 4 --max-depth 1 --min-leaf 8 --bag 0.8 --seed 2 "
     "--vote average --threads 1": partial(
         pb.fit_sbpmt,
-        members=3,
-        rounds=2,
-        steps=4,
+        n_estimators=3,
+        n_boosting_rounds=2,
+        max_iter=4,
         max_depth=1,
         min_leaf=8,
         bag=0.8,
         rng=2,
-        vote="average",
+        voting="average",
     ),
     "--model sbpmt --members 2 --published --min-leaf 9": partial(
-        pb.fit_sbpmt, members=2, rng=0, **{**pb.sbpmt_published(), "min_leaf": 9}
+        pb.fit_sbpmt, n_estimators=2, rng=0, **{**pb.sbpmt_published(), "min_leaf": 9}
     ),
     "--model sbpmt --steps 3 --one-vs-all tree": partial(
-        pb.fit_sbpmt, steps=3, one_vs_all="tree", rng=0
+        pb.fit_sbpmt, max_iter=3, one_vs_rest="tree", rng=0
     ),
     "--model probit-tree --max-depth 0 --steps 7": partial(
-        pb.fit_probit_tree, max_depth=0, steps=7
+        pb.fit_probit_tree, max_depth=0, max_iter=7
     ),
     "--model probit-tree --min-leaf 9 --criterion entropy --search binned --threads 1": partial(
         pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
     ),
     "--one-vs-rest --model probit --steps 9": partial(
-        pb.fit_one_vs_rest, pb.fit_probitboost, steps=9
+        pb.fit_one_vs_rest, pb.fit_probitboost, n_estimators=9
     ),
-    "--rounds 4 --criterion kearns-mansour": partial(pb.fit_adaboost, rounds=4),
-    "--model tree --nodes 5": partial(pb.fit_boosted_tree, nodes=5),
+    "--rounds 4 --criterion kearns-mansour": partial(pb.fit_adaboost, n_estimators=4),
+    "--model tree --nodes 5": partial(pb.fit_boosted_tree, max_nodes=5),
     "--model matryoshka --join all --shape 3,4": partial(
         pb.fit_matryoshka, join="all", shape=(3, 4)
     ),
     "--one-vs-rest --rounds 4 --criterion gini": partial(
-        pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4, weak=pb.weak.stump("gini")
+        pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=4, weak_learner=pb.weak.stump("gini")
     ),
     "--one-vs-rest --model stagewise --steps 5 --loss exponential": partial(
-        pb.fit_one_vs_rest, pb.fit_stagewise, steps=5, loss="exponential"
+        pb.fit_one_vs_rest, pb.fit_stagewise, n_estimators=5, loss="exponential"
     ),
     "--one-vs-rest --model stagewise --steps 5 --loss squared": partial(
-        pb.fit_one_vs_rest, pb.fit_stagewise, steps=5, loss="squared", task="classification"
+        pb.fit_one_vs_rest, pb.fit_stagewise, n_estimators=5, loss="squared", task="classification"
     ),
 }
 
@@ -175,13 +175,13 @@ NUMBERS = {
         pb.fit_pruned_cart, task="regression", rng=0
     ),
     "--model forest --task regression --members 5": partial(
-        pb.fit_forest, task="regression", members=5, rng=0
+        pb.fit_forest, task="regression", n_estimators=5, rng=0
     ),
     "--model stagewise --task regression --steps 9": partial(
-        pb.fit_stagewise, loss="squared", steps=9
+        pb.fit_stagewise, loss="squared", n_estimators=9
     ),
     "--model stagewise --loss squared --steps 9": partial(
-        pb.fit_stagewise, loss="squared", steps=9
+        pb.fit_stagewise, loss="squared", n_estimators=9
     ),
 }
 
@@ -199,7 +199,7 @@ def test_numbers(zones, pboost_main, options):
     np.testing.assert_allclose(values, pb.predict(expected, X), rtol=1e-12)
     code, out, err = pboost_main("evaluate", *arguments, "--folds", 3)
     assert (code, err) == (0, "")
-    result = pb.cross_validate(NUMBERS[options], X, y, task="regression", folds=3, rng=0)
+    result = pb.cross_validate(NUMBERS[options], X, y, task="regression", cv=3, rng=0)
     assert f"mean squared error   {result.error.mean():.4g} ± " in out
     assert result.error.mean() < y.var()
 
@@ -260,9 +260,9 @@ def test_wrong_usage(zones, pboost_main, options, part):
 @pytest.mark.parametrize(
     ("options", "fit"),
     [
-        ("--model probit --steps 5", partial(pb.fit_probitboost, steps=5)),
-        ("--model probit-tree --steps 5", partial(pb.fit_probit_tree, steps=5)),
-        ("--model sbpmt --members 2", partial(pb.fit_sbpmt, members=2, rng=0)),
+        ("--model probit --steps 5", partial(pb.fit_probitboost, max_iter=5)),
+        ("--model probit-tree --steps 5", partial(pb.fit_probit_tree, max_iter=5)),
+        ("--model sbpmt --members 2", partial(pb.fit_sbpmt, n_estimators=2, rng=0)),
     ],
 )
 def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):

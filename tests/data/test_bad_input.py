@@ -37,7 +37,7 @@ def test_not_finite(fit, value, dtype):
 
 
 def test_not_finite_at_prediction():
-    model = pb.fit_adaboost(X, Y, rounds=5)
+    model = pb.fit_adaboost(X, Y, n_estimators=5)
     for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.evaluation_cost):
         with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
             call(model, spoilt(-np.inf, (37, 13)))
@@ -161,13 +161,13 @@ def test_unknown_option(fit, name, value):
 @pytest.mark.parametrize("value", [-1, 0, 2.5, "10", None, 2**31])
 def test_rounds(value):
     with pytest.raises(REFUSED, match="rounds"):
-        pb.fit_adaboost(X, Y, rounds=value)
+        pb.fit_adaboost(X, Y, n_estimators=value)
 
 
 @pytest.mark.parametrize("value", [-1, 0, 2.5, "10", 2**31])
 def test_nodes(value):
     with pytest.raises(REFUSED, match="nodes"):
-        pb.fit_boosted_tree(X, Y, nodes=value)
+        pb.fit_boosted_tree(X, Y, max_nodes=value)
 
 
 @pytest.mark.parametrize(
@@ -215,13 +215,13 @@ def test_unknown_argument(fit):
 
 
 def test_unit_of_cost():
-    model = pb.fit_adaboost(X, Y, rounds=5)
+    model = pb.fit_adaboost(X, Y, n_estimators=5)
     with pytest.raises(ValueError, match=r"unit.*hours|hours.*unit"):
         pb.evaluation_cost(model, X, unit="hours")
 
 
 def test_other_number_of_columns():
-    model = pb.fit_adaboost(X, Y, rounds=5)
+    model = pb.fit_adaboost(X, Y, n_estimators=5)
     for wrong in (X[:, :19], np.column_stack([X, X[:, 0]])):
         for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.evaluation_cost):
             with pytest.raises(ValueError, match=r"20.*(19|21)|(19|21).*20"):
@@ -233,9 +233,9 @@ def test_other_number_of_columns():
 def test_columns_of_other_data():
     columns = pb.sort_columns(X)
     with pytest.raises(ValueError):
-        pb.fit_adaboost(columns, Y[:-1], rounds=5)
+        pb.fit_adaboost(columns, Y[:-1], n_estimators=5)
     with pytest.raises(ValueError, match=r"binned|exact"):
-        pb.fit_adaboost(pb.bin_columns(X), Y, rounds=5, weak=stump())
+        pb.fit_adaboost(pb.bin_columns(X), Y, n_estimators=5, weak_learner=stump())
 
 
 @builders

@@ -156,7 +156,7 @@ def test_text_of_rows_is_what_an_array_is(folder):
         found = (pb.predict_proba(model, HOLED).tobytes() for model in (one, two))
         assert next(found) == next(found)
         assert one.labels.tolist() == two.labels.tolist() == ["no", "yes"]
-    model = pb.fit_adaboost(HOLED, TEXT, rounds=3)
+    model = pb.fit_adaboost(HOLED, TEXT, n_estimators=3)
     of_text = type(y)(y.labels, np.searchsorted(y.labels, TEXT).astype(np.uint8))
     assert pb.margins(model, HOLED, of_text).tolist() == pb.margins(model, HOLED, TEXT).tolist()
     with pytest.raises(ValueError, match="expected at least two label values, got only 'no'"):

@@ -90,20 +90,20 @@ def test_trees_of_exact_answers_go_on_as_in_one_table(kind, few, tmp_path, monke
 def test_trees_go_on_with_other_rows(tmp_path, monkeypatch):
     send_few_rows(monkeypatch)
     columns, y, _ = VALUED["categories"]
-    first = pb.fit_boosted_tree(columns, y, nodes=8)
+    first = pb.fit_boosted_tree(columns, y, max_nodes=8)
     rows = np.flatnonzero(np.random.default_rng(2).random(len(y)) < 0.3).astype(np.int32)
-    whole = pb.continue_fit(first, columns.select(rows), y[rows], nodes=4)
+    whole = pb.continue_fit(first, columns.select(rows), y[rows], max_nodes=4)
     parts = rows[:11], rows[11:]
     plain = TABLES["categories"][0]
-    model = continue_parted(first, [plain.select(r) for r in parts], [y[r] for r in parts], nodes=4)
+    model = continue_parted(first, [plain.select(r) for r in parts], [y[r] for r in parts], max_nodes=4)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
 def test_one_longer_fit_gives_the_votes(tmp_path):
     X, labels, weights = divided(TABLES["weights"], 4)
-    first = fit_parted("fit_adaboost", X, labels, sample_weight=weights, rounds=5)
-    longer = continue_parted(first, X, labels, sample_weight=weights, rounds=5)
-    at_once = fit_parted("fit_adaboost", X, labels, sample_weight=weights, rounds=10)
+    first = fit_parted("fit_adaboost", X, labels, sample_weight=weights, n_estimators=5)
+    longer = continue_parted(first, X, labels, sample_weight=weights, n_estimators=5)
+    at_once = fit_parted("fit_adaboost", X, labels, sample_weight=weights, n_estimators=10)
     for name in ("vote", "threshold", "feature"):
         assert getattr(longer, name).tobytes() == getattr(at_once, name).tobytes()
     assert longer.record.certificate.tobytes() == at_once.record.certificate.tobytes()
@@ -117,20 +117,20 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
     for values in (False, True):
         columns = pb.bin_columns(other, max_bins=9, values=values)
         binned = bin_parts(parts[0], max_bins=9, values=values)
-        first = pb.fit_stagewise(X, y, steps=5)
-        whole = pb.continue_fit(first, columns, labels, steps=5)
-        model = continue_parted(first, binned, parts[1], steps=5)
+        first = pb.fit_stagewise(X, y, n_estimators=5)
+        whole = pb.continue_fit(first, columns, labels, n_estimators=5)
+        model = continue_parted(first, binned, parts[1], n_estimators=5)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
-        first = pb.fit_adaboost(X, y, rounds=5)
+        first = pb.fit_adaboost(X, y, n_estimators=5)
         with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
-            pb.continue_fit(first, columns, labels, rounds=5)
+            pb.continue_fit(first, columns, labels, n_estimators=5)
         with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
-            continue_parted(first, binned, parts[1], rounds=5)
-        first = pb.fit_adaboost(pb.bin_columns(other, max_bins=9), labels, rounds=5)
+            continue_parted(first, binned, parts[1], n_estimators=5)
+        first = pb.fit_adaboost(pb.bin_columns(other, max_bins=9), labels, n_estimators=5)
         rows = rng.permutation(150)[:90].astype(np.int32)
-        whole = pb.continue_fit(first, columns.select(rows), labels[rows], rounds=4)
+        whole = pb.continue_fit(first, columns.select(rows), labels[rows], n_estimators=4)
         halves = [columns.select(rows[:30]), columns.select(rows[30:])]
-        model = continue_parted(first, halves, [labels[rows[:30]], labels[rows[30:]]], rounds=4)
+        model = continue_parted(first, halves, [labels[rows[:30]], labels[rows[30:]]], n_estimators=4)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
@@ -151,47 +151,47 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
         y = np.unique(y, return_inverse=True)[1] * 1.5 if kind == "numbers" else y
         options = {"steps": 4, **SUMS[kind]}
         first = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
-        whole = pb.continue_fit(first, columns, y, sample_weight=weight, steps=3)
+        whole = pb.continue_fit(first, columns, y, sample_weight=weight, n_estimators=3)
         cuts = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
         rows = np.split(np.arange(len(y), dtype=np.int32), cuts)
         model = continue_parted(
             first,
             [columns.select(r) for r in rows],
             [y[r] for r in rows],
-            steps=3,
+            n_estimators=3,
             sample_weight=None if weight is None else [weight[r] for r in rows],
         )
         assert contents(model, tmp_path) == contents(whole, tmp_path), name
     rows = columns.select(np.arange(60, dtype=np.int32)), y[:60]
     if kind != "held out":
         with pytest.raises(ValueError, match="validation: expected None for a model whose fit"):
-            continue_parted(first, [rows[0]], [rows[1]], steps=3, validation=rows)
+            continue_parted(first, [rows[0]], [rows[1]], n_estimators=3, validation=rows)
 
 
 def test_validation_rows_are_given_once_more(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
     held = rng.normal(size=(50, 4)), rng.integers(0, 2, 50)
-    first = pb.fit_stagewise(pb.bin_columns(X), y, steps=3, validation=held)
-    whole = pb.continue_fit(first, pb.bin_columns(X), y, steps=3, validation=held)
+    first = pb.fit_stagewise(pb.bin_columns(X), y, n_estimators=3, validation=held)
+    whole = pb.continue_fit(first, pb.bin_columns(X), y, n_estimators=3, validation=held)
     parts = bin_parts([X[:30], X[30:]])
     labels = [y[:30], y[30:]]
-    model = continue_parted(first, parts, labels, steps=3, validation=held)
+    model = continue_parted(first, parts, labels, n_estimators=3, validation=held)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
 def refused():
     """Return models, options, and what is said of them."""
     columns, y, _ = TABLES["numbers"]
-    chain = pb.fit_adaboost(columns, y, rounds=3)
+    chain = pb.fit_adaboost(columns, y, n_estimators=3)
     nested = pb.fit_matryoshka(columns, y, shape=(2, 2))
-    forest = pb.fit_forest(columns, y, members=2, rng=0)
-    total = pb.fit_stagewise(columns, y, steps=2)
-    bagged = pb.fit_stagewise(columns, y, steps=2, bag=0.5, rng=0)
-    exact = pb.fit_stagewise(columns.codes.T * 1.0, y, steps=2, search="exact")
-    hinge = pb.fit_stagewise(columns, y, steps=2, loss="hinge")
-    words = pb.fit_adaboost(columns, np.where(y, "a", "b"), rounds=2)
-    fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, rounds=2)
+    forest = pb.fit_forest(columns, y, n_estimators=2, rng=0)
+    total = pb.fit_stagewise(columns, y, n_estimators=2)
+    bagged = pb.fit_stagewise(columns, y, n_estimators=2, bag=0.5, rng=0)
+    exact = pb.fit_stagewise(columns.codes.T * 1.0, y, n_estimators=2, search="exact")
+    hinge = pb.fit_stagewise(columns, y, n_estimators=2, loss="hinge")
+    words = pb.fit_adaboost(columns, np.where(y, "a", "b"), n_estimators=2)
+    fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, n_estimators=2)
     missing = NotImplementedError
     return [
         (chain, {"nodes": 2}, missing, "on partitions chains are continued with rounds"),

@@ -134,7 +134,7 @@ def test_rows_that_are_held_out(client, tmp_path):
         model = fit(columns, labels, values=True, **share)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
         with pytest.raises(ValueError, match="patience: expected None without validation"):
-            fit(columns, labels, patience=2)
+            fit(columns, labels, n_iter_no_change=2)
 
 
 def test_a_grid_as_the_page_has_it(client, monkeypatch):
@@ -156,14 +156,14 @@ def test_a_grid_as_the_page_has_it(client, monkeypatch):
 
 
 def test_predictions_are_lazy(client):
-    model = pb.fit_adaboost(X, Y, rounds=3)
+    model = pb.fit_adaboost(X, Y, n_estimators=3)
     columns = da.from_array(X, chunks=((100, 0, 140), (3, 1)))
     found = pb.dask.predict(model, columns)
     assert found.shape == (N,)
     assert found.dtype == model.labels.dtype
     np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
     frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
-    numbers = pb.fit_stagewise(X, np.nan_to_num(X[:, 1]), loss="squared", steps=3)
+    numbers = pb.fit_stagewise(X, np.nan_to_num(X[:, 1]), loss="squared", n_estimators=3)
     series = pb.dask.predict(numbers, frame[frame[1] > 1.0])
     assert series.compute().index.min() >= 7
     assert series.dtype == float
@@ -302,7 +302,7 @@ def test_probabilities_and_decision_values_are_lazy(client):
     columns, _, _ = collections(100)
     frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
     for y in (Y, np.arange(N) % 3):
-        model = pb.fit_adaboost(X, y, rounds=3)
+        model = pb.fit_adaboost(X, y, n_estimators=3)
         for name in ("predict_proba", "decision_function"):
             lazy, here = getattr(pb.dask, name), getattr(pb, name)(model, X)
             found = lazy(model, columns)

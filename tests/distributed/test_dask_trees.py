@@ -236,12 +236,12 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
     y = rng.random(n) + (np.arange(n) % 300 < 100) > 1
     bins = bin_parts([frame], sample_weight=[weight])[0]
     lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y), pd.Series(weight))]
-    whole = pb.fit_adaboost(bins, y, sample_weight=weight, rounds=3)
+    whole = pb.fit_adaboost(bins, y, sample_weight=weight, n_estimators=3)
     model = fit_dask(
-        "fit_adaboost", lists[0], lists[1], sample_weight=lists[2], rounds=3, weighted_edges=True
+        "fit_adaboost", lists[0], lists[1], sample_weight=lists[2], n_estimators=3, weighted_edges=True
     )
     assert contents(model, tmp_path) == contents(whole, tmp_path)
-    plain = fit_dask("fit_adaboost", lists[0], lists[1], sample_weight=lists[2], rounds=3)
+    plain = fit_dask("fit_adaboost", lists[0], lists[1], sample_weight=lists[2], n_estimators=3)
     assert contents(plain, tmp_path) != contents(whole, tmp_path)
 
 
@@ -285,13 +285,13 @@ def test_models_go_on(client, tmp_path, monkeypatch):
         rows = pb.dask.rows(columns, labels, sample_weight=weight)
         model = pb.continue_fit(first, rows, callback=cut, **more)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
-    held = pb.fit_stagewise(bins, TWO, steps=3, validation=0.3, rng=0)
-    whole = pb.continue_fit(held, bins, TWO, steps=2)
-    model = pb.continue_fit(held, pb.dask.rows(columns, labels), steps=2)
+    held = pb.fit_stagewise(bins, TWO, n_estimators=3, validation=0.3, rng=0)
+    whole = pb.continue_fit(held, bins, TWO, n_estimators=2)
+    model = pb.continue_fit(held, pb.dask.rows(columns, labels), n_estimators=2)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
-    forest = pb.fit_forest(bins, TWO, members=2, rng=0)
-    whole = pb.continue_fit(forest, bins, TWO, members=2)
-    model = pb.continue_fit(forest, pb.dask.rows(columns, labels), members=2)
+    forest = pb.fit_forest(bins, TWO, n_estimators=2, rng=0)
+    whole = pb.continue_fit(forest, bins, TWO, n_estimators=2)
+    model = pb.continue_fit(forest, pb.dask.rows(columns, labels), n_estimators=2)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 

@@ -126,9 +126,9 @@ def test_the_data_choose_the_growth(weight, tmp_path):
     if weight == 0.3:
         weights[::3] = 0.77
     table = pb.bin_columns(X), y, weights
-    whole, parted = both(table, 5, tmp_path, loss="logistic", steps=2, max_depth=6)
+    whole, parted = both(table, 5, tmp_path, loss="logistic", n_estimators=2, max_depth=6)
     assert parted == whole
-    model = fit_parted("fit_stagewise", *divided(table, 2)[:2], steps=1, max_depth=6)
+    model = fit_parted("fit_stagewise", *divided(table, 2)[:2], n_estimators=1, max_depth=6)
     assert model.settings["growth"] == "symmetric"
 
 
@@ -236,7 +236,7 @@ def test_what_goes_wrong_at_a_question_is_raised(monkeypatch):
     for last in (0, 7, 14, 25, 40, 60):  # in a look, at the root, at nodes, at leaves
         left = last
         with pytest.raises(KeyboardInterrupt):
-            fit_parted("fit_stagewise", X, labels, steps=20)
+            fit_parted("fit_stagewise", X, labels, n_estimators=20)
 
 
 def test_callbacks_are_told_of_every_step():
@@ -246,7 +246,7 @@ def test_callbacks_are_told_of_every_step():
         "fit_stagewise",
         X,
         labels,
-        steps=9,
+        n_estimators=9,
         callback=lambda step, record: told.append(step) or step == 4,
     )
     assert told == [1, 2, 3, 4]
@@ -295,7 +295,7 @@ def test_labels_and_numbers_that_do_not_go_with_the_loss():
     three = [np.arange(len(part)) % 3 for part in labels]
     with pytest.raises(ValueError, match=r"y: expected two|softmax"):
         fit_parted("fit_stagewise", X, three, loss="logistic")
-    assert fit_parted("fit_stagewise", X, three, steps=2).loss.name == "softmax"
+    assert fit_parted("fit_stagewise", X, three, n_estimators=2).loss.name == "softmax"
     with pytest.raises(ValueError, match="poisson"):
         fit_parted("fit_stagewise", X, [part - 1.5 for part in labels], loss="poisson")
 
@@ -312,7 +312,7 @@ def of_classes(table, n_classes=3, seed=0):
 def test_classes_of_softmax(name, n_classes, tmp_path):
     table = of_classes(TABLES[name], n_classes)
     for n_parts in (1, 3):
-        whole, parted = both(table, n_parts, tmp_path, loss="softmax", steps=3)
+        whole, parted = both(table, n_parts, tmp_path, loss="softmax", n_estimators=3)
         assert parted == whole, n_parts
 
 

@@ -121,7 +121,7 @@ def test_a_boosted_tree_takes_a_call_for_each_level(growth, calls, monkeypatch):
                 "fit_boosted_tree",
                 columns,
                 y,
-                nodes=None,
+                max_nodes=None,
                 max_depth=depth,
                 growth=growth,
                 sample_weight=given,
@@ -145,7 +145,7 @@ def test_trees_take_a_call_for_each_level_and_three_of_numbers(calls, monkeypatc
 def test_trees_of_a_forest_share_their_calls(calls, monkeypatch):
     columns, y = data()
     send_few_rows(monkeypatch, 5000)
-    fit_parted("fit_forest", columns, [part > 0 for part in y], members=8, rng=0)
+    fit_parted("fit_forest", columns, [part > 0 for part in y], n_estimators=8, rng=0)
     assert len(calls) < 40
     queries = [call.queries for call in calls if isinstance(call, Queries)]
     assert {query.tree for query in queries[0]} == set(range(8))

@@ -52,7 +52,7 @@ def test_a_bound_on_leaves_takes_about_a_call_a_level(asked):
     X, y = normal_rows()
     parts = bin_parts([X[:1500], X[1500:]])
     model = fit_parted(
-        "fit_stagewise", parts, [y[:1500], y[1500:]], steps=5, max_leaves=31, max_depth=None
+        "fit_stagewise", parts, [y[:1500], y[1500:]], n_estimators=5, max_leaves=31, max_depth=None
     )
     splits = [one for one in asked if isinstance(one, round_shards.Split)]
     depth = max(tree.depth for tree in model.trees)

@@ -69,7 +69,7 @@ def test_certificates_of_a_source_are_those_of_one_table(n_classes):
     table = VALUED["categories, weights"]
     table = table if n_classes == 2 else of_many(table, n_classes)
     columns, y, weight = table
-    model = pb.fit_adaboost(in_order(table), rounds=5)
+    model = pb.fit_adaboost(in_order(table), n_estimators=5)
     found = pb.certificate(model, in_order(table))
     assert found == pb.certificate(model, columns.features(), y, sample_weight=weight)
     assert found == pytest.approx(pb.certificate(model), rel=1e-12)
@@ -77,12 +77,12 @@ def test_certificates_of_a_source_are_those_of_one_table(n_classes):
         pb.certificate(model, in_order(TABLES["categories, weights"]))
 
 
-@pytest.mark.parametrize("fit", [pb.fit_adaboost, partial(pb.fit_stagewise, steps=20)])
+@pytest.mark.parametrize("fit", [pb.fit_adaboost, partial(pb.fit_stagewise, n_estimators=20)])
 def test_validation_rows_can_be_a_source(fit):
     columns, y, weight = VALUED["holes"]
     rows, (X, truth, of_rows) = in_order(VALUED["holes"]), (columns.features(), y, weight)
-    found = fit(rows, validation=in_order(VALUED["holes"]), patience=2)
-    whole = fit(rows, validation=(X, truth, of_rows), patience=2)
+    found = fit(rows, validation=in_order(VALUED["holes"]), n_iter_no_change=2)
+    whole = fit(rows, validation=(X, truth, of_rows), n_iter_no_change=2)
     assert found.settings == whole.settings
     np.testing.assert_array_equal(pb.decision_function(found, X), pb.decision_function(whole, X))
 
@@ -90,9 +90,9 @@ def test_validation_rows_can_be_a_source(fit):
 @pytest.mark.parametrize(
     ("fit", "task"),
     [
-        (partial(pb.fit_adaboost, rounds=5), None),
+        (partial(pb.fit_adaboost, n_estimators=5), None),
         (partial(pb.fit_cart, max_depth=3), "classification"),
-        (partial(pb.fit_stagewise, steps=5), "regression"),
+        (partial(pb.fit_stagewise, n_estimators=5), "regression"),
     ],
 )
 def test_cross_validation_has_the_folds_of_one_table(fit, task):
@@ -100,9 +100,9 @@ def test_cross_validation_has_the_folds_of_one_table(fit, task):
     if task == "regression":
         y = y + columns.features().values[:, 0]
     rows = in_order((columns, y, weight))
-    found = pb.cross_validate(fit, rows, task=task, folds=3, rng=0)
+    found = pb.cross_validate(fit, rows, task=task, cv=3, rng=0)
     X = columns.features().values
-    whole = pb.cross_validate(fit, X, y, sample_weight=weight, task=task, folds=3, rng=0)
+    whole = pb.cross_validate(fit, X, y, sample_weight=weight, task=task, cv=3, rng=0)
     np.testing.assert_array_equal(found.test_fold, whole.test_fold)
     # The bins are those of all rows here, of the training rows there.
     np.testing.assert_allclose(found.error, whole.error, atol=0.1)
@@ -156,11 +156,11 @@ def test_inputs_are_not_changed_by_fits():
     table = VALUED["weights"]
     rows, before = in_order(table), contents_of(table)
     for _ in range(2):
-        pb.fit_adaboost(rows, rounds=3, validation=0.3, rng=0)
-        pb.fit_forest(rows, members=2, rng=0)
+        pb.fit_adaboost(rows, n_estimators=3, validation=0.3, rng=0)
+        pb.fit_forest(rows, n_estimators=2, rng=0)
     assert contents_of(table) == before
-    again = pb.fit_adaboost(in_order(table), rounds=3).vote
-    np.testing.assert_array_equal(pb.fit_adaboost(rows, rounds=3).vote, again)
+    again = pb.fit_adaboost(in_order(table), n_estimators=3).vote
+    np.testing.assert_array_equal(pb.fit_adaboost(rows, n_estimators=3).vote, again)
 
 
 def contents_of(table):

@@ -54,7 +54,7 @@ def test_tiny_weights_at_deep_exits(tmp_path):
     rng = np.random.default_rng(1)
     weight = 10.0 ** -rng.integers(0, 300, 200)
     table = pb.bin_columns(rng.normal(size=(200, 3))), rng.integers(0, 2, 200), weight
-    whole, parted = both(table, 4, tmp_path, nodes=40, observation=ANSWERS["uniform"])
+    whole, parted = both(table, 4, tmp_path, max_nodes=40, observation=ANSWERS["uniform"])
     assert parted == whole
 
 

@@ -90,7 +90,7 @@ def test_a_share_is_drawn_by_the_numbers_of_rows(name, tmp_path):
 def test_it_ends_growth_and_says_why():
     X, labels, _ = divided(TABLES["ties"], 3)
     values, y, _ = some_rows("ties")
-    model = fit_parted("fit_adaboost", X, labels, rounds=60, validation=(values, y), patience=2)
+    model = fit_parted("fit_adaboost", X, labels, n_estimators=60, validation=(values, y), n_iter_no_change=2)
     assert model.record.stop_reason.startswith("the validation error did not fall for 2 nodes")
     assert model.n_nodes + 3 == len(model.record.validation)
     assert model.settings["patience"] == 2

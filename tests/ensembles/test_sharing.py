@@ -40,7 +40,7 @@ SHARING = [
     ("fit", "options"), SHARING, ids=lambda case: getattr(case, "__name__", "")
 )
 def test_columns_are_shared_by_bags_and_by_classes(fit, options):
-    bagged = seen_by(fit, lambda spy: pb.fit_bagging(spy, X, Y, members=3, rng=0, **options))
+    bagged = seen_by(fit, lambda spy: pb.fit_bagging(spy, X, Y, n_estimators=3, rng=0, **options))
     assert bagged == {COLUMNS}
     classes = seen_by(fit, lambda spy: pb.fit_one_vs_rest(spy, X, np.arange(40) % 3, **options))
     assert classes == {COLUMNS}
@@ -55,7 +55,7 @@ def test_learners_that_make_columns_of_their_own_share_none():
 
 def test_binned_columns_are_for_those_that_take_them():
     def bag(spy):
-        pb.fit_bagging(spy, X, Y, members=2, rng=0, search="binned")
+        pb.fit_bagging(spy, X, Y, n_estimators=2, rng=0, search="binned")
 
     assert seen_by(pb.fit_cart, bag) == {pb.BinnedColumns}
     assert seen_by(pb.fit_pruned_cart, bag) == {np.ndarray}
@@ -69,12 +69,12 @@ def test_wrappers_declare_nothing_by_what_they_wrap():
         return pb.fit_cart(np.round(X, 1), y, **options)
 
     assert column_search(wrapper, {}) is None
-    assert len(pb.fit_bagging(wrapper, X, Y, members=2, rng=0)) == 2
+    assert len(pb.fit_bagging(wrapper, X, Y, n_estimators=2, rng=0)) == 2
 
 
 def test_pruned_trees_of_shared_columns_are_those_of_the_matrix():
-    shared = pb.fit_bagging(pb.fit_pruned_cart, X, Y, members=4, folds=3, rng=1)
-    alone = pb.fit_bagging(functools.partial(pb.fit_pruned_cart), X, Y, members=4, folds=3, rng=1)
+    shared = pb.fit_bagging(pb.fit_pruned_cart, X, Y, n_estimators=4, cv=3, rng=1)
+    alone = pb.fit_bagging(functools.partial(pb.fit_pruned_cart), X, Y, n_estimators=4, cv=3, rng=1)
     for one, other in zip(shared.models, alone.models, strict=True):
         np.testing.assert_array_equal(one.threshold, other.threshold)
         np.testing.assert_array_equal(one.value, other.value)
@@ -108,7 +108,7 @@ def test_classes_share_bins_and_get_their_models(fit, options, weight):
 
 def test_rounds_of_samme_have_bins_of_their_weights():
     def fit(spy):
-        pb.fit_samme(X, CLASSES, base=functools.partial(spy, **BINNED), rounds=3)
+        pb.fit_samme(X, CLASSES, base_learner=functools.partial(spy, **BINNED), n_estimators=3)
 
     assert seen_by(pb.fit_cart, fit) == {np.ndarray}
 

@@ -105,12 +105,12 @@ def test_an_outcome_is_a_cross_validation(example, folder):
         "shared trees": partial(
             pb.fit_sbpmt, **{**pb.sbpmt_published(), "one_vs_all": "leaf", **less}
         ),
-        "forest": partial(pb.fit_forest, members=10, rng=0),
+        "forest": partial(pb.fit_forest, n_estimators=10, rng=0),
     }
     assert list(outcomes)[:4] == list(expected)
     assert len(stored) == len(outcomes)
     for name, fit in expected.items():
-        accuracy = 100 - 100 * pb.cross_validate(fit, iris.X, iris.y, folds=3, rng=0).error
+        accuracy = 100 - 100 * pb.cross_validate(fit, iris.X, iris.y, cv=3, rng=0).error
         np.testing.assert_allclose(outcomes[name].mean, accuracy.mean())
         np.testing.assert_allclose(outcomes[name].deviation, np.std(accuracy, ddof=1))
         assert outcomes[name].mean > 60

@@ -244,7 +244,7 @@ def samme(rng: Generator, problem: Problem) -> Fit:
     if rng.random() < 0.5:
         base = partial(pb.fit_cart, max_depth=int(rng.integers(1, 3)))
     else:
-        base = partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, nodes=2)
+        base = partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, max_nodes=2)
     options = {"base": base, "rounds": int(rng.integers(1, 5))}
     return Fit("samme", pb.fit_samme, {**options, **some(rng, {"learning_rate": 0.5})})
 

@@ -92,7 +92,7 @@ FUNCTIONS: dict[str, Call] = {
     "decision_path": lambda m, X, y, rng: pb.decision_path(m, X),
     "importances": lambda m, X, y, rng: pb.feature_importances(m),
     "importances by count": lambda m, X, y, rng: pb.feature_importances(m, "count"),
-    "permutation": lambda m, X, y, rng: pb.permutation_importance(m, X, y, repeats=1, rng=0),
+    "permutation": lambda m, X, y, rng: pb.permutation_importance(m, X, y, n_repeats=1, rng=0),
     "margins": lambda m, X, y, rng: pb.margins(m, X, y),
     "normalised_margins": lambda m, X, y, rng: pb.normalised_margins(m, X, y),
     "margin_error": lambda m, X, y, rng: pb.margin_error(m, X, y, [-0.5, 0.3]),

@@ -98,23 +98,23 @@ def continued() -> dict[str, Made]:
     }
     graph, tree_sum = pb.fit_adaboost, pb.fit_stagewise
     return {
-        **{n: _continued(graph, o, y, rounds=4, **more) for n, (o, y, more) in chains.items()},
-        **{n: _continued(pb.fit_boosted_tree, o, y, nodes=4) for n, (o, y) in trees.items()},
-        **{n: _continued(tree_sum, o, y, steps=3) for n, (o, y) in sums.items()},
-        **{n: _continued(pb.fit_forest, o, y, members=2) for n, (o, y) in forests.items()},
-        "sum, validation": _continued(tree_sum, validated, TWO, steps=3, validation=HELD),
-        "chain after a tree": _continued(pb.fit_boosted_tree, TREE, TWO, rounds=3),
-        "matryoshka": _continued(pb.fit_matryoshka, OF_TWO["matryoshka"][0], TWO, nodes=3),
-        "state, chain": _in_steps(graph, {**CHAIN, **weighted}, TWO, rounds=2),
-        "state, chain, binned": _in_steps(graph, {**CHAIN, "weak": BINNED}, TWO, rounds=2),
-        "state, sum": _in_steps(tree_sum, SUM, TWO, steps=2),
+        **{n: _continued(graph, o, y, n_estimators=4, **more) for n, (o, y, more) in chains.items()},
+        **{n: _continued(pb.fit_boosted_tree, o, y, max_nodes=4) for n, (o, y) in trees.items()},
+        **{n: _continued(tree_sum, o, y, n_estimators=3) for n, (o, y) in sums.items()},
+        **{n: _continued(pb.fit_forest, o, y, n_estimators=2) for n, (o, y) in forests.items()},
+        "sum, validation": _continued(tree_sum, validated, TWO, n_estimators=3, validation=HELD),
+        "chain after a tree": _continued(pb.fit_boosted_tree, TREE, TWO, n_estimators=3),
+        "matryoshka": _continued(pb.fit_matryoshka, OF_TWO["matryoshka"][0], TWO, max_nodes=3),
+        "state, chain": _in_steps(graph, {**CHAIN, **weighted}, TWO, n_estimators=2),
+        "state, chain, binned": _in_steps(graph, {**CHAIN, "weak": BINNED}, TWO, n_estimators=2),
+        "state, sum": _in_steps(tree_sum, SUM, TWO, n_estimators=2),
         "state, sum, binned, bag": _in_steps(
-            tree_sum, {**SUM_IN_BINS, "bag": 0.5, **weighted}, TWO, steps=2
+            tree_sum, {**SUM_IN_BINS, "bag": 0.5, **weighted}, TWO, n_estimators=2
         ),
-        "state, sum, three classes": _in_steps(tree_sum, SUM_IN_BINS, THREE, steps=2),
-        "state, sum, one tree": _in_steps(tree_sum, ONE_TREE, THREE, steps=2),
+        "state, sum, three classes": _in_steps(tree_sum, SUM_IN_BINS, THREE, n_estimators=2),
+        "state, sum, one tree": _in_steps(tree_sum, ONE_TREE, THREE, n_estimators=2),
         "state, sum, a share held out": _in_steps(
-            tree_sum, {**SUM_IN_BINS, "validation": 0.25, "patience": 5}, NUMBERS, steps=2
+            tree_sum, {**SUM_IN_BINS, "validation": 0.25, "patience": 5}, NUMBERS, n_estimators=2
         ),
     }
 
@@ -156,7 +156,7 @@ def cross_validated() -> dict[str, Made]:
         "sum, three soft labels": of(
             pb.fit_stagewise, SUM_IN_BINS, None, y_proba=SOFT_THREE, labels=None
         ),
-        "forest, words": of(pb.fit_forest, FOREST, WORDS, folds=2),
+        "forest, words": of(pb.fit_forest, FOREST, WORDS, cv=2),
         "chain, binned columns": of(pb.fit_adaboost, {**CHAIN, "weak": BINNED}, TWO, X=binned),
     }
 
@@ -325,11 +325,11 @@ def columns() -> dict[str, Made]:
         return partial(build, **_without({**options, **more}, "sample_weight"))
 
     stumps = stump("kearns-mansour", "auto", 256)
-    chain = builder(pb.fit_adaboost, CHAIN, weak=stumps)
-    tree = builder(pb.fit_boosted_tree, TREE, weak=stumps)
+    chain = builder(pb.fit_adaboost, CHAIN, weak_learner=stumps)
+    tree = builder(pb.fit_boosted_tree, TREE, weak_learner=stumps)
     cart = builder(pb.fit_cart, CART, search="binned")
     tree_sum = builder(pb.fit_stagewise, SUM_IN_BINS)
-    held_out = builder(pb.fit_stagewise, SUM_IN_BINS, validation=0.25, patience=2)
+    held_out = builder(pb.fit_stagewise, SUM_IN_BINS, validation=0.25, n_iter_no_change=2)
     forest = builder(pb.fit_forest, FOREST, search="binned", task="regression", criterion="squared")
     numbers = ROWS_OF_NUMBERS
     return {

@@ -485,9 +485,9 @@ def two_class_fits() -> dict[str, Fit]:
         **fits_of("oblique_tree", OBLIQUE, TWO, {"breadth first": {}, "weights": WEIGHTED}),
         **fits_of("adaboost_real", REAL, TWO, real),
         **fits_of("topdown_tree", TOPDOWN, TWO, impurities),
-        "continue_fit: chain": _continued(pb.fit_adaboost, ADABOOST, rounds=5),
+        "continue_fit: chain": _continued(pb.fit_adaboost, ADABOOST, n_estimators=5),
         "continue_fit: tree": _continued(
-            pb.fit_boosted_tree, TREE, nodes=5, growth="largest-bound"
+            pb.fit_boosted_tree, TREE, max_nodes=5, growth="largest-bound"
         ),
     }
 

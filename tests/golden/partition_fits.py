@@ -276,12 +276,12 @@ def _continued() -> dict[str, PartitionFit]:
     soft_tree = pb.fit_boosted_tree(frame.X, TWO, **tree, n_threads=1)
     added = pb.fit_stagewise(frame.X, NUMBERS, **tree_sum, n_threads=1)
     changes = {
-        "chain": of(chained, rounds=3),
-        "chain, weights": of(chained, weight=SHARES, rounds=3),
-        "chain, adatree2": of(soft_chain, rounds=3),
-        "tree, adatree2": of(soft_tree, nodes=3),
-        "sum, numbers": of(added, NUMBERS, steps=2),
-        "sum, numbers, weights": of(added, NUMBERS, SHARES, steps=2),
+        "chain": of(chained, n_estimators=3),
+        "chain, weights": of(chained, weight=SHARES, n_estimators=3),
+        "chain, adatree2": of(soft_chain, n_estimators=3),
+        "tree, adatree2": of(soft_tree, max_nodes=3),
+        "sum, numbers": of(added, NUMBERS, n_estimators=2),
+        "sum, numbers, weights": of(added, NUMBERS, SHARES, n_estimators=2),
     }
     return {f"partitions, continue_fit: {name}": fit for name, fit in changes.items()}
 

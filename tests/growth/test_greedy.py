@@ -112,7 +112,7 @@ def test_parity_gains_nothing_at_first():
     """Rates of 0 are equal, whatever rounding makes of them."""
     X = np.array([(i >> 1 & 1, i & 1) for i in range(4)], dtype=float)
     y = np.where(X[:, 0] == X[:, 1], 1, -1)
-    model = pb.fit_matryoshka(X, y, growth="greedy", nodes=10)
+    model = pb.fit_matryoshka(X, y, growth="greedy", max_nodes=10)
     assert model.n_nodes == 3
     np.testing.assert_array_equal(np.sort(model.next[0]), [1, 2])
     np.testing.assert_array_equal(pb.predict(model, X), y)
@@ -120,8 +120,8 @@ def test_parity_gains_nothing_at_first():
 
 def test_two_nodes_at_least():
     for observation in ("exact", "adatree2"):
-        one = fit(noisy(94), observation=observation, nodes=1)
-        tree = library(pb.fit_boosted_tree, noisy(94), observation=observation, nodes=1)
+        one = fit(noisy(94), observation=observation, max_nodes=1)
+        tree = library(pb.fit_boosted_tree, noisy(94), observation=observation, max_nodes=1)
         np.testing.assert_array_equal(one.threshold, tree.threshold)
         np.testing.assert_allclose(one.vote, tree.vote, rtol=0, atol=1e-12)
 
@@ -136,7 +136,7 @@ def test_certificate_and_reach(observation, collect):
         rng = np.random.default_rng([95, case])
         options = draw_options(rng) | {"observation": observation, "collect": collect}
         problem = random_problem(rng)
-        model = fit(problem, nodes=[3, 7, 8, 20][case], **options)
+        model = fit(problem, max_nodes=[3, 7, 8, 20][case], **options)
         assert_certified(model, problem, case)
         assert_evaluated(model, problem, observation in NEEDS_CLASS)
 
@@ -147,7 +147,7 @@ def test_expected_error_is_below_the_certificate(observation, collect):
     problem = noisy(96)
     for nodes in (2, 4, 8, 12):
         options = {"observation": observation, "rate": 0.1, "collect": collect}
-        model = fit(problem, nodes=nodes, **options)
+        model = fit(problem, max_nodes=nodes, **options)
         assert 0 < expected_error(model, problem) <= model.record.certificate[-1]
 
 
@@ -156,7 +156,7 @@ def test_expected_error_is_below_the_certificate(observation, collect):
 def test_additive_collecting_leaves_the_certificate(observation, learning_rate):
     problem = noisy(97)
     X, y, weight = problem
-    model = fit(problem, observation=observation, rate=0.1, learning_rate=learning_rate, nodes=25)
+    model = fit(problem, observation=observation, rate=0.1, learning_rate=learning_rate, max_nodes=25)
     certificate = model.record.certificate
     assert (np.diff(certificate) <= 1e-15).all()
     for n_nodes in range(1, 26):
@@ -180,13 +180,13 @@ def begins(model, n_nodes):
 def test_stages_are_smaller_models(observation, collect):
     problem = noisy(98, n=200)
     options = {"observation": observation, "rate": 0.1, "collect": collect}
-    model = fit(problem, nodes=24, **options)
+    model = fit(problem, max_nodes=24, **options)
     stages = model.record.stages
     stages = list(range(1, 25)) if stages is None else stages.tolist()
     assert (collect == "additive") <= (len(stages) == 24)
     scores = dict(zip(stages, pb.staged_decision_function(model, problem.X), strict=True))
     for t in range(1, 25):
-        small, first = fit(problem, nodes=t, **options), begins(model, t)
+        small, first = fit(problem, max_nodes=t, **options), begins(model, t)
         np.testing.assert_array_equal(small.next, first.next)
         assert (t in scores) == np.array_equal(small.vote, first.vote)
         if t in scores:
@@ -195,7 +195,7 @@ def test_stages_are_smaller_models(observation, collect):
 
 
 def test_some_stages_are_lost_by_sign_collecting():
-    model = fit(noisy(98, n=200), observation="adatree2", collect="sign", nodes=24)
+    model = fit(noisy(98, n=200), observation="adatree2", collect="sign", max_nodes=24)
     assert 1 < len(model.record.stages) < 24
 
 
@@ -208,11 +208,11 @@ def test_callback(collect):
         seen.append((step, record.certificate, record.votes))
         return step == 9
 
-    model = fit(problem, nodes=30, callback=watch, **options)
+    model = fit(problem, max_nodes=30, callback=watch, **options)
     assert [step for step, *_ in seen] == list(range(1, 10))
     assert [certificate for _, certificate, _ in seen] == model.record.certificate[1:].tolist()
     assert model.record.stop_reason == "stopped by the callback"
-    small = fit(problem, nodes=9, **options)
+    small = fit(problem, max_nodes=9, **options)
     for name in ("feature", "threshold", "next", "vote"):
         np.testing.assert_array_equal(getattr(model, name), getattr(small, name))
     assert seen[-1][2] == tuple(small.vote[-1])
@@ -228,7 +228,7 @@ def test_threads_do_not_change_a_bit(collect):
             X,
             y,
             growth="greedy",
-            nodes=12,
+            max_nodes=12,
             collect=collect,
             n_threads=n,
             observation=pb.observation.adatree2(),

@@ -13,10 +13,10 @@ from pboost.threads import Workers
 from pboost.weak.base import Weights
 
 FITS = {
-    "chain": lambda X, y, w: pb.fit_adaboost(X, y, sample_weight=w, rounds=9),
-    "tree": lambda X, y, w: pb.fit_boosted_tree(X, y, sample_weight=w, nodes=9),
+    "chain": lambda X, y, w: pb.fit_adaboost(X, y, sample_weight=w, n_estimators=9),
+    "tree": lambda X, y, w: pb.fit_boosted_tree(X, y, sample_weight=w, max_nodes=9),
     "soft tree": lambda X, y, w: pb.fit_boosted_tree(
-        X, y, sample_weight=w, nodes=7, observation=pb.observation.adatree2()
+        X, y, sample_weight=w, max_nodes=7, observation=pb.observation.adatree2()
     ),
     "cart": lambda X, y, w: pb.fit_cart(X, y, sample_weight=w),
 }
@@ -42,10 +42,10 @@ for _name, _options in SHAPES.items():
 
 MEASURED = {
     "gaussian chain": lambda X, y, w, o: pb.fit_adaboost(
-        X, y, sample_weight=w, observation=o, rounds=9
+        X, y, sample_weight=w, observation=o, n_estimators=9
     ),
     "gaussian tree": lambda X, y, w, o: pb.fit_boosted_tree(
-        X, y, sample_weight=w, observation=o, nodes=7
+        X, y, sample_weight=w, observation=o, max_nodes=7
     ),
     "gaussian matryoshka": lambda X, y, w, o: pb.fit_matryoshka(
         X, y, sample_weight=w, observation=o, shape=(3, 2)

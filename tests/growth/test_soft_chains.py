@@ -106,7 +106,7 @@ def test_certificate_and_reach(observation, votes):
         rng = np.random.default_rng([64, case])
         options = draw_options(rng) | {"observation": observation, "votes": votes}
         problem = random_problem(rng)
-        model = fit(problem, rounds=[3, 6, 30][case % 3], **options)
+        model = fit(problem, n_estimators=[3, 6, 30][case % 3], **options)
         assert_certified(model, problem, case)
         assert_evaluated(model, problem, observation in NEEDS_CLASS)
 
@@ -115,7 +115,7 @@ def test_certificate_and_reach(observation, votes):
 def test_the_certificate_is_the_product_of_z(observation):
     """Of Z = sum over exits of 2 sqrt(W+ W-), for votes that are not smoothed."""
     problem = noisy(65)
-    model = fit(problem, observation=observation, rate=0.1, rounds=12, smoothing=0.0)
+    model = fit(problem, observation=observation, rate=0.1, n_estimators=12, smoothing=0.0)
     factors = shrinks(model, problem)
     np.testing.assert_allclose(np.cumprod(factors), model.record.certificate[1:], rtol=1e-9)
     assert model.record.certificate[-1] <= factors.max() ** model.n_nodes * (1 + 1e-12)
@@ -131,13 +131,13 @@ def test_expected_error_is_below_the_certificate(observation, votes):
         options = {"observation": observation, "rate": 0.1, "votes": votes}
         options["learning_rate"] = learning_rate
         for rounds in (1, 3, 8):
-            model = fit(problem, rounds=rounds, **options)
+            model = fit(problem, n_estimators=rounds, **options)
             assert expected_error(model, problem) <= model.record.certificate[-1]
 
 
 def test_half_learns_how_frequent_the_classes_are():
     problem = noisy(67)
-    model = fit(problem, observation="half", rounds=10, smoothing=0.0)
+    model = fit(problem, observation="half", n_estimators=10, smoothing=0.0)
     plus = problem.weight[problem.y > 0].sum() / problem.weight.sum()
     assert model.n_nodes == 1
     assert "no split is left that changes the weights" in model.record.stop_reason
@@ -148,7 +148,7 @@ def test_half_learns_how_frequent_the_classes_are():
 def test_uniform_is_certified_while_it_does_not_learn():
     """The certificate falls, the error of the hard route stays."""
     problem = noisy(68, n=300)
-    model = fit(problem, observation="uniform", rounds=200)
+    model = fit(problem, observation="uniform", n_estimators=200)
     hard = pb.predict(model, problem.X) != problem.y
     error = problem.weight[hard].sum() / problem.weight.sum()
     assert model.record.certificate[-1] < error / 2

@@ -64,7 +64,7 @@ def test_exits_much_lighter_than_what_they_split_off():
     # Rows of the bin that holds a cut once weighed more than the new exit's scale can hold.
     X, y = pb.datasets.nine_circles(200, rng=4)
     answers = pb.observation.adatree2()
-    model = pb.fit_boosted_tree(X, y, nodes=128, growth="look-ahead", observation=answers)
+    model = pb.fit_boosted_tree(X, y, max_nodes=128, growth="look-ahead", observation=answers)
     assert model.n_nodes == 128
     assert_certified(model, Problem(X, y, None))
 
@@ -140,7 +140,7 @@ def test_certificate_and_reach(observation, growth):
         rng = np.random.default_rng([47, case])
         options = draw_options(rng) | {"observation": observation, "growth": growth}
         problem = random_problem(rng)
-        model = fit(problem, nodes=[3, 8, 15][case % 3], **options)
+        model = fit(problem, max_nodes=[3, 8, 15][case % 3], **options)
         assert_certified(model, problem, case)
         assert_evaluated(model, problem, observation in NEEDS_CLASS)
 
@@ -151,7 +151,7 @@ def test_expected_error_is_below_the_certificate(observation, learning_rate):
     problem = noisy(48)
     options = {"observation": observation, "rate": 0.1, "learning_rate": learning_rate}
     for nodes in (1, 4, 12):
-        model = fit(problem, nodes=nodes, **options)
+        model = fit(problem, max_nodes=nodes, **options)
         assert 0 < expected_error(model, problem) <= model.record.certificate[-1]
 
 
@@ -162,7 +162,7 @@ def test_the_bound_of_trees(observation, growth):
     for seed in range(3):
         problem = noisy([49, seed])
         options = {"observation": observation, "rate": 0.2, "growth": growth, "smoothing": 0.0}
-        model = fit(problem, nodes=25, **options)
+        model = fit(problem, max_nodes=25, **options)
         factors = shrinks(model, problem)
         assert factors.max() < 1
         if growth == "largest-bound":
@@ -174,7 +174,7 @@ def test_the_bound_of_trees(observation, growth):
 def test_votes_telescope(observation):
     """Half the log odds of the reach masses at each way out, theorem 2 of [G]."""
     problem = noisy(50)
-    model = fit(problem, observation=observation, rate=0.1, nodes=12, smoothing=0.0)
+    model = fit(problem, observation=observation, rate=0.1, max_nodes=12, smoothing=0.0)
     weight = problem.weight / problem.weight.sum()
     masses = {0: (1.0, 0.0)}
     arrives = pb.reach(model, problem.X, problem.y) * weight[:, None]
@@ -201,7 +201,7 @@ def test_votes_telescope(observation):
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_half_learns_how_frequent_the_classes_are(growth):
     problem = noisy(51)
-    model = fit(problem, observation="half", growth=growth, nodes=10, smoothing=0.0)
+    model = fit(problem, observation="half", growth=growth, max_nodes=10, smoothing=0.0)
     plus = problem.weight[problem.y > 0].sum() / problem.weight.sum()
     assert model.n_nodes == 10
     np.testing.assert_allclose(model.vote[0], 0.5 * np.log(plus / (1 - plus)), rtol=1e-9)
@@ -212,7 +212,7 @@ def test_half_learns_how_frequent_the_classes_are(growth):
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_the_hard_route_takes_the_side_of_every_threshold(observation):
     problem = noisy(52)
-    model = fit(problem, observation=observation, rate=0.2, nodes=12)
+    model = fit(problem, observation=observation, rate=0.2, max_nodes=12)
     score, cost, _ = evaluate(
         model.feature, model.threshold, model.next, model.vote, problem.X, model.bias
     )
@@ -225,7 +225,7 @@ def test_the_hard_route_takes_the_side_of_every_threshold(observation):
 @pytest.mark.parametrize("observation", CLASS_FREE)
 def test_samples_have_the_expected_mean(observation):
     problem = noisy(53, n=40)
-    model = fit(problem, observation=observation, rate=0.2, nodes=8)
+    model = fit(problem, observation=observation, rate=0.2, max_nodes=8)
     expected = pb.decision_function(model, problem.X, route="expected")
     draws = 4000
     options = {"route": "sample", "rng": 1, "draws": draws}

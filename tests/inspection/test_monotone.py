@@ -95,7 +95,7 @@ def test_of_one_tree_the_proof_is_exact():
 
 def test_forests_and_what_has_no_proof():
     X, y = rows_with_holes(300)
-    forest = pb.fit_forest(X, y, members=3, task="regression", categorical=[4], rng=0)
+    forest = pb.fit_forest(X, y, n_estimators=3, task="regression", categorical=[4], rng=0)
     assert not pb.is_monotone(forest, 0)
     with pytest.raises(ValueError, match="column: expected one of numbers, got column 4, a cat"):
         pb.is_monotone(forest, 4)
@@ -103,7 +103,7 @@ def test_forests_and_what_has_no_proof():
         pb.is_monotone(forest, 5)
     with pytest.raises(ValueError, match="direction: expected None, 1 or -1, got 2"):
         pb.is_monotone(forest, 1, 2)
-    for model in (pb.fit_cart(X, y > 0), pb.fit_adaboost(X, y > 0, rounds=3)):
+    for model in (pb.fit_cart(X, y > 0), pb.fit_adaboost(X, y > 0, n_estimators=3)):
         with pytest.raises(NotImplementedError, match="model: expected a sum of trees"):
             pb.is_monotone(model, 0)
     with pytest.raises(ValueError, match="monotone: expected columns of numbers, got column 4"):

@@ -12,8 +12,8 @@ X = RNG.normal(size=(400, 300))
 Y = X[:, 7] * X[:, 200] + 0.3 * RNG.normal(size=400) > 0
 HOLES = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 BUILDERS = {
-    "chain": lambda X: pb.fit_adaboost(X, Y, rounds=9),
-    "tree": lambda X: pb.fit_boosted_tree(X, Y, nodes=12),
+    "chain": lambda X: pb.fit_adaboost(X, Y, n_estimators=9),
+    "tree": lambda X: pb.fit_boosted_tree(X, Y, max_nodes=12),
 }
 
 
@@ -43,7 +43,7 @@ def test_columns_that_are_read_are_checked():
 
 
 def test_models_that_read_many_columns_stay():
-    model = pb.fit_adaboost(RNG.normal(size=(60, 300)), RNG.random(60) > 0.5, rounds=120)
+    model = pb.fit_adaboost(RNG.normal(size=(60, 300)), RNG.random(60) > 0.5, n_estimators=120)
     pb.decision_function(model, X)
     assert model.found["narrowed"] is None
 

@@ -170,13 +170,13 @@ def test_a_gap_is_preferred_to_values_that_cannot_be_told_apart():
     X = np.column_stack([np.linspace(-1, 1, n), 5.0 * y + rng.normal(size=n)])
     X[[5, 300], 1] *= -1
     for sigma, feature in ((1e-4, 0), (1.0, 1)):
-        model = pb.fit_adaboost(X, y, rounds=1, observation=pb.observation.gaussian(sigma))
+        model = pb.fit_adaboost(X, y, n_estimators=1, observation=pb.observation.gaussian(sigma))
         assert model.feature[0] == feature
 
 
 def test_sigma_of_the_test_rows():
     problem = noisy(89)
-    model = library(pb.fit_boosted_tree, problem, observation="gaussian", sigma=0.3, nodes=7)
+    model = library(pb.fit_boosted_tree, problem, observation="gaussian", sigma=0.3, max_nodes=7)
     X = problem.X
     default = pb.decision_function(model, X, route="expected")
     for same in (0.3, [0.3] * 3, np.full(X.shape, 0.3)):
@@ -202,7 +202,7 @@ def test_weights_stand_for_copies(kind):
     repeated = np.repeat(np.arange(80), copies)
     other = sigma[repeated] if np.ndim(sigma) == 2 else sigma
     models = [
-        library(pb.fit_boosted_tree, p, observation="gaussian", sigma=s, nodes=9, max_bins=16)
+        library(pb.fit_boosted_tree, p, observation="gaussian", sigma=s, max_nodes=9, max_bins=16)
         for p, s in (
             (Problem(problem.X, problem.y, copies.astype(float)), sigma),
             (Problem(problem.X[repeated], problem.y[repeated], None), other),
@@ -241,7 +241,7 @@ def test_sorted_columns_give_the_model_of_the_matrix(kind):
             pb.fit_boosted_tree(
                 X,
                 problem.y,
-                nodes=9,
+                max_nodes=9,
                 sample_weight=weight,
                 observation=pb.observation.gaussian(sigma),
             )
@@ -257,10 +257,10 @@ def test_selected_columns_give_the_folds_of_the_matrix():
     noise = pb.observation.gaussian([0.1, 0.2, 0.3])
 
     def fit(X, y):
-        return pb.fit_boosted_tree(X, y, nodes=5, observation=noise)
+        return pb.fit_boosted_tree(X, y, max_nodes=5, observation=noise)
 
     of_matrix, of_columns = (
-        pb.cross_validate(fit, X, problem.y, folds=4, rng=0)
+        pb.cross_validate(fit, X, problem.y, cv=4, rng=0)
         for X in (problem.X, pb.sort_columns(problem.X))
     )
     np.testing.assert_array_equal(of_matrix.certificate, of_columns.certificate)

@@ -173,8 +173,8 @@ def test_exact_measurements_are_the_binned_search():
     for fit, size in ((pb.fit_adaboost, {"rounds": 6}), (pb.fit_boosted_tree, {"nodes": 6})):
         # Of measured columns all rows are at every node, and smoothing of levels counts them.
         weak = pb.weak.stump(search="binned", level_smoothing=0.0)
-        exact = fit(X, y, **size, weak=weak)
-        found = fit(X, y, **size, weak=weak, observation=pb.observation.gaussian(0.0))
+        exact = fit(X, y, **size, weak_learner=weak)
+        found = fit(X, y, **size, weak_learner=weak, observation=pb.observation.gaussian(0.0))
         np.testing.assert_array_equal(found.feature, exact.feature)
         np.testing.assert_array_equal(found.threshold, exact.threshold)
         np.testing.assert_array_equal(found.missing, exact.missing)

@@ -173,7 +173,7 @@ def test_growth_and_size(options, message):
 
 
 def test_greedy_settings():
-    made = pb.fit_matryoshka(X, Y, growth="greedy", nodes=np.int64(4))
+    made = pb.fit_matryoshka(X, Y, growth="greedy", max_nodes=np.int64(4))
     assert (made.settings["growth"], made.settings["nodes"]) == ("greedy", 4)
     assert made.settings["shape"] is None
 
@@ -266,6 +266,6 @@ def test_no_rows(route):
 def test_soft_trees_need_an_end():
     X, y = np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 1]
     with pytest.raises(ValueError, match=r"nodes.*max_depth"):
-        pb.fit_boosted_tree(X, y, nodes=None, observation=pb.observation.flip(0.1))
-    model = pb.fit_boosted_tree(X, y, nodes=None, max_depth=2, observation=pb.observation.flip(0.1))
+        pb.fit_boosted_tree(X, y, max_nodes=None, observation=pb.observation.flip(0.1))
+    model = pb.fit_boosted_tree(X, y, max_nodes=None, max_depth=2, observation=pb.observation.flip(0.1))
     assert model.n_nodes == 3

@@ -17,10 +17,10 @@ import pboost as pb
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
 Y = (X[:, 0] + X[:, 1] > 0).astype(int)
-GRAPH = pb.fit_boosted_tree(X, Y, nodes=3)
-CHAIN = pb.fit_adaboost(X, Y, rounds=3)
+GRAPH = pb.fit_boosted_tree(X, Y, max_nodes=3)
+CHAIN = pb.fit_adaboost(X, Y, n_estimators=3)
 TREE = pb.fit_cart(X, Y)
-PROBITS = pb.fit_probit_tree(X, Y, max_depth=1, steps=3)
+PROBITS = pb.fit_probit_tree(X, Y, max_depth=1, max_iter=3)
 DATA = {"X": X, "y": Y}
 REFUSED = (TypeError, ValueError, NotImplementedError)
 

@@ -222,7 +222,7 @@ def named(builder, **options):
         ("fit_bagging", {"fit": pb.fit_pruned_cart}, "fit_pruned_cart has no such option; did you"),
         (
             "fit_one_vs_rest",
-            {"fit": partial(pb.fit_boosted_tree, nodes=3)},
+            {"fit": partial(pb.fit_boosted_tree, max_nodes=3)},
             "fit_boosted_tree, to which fit_one_vs_rest passes it on, has no such option; did you",
         ),
     ],
@@ -258,11 +258,11 @@ def test_functions_that_take_no_weights():
         message = named(builder, **{place: lambda X, y: pb.fit_cart(X, y)})
         assert message.startswith(f"{place}: expected a function that takes sample_weight, got the")
     fit = lambda X, y: pb.fit_cart(X, y)  # noqa: E731
-    pb.cross_validate(fit, X, Y, folds=2, rng=0)
+    pb.cross_validate(fit, X, Y, cv=2, rng=0)
     with pytest.raises(TypeError, match=r"^fit: expected a function that takes sample_weight, got"):
-        pb.cross_validate(fit, X, Y, folds=2, rng=0, sample_weight=np.ones(30))
+        pb.cross_validate(fit, X, Y, cv=2, rng=0, sample_weight=np.ones(30))
     with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, to which margin_curve"):
-        pb.margin_curve(partial(pb.fit_boosted_tree, nodes=1, max_dept=1), X, Y, [0.0], folds=2)
+        pb.margin_curve(partial(pb.fit_boosted_tree, max_nodes=1, max_dept=1), X, Y, [0.0], cv=2)
 
 
 def test_functions_of_any_options_answer_for_themselves():
@@ -270,7 +270,7 @@ def test_functions_of_any_options_answer_for_themselves():
         assert options == {"max_dept": 3}
         return pb.fit_cart(X, y, sample_weight=sample_weight)
 
-    assert len(pb.fit_bagging(fit, X, Y, members=2, rng=0, max_dept=3)) == 2
+    assert len(pb.fit_bagging(fit, X, Y, n_estimators=2, rng=0, max_dept=3)) == 2
 
 
 # Classes and functions in place of what they return
@@ -299,8 +299,8 @@ def test_what_was_not_called():
             lambda: call("fit_samme", base=Estimator),
             r"base: .* the class Estimator; call it: E",
         ),
-        (lambda: call("fit_adaboost", weak=pb.weak.stump), r"weak: .* function stump; call it: st"),
-        (lambda: call("fit_adaboost", weak=pb.weak.Stump), r"weak: .* the class Stump; call it: S"),
+        (lambda: call("fit_adaboost", weak_learner=pb.weak.stump), r"weak: .* function stump; call it: st"),
+        (lambda: call("fit_adaboost", weak_learner=pb.weak.Stump), r"weak: .* the class Stump; call it: S"),
         (
             lambda: call("fit_adaboost", observation=pb.observation.half),
             r"observation: .* the function half; call it: half\(",

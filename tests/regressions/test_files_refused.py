@@ -26,18 +26,18 @@ TWO = VALUE > 0
 THREE = np.digitize(VALUE, [-0.5, 0.5])
 
 MODELS = {
-    "graph": pb.fit_boosted_tree(X, TWO, nodes=3),
-    "linear": pb.fit_adaboost_real(X, TWO, rounds=4, weak=pb.weak.feature()),
-    "tree": pb.fit_pruned_cart(X, TWO, folds=3, rng=0),
-    "forest": pb.fit_forest(X, THREE, members=4, rng=0),
-    "numbers": pb.fit_forest(X, X[:, 1], members=3, task="regression", rng=0),
-    "stagewise": pb.fit_stagewise(X, TWO, steps=3, loss="logistic"),
-    "probit": pb.fit_probitboost(X, TWO, steps=4),
-    "probit-tree": pb.fit_probit_tree(X, TWO, max_depth=1, steps=3),
-    "sbpmt": pb.fit_sbpmt(X, TWO, members=3, rounds=2, max_depth=1, steps=2, rng=0),
-    "rest": pb.fit_one_vs_rest(pb.fit_boosted_tree, X, THREE, nodes=1),
-    "samme": pb.fit_samme(X, THREE, base=partial(pb.fit_cart, max_depth=1), rounds=2),
-    "bagging": pb.fit_bagging(pb.fit_boosted_tree, X, TWO, members=3, nodes=2, rng=0),
+    "graph": pb.fit_boosted_tree(X, TWO, max_nodes=3),
+    "linear": pb.fit_adaboost_real(X, TWO, n_estimators=4, weak_learner=pb.weak.feature()),
+    "tree": pb.fit_pruned_cart(X, TWO, cv=3, rng=0),
+    "forest": pb.fit_forest(X, THREE, n_estimators=4, rng=0),
+    "numbers": pb.fit_forest(X, X[:, 1], n_estimators=3, task="regression", rng=0),
+    "stagewise": pb.fit_stagewise(X, TWO, n_estimators=3, loss="logistic"),
+    "probit": pb.fit_probitboost(X, TWO, max_iter=4),
+    "probit-tree": pb.fit_probit_tree(X, TWO, max_depth=1, max_iter=3),
+    "sbpmt": pb.fit_sbpmt(X, TWO, n_estimators=3, n_boosting_rounds=2, max_depth=1, max_iter=2, rng=0),
+    "rest": pb.fit_one_vs_rest(pb.fit_boosted_tree, X, THREE, max_nodes=1),
+    "samme": pb.fit_samme(X, THREE, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=2),
+    "bagging": pb.fit_bagging(pb.fit_boosted_tree, X, TWO, n_estimators=3, max_nodes=2, rng=0),
 }
 
 

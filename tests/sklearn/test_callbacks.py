@@ -66,13 +66,13 @@ class Fitted(Told):
 
 
 GROWING = {
-    "chain": (ProbabilisticAdaBoostClassifier(rounds=5), TWO, 5, "round"),
-    "chain, three": (ProbabilisticAdaBoostClassifier(rounds=5), THREE, 5, "round"),
-    "soft tree": (SoftTreeClassifier(nodes=5), TWO, 5, "node"),
-    "forest": (ForestClassifier(members=4, random_state=0), THREE, 4, "member"),
-    "sum": (StagewiseClassifier(steps=4), TWO, 4, "step"),
-    "sum, three": (StagewiseClassifier(steps=4), THREE, 4, "step"),
-    "sum, numbers": (StagewiseRegressor(steps=4), SIGNAL, 4, "step"),
+    "chain": (ProbabilisticAdaBoostClassifier(n_estimators=5), TWO, 5, "round"),
+    "chain, three": (ProbabilisticAdaBoostClassifier(n_estimators=5), THREE, 5, "round"),
+    "soft tree": (SoftTreeClassifier(max_nodes=5), TWO, 5, "node"),
+    "forest": (ForestClassifier(n_estimators=4, random_state=0), THREE, 4, "member"),
+    "sum": (StagewiseClassifier(n_estimators=4), TWO, 4, "step"),
+    "sum, three": (StagewiseClassifier(n_estimators=4), THREE, 4, "step"),
+    "sum, numbers": (StagewiseRegressor(n_estimators=4), SIGNAL, 4, "step"),
 }
 
 
@@ -121,7 +121,7 @@ def test_what_is_fitted_by_then(kind):
 
 def test_scores_of_the_stages():
     monitor = ScoringMonitor(scoring=["accuracy", "neg_log_loss"])
-    chain = ProbabilisticAdaBoostClassifier(rounds=6).set_callbacks(monitor).fit(X, THREE)
+    chain = ProbabilisticAdaBoostClassifier(n_estimators=6).set_callbacks(monitor).fit(X, THREE)
     log = monitor.get_logs().data
     found = [row["accuracy"] for row in log if row["task_name"] == "round"]
     assert found == [np.mean(labels == THREE) for labels in chain.staged_predict(X)]
@@ -130,7 +130,7 @@ def test_scores_of_the_stages():
 def test_progress_bars(capsys):
     pytest.importorskip("rich", reason="rich is not installed")
     bar = ProgressBar(max_propagation_depth=None)
-    search = GridSearchCV(StagewiseClassifier(steps=3), {"max_depth": [1, 2]}, cv=2)
+    search = GridSearchCV(StagewiseClassifier(n_estimators=3), {"max_depth": [1, 2]}, cv=2)
     search.set_callbacks(bar).fit(X, TWO)
     assert "StagewiseClassifier" in capsys.readouterr().out
 
@@ -151,8 +151,8 @@ def test_a_search_passes_callbacks_on():
 
 
 WHOLE = {
-    "pruned": (CartClassifier(pruned=True, folds=2, random_state=0), TWO),
-    "budget": (pboost.sklearn.BudgetClassifier(comparisons=4, folds=2, random_state=0), TWO),
+    "pruned": (CartClassifier(pruned=True, cv=2, random_state=0), TWO),
+    "budget": (pboost.sklearn.BudgetClassifier(comparisons=4, cv=2, random_state=0), TWO),
     "probit": (pboost.sklearn.ProbitTreeClassifier(), TWO),
 }
 

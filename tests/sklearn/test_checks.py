@@ -21,10 +21,10 @@ from pboost.sklearn import (
 #: Those that draw rows, each row with the same probability whatever its weight.
 RESAMPLING = (ForestClassifier, ForestRegressor, SBPMTClassifier)
 OTHERS = [
-    ProbabilisticAdaBoostClassifier(rounds=10, weak="affine", directions=30),
-    ProbabilisticAdaBoostClassifier(rounds=10, observation="gaussian", sigma=0.1, route="expected"),
+    ProbabilisticAdaBoostClassifier(n_estimators=10, weak_learner="affine", directions=30),
+    ProbabilisticAdaBoostClassifier(n_estimators=10, observation="gaussian", sigma=0.1, route="expected"),
     SoftTreeClassifier(observation="exact"),
-    ObliqueTreeClassifier(max_depth=2, stumps=10),
+    ObliqueTreeClassifier(max_depth=2, n_stumps=10),
     StagewiseClassifier(sums="wide"),
 ]
 

@@ -152,7 +152,7 @@ def test_searches():
 
 
 def test_early_exits_count_in_the_score():
-    estimator = StagewiseClassifier(steps=20).fit(X, Y)
+    estimator = StagewiseClassifier(n_estimators=20).fit(X, Y)
     small = pb.early_exit(estimator.model_, X + 1e-9, comparisons=0.3 * estimator.cost_)
     whole = cost_scorer(estimator, X)
     estimator.model_ = small
@@ -161,5 +161,5 @@ def test_early_exits_count_in_the_score():
 
 
 def test_forests_know_the_cost_of_their_bags():
-    forest = ForestClassifier(members=3, random_state=0).fit(X, Y)
+    forest = ForestClassifier(n_estimators=3, random_state=0).fit(X, Y)
     assert forest.cost_ == pytest.approx(sum(tree.mean_cost for tree in forest.model_))

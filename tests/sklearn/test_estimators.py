@@ -180,7 +180,7 @@ def test_grid_search():
         {"weak": ["affine"], "directions": [20, 40]},
         {"weak": [pb.weak.linear(pairs=3), "separator"], "observation": ["flip"], "rate": [0.1]},
     ]
-    estimator = ProbabilisticAdaBoostClassifier(rounds=4)
+    estimator = ProbabilisticAdaBoostClassifier(n_estimators=4)
     search = GridSearchCV(estimator, grid, cv=3, error_score="raise", n_jobs=2).fit(X, SPECIES)
     assert len(search.cv_results_["params"]) == 8
     assert search.best_score_ > 0.9
@@ -188,13 +188,13 @@ def test_grid_search():
 
 @pytest.mark.full
 def test_calibration_and_dependence():
-    forest = ForestClassifier(members=10, random_state=0)
+    forest = ForestClassifier(n_estimators=10, random_state=0)
     calibrated = CalibratedClassifierCV(forest, cv=3).fit(X, SPECIES, sample_weight=1.0 + CODES)
     assert calibrated.score(X, SPECIES) > 0.9
     soft = SoftTreeClassifier().fit(X, SPECIES)
     assert CalibratedClassifierCV(soft, cv=3, method="isotonic").fit(X, CODES).score(X, CODES) > 0.9
     assert partial_dependence(soft, X, [2], grid_resolution=5)["average"].shape == (3, 5)
-    numbers = StagewiseRegressor(steps=10).fit(X, NUMBERS)
+    numbers = StagewiseRegressor(n_estimators=10).fit(X, NUMBERS)
     rising = partial_dependence(numbers, X, [2], grid_resolution=5)["average"][0]
     assert rising[-1] > rising[0]
 
@@ -214,23 +214,23 @@ def test_importances(name):
 def test_pruning():
     numbers, y = make_friedman1(300, noise=2.0, random_state=0)
     full = CartRegressor().fit(numbers, y)
-    pruned = CartRegressor(pruned=True, random_state=0, folds=5).fit(numbers, y)
-    small = CartRegressor(pruned=True, rule="1se", random_state=0, folds=5).fit(numbers, y)
+    pruned = CartRegressor(pruned=True, random_state=0, cv=5).fit(numbers, y)
+    small = CartRegressor(pruned=True, rule="1se", random_state=0, cv=5).fit(numbers, y)
     assert full.model_.n_leaves > pruned.model_.n_leaves > small.model_.n_leaves > 1
-    own = pb.fit_pruned_cart(numbers, y, task="regression", rule="1se", folds=5, rng=0)
+    own = pb.fit_pruned_cart(numbers, y, task="regression", rule="1se", cv=5, rng=0)
     assert small.model_.pruning.error.tolist() == own.pruning.error.tolist()
     with pytest.raises(TypeError, match="pruned: expected True or False"):
         CartClassifier(pruned="1se").fit(X, CODES)
 
 
 def test_losses_without_probabilities():
-    hinge = StagewiseClassifier(loss="hinge", steps=20)
+    hinge = StagewiseClassifier(loss="hinge", n_estimators=20)
     assert not hasattr(hinge, "predict_proba")
     assert not hasattr(hinge, "staged_predict_proba")
     assert hinge.fit(X, TWO).score(X, TWO) > 0.9
     with pytest.raises(ValueError, match=r"Only binary classification is supported\."):
         hinge.fit(X, CODES)
-    assert StagewiseClassifier(loss="probit", steps=5).fit(X, CODES).predict_proba(X).shape == (
+    assert StagewiseClassifier(loss="probit", n_estimators=5).fit(X, CODES).predict_proba(X).shape == (
         150,
         3,
     )
@@ -323,7 +323,7 @@ def test_class_weights_of_soft_labels_are_those_of_entries():
 def test_labels_of_frames_of_probabilities():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(SHARE, columns=["b", "c", "a"])
-    tree = CartClassifier(pruned=True, random_state=0, folds=3).fit(X, y_proba=frame)
+    tree = CartClassifier(pruned=True, random_state=0, cv=3).fit(X, y_proba=frame)
     assert tree.classes_.tolist() == ["a", "b", "c"]
     assert set(tree.predict(X)) <= {"a", "b", "c"}
 
@@ -408,7 +408,7 @@ def test_route_is_a_setting():
 
 
 def test_metadata_are_routed():
-    estimator = ProbabilisticAdaBoostClassifier(rounds=4, observation="gaussian")
+    estimator = ProbabilisticAdaBoostClassifier(n_estimators=4, observation="gaussian")
     data = {"sigma": SIGMA, "sample_weight": 1.0 + np.arange(150) % 3}
     asked = dict.fromkeys(data, True)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -420,7 +420,7 @@ def test_metadata_are_routed():
         found = cross_validate(asking, X, TWO, params=data, return_estimator=True, cv=3)
     scaled = StandardScaler().fit_transform(X)
     for routed, rows in ((piped[-1], scaled), (search.best_estimator_, X)):
-        alone = estimator.set_params(rounds=routed.rounds).fit(rows, TWO, **data)
+        alone = estimator.set_params(n_estimators=routed.rounds).fit(rows, TWO, **data)
         assert pb.describe(routed.model_) == pb.describe(alone.model_)
     assert found["test_score"].min() > 0.9
     assert found["estimator"][0].model_.settings["observation"]["kind"] == "gaussian"

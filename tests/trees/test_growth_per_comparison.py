@@ -130,7 +130,7 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
     part = pb.load(tmp_path / "model.npz")
     assert part.settings["growth"] == "per-comparison"
     assert part.settings["tree_comparisons"] == [5.0, 2.0]
-    more = pb.continue_fit(part, X, z > 0, steps=4)
+    more = pb.continue_fit(part, X, z > 0, n_estimators=4)
     assert np.array_equal(more.trees.value, whole.trees.value)
 
 

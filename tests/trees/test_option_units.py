@@ -134,7 +134,7 @@ def test_reported_losses_of_numbers_are_mean_squared_errors(search):
     model = pb.fit_stagewise(
         X[~held],
         y[~held],
-        steps=4,
+        n_estimators=4,
         sample_weight=weight[~held],
         search=search,
         validation=(X[held], y[held], weight[held]),

@@ -132,10 +132,10 @@ def test_missing_values_and_levels():
 @pytest.mark.full
 def test_the_model_is_that_of_the_growth_it_says_and_goes_on():
     X, y = products()
-    auto = pb.fit_stagewise(X, y, max_depth=6, steps=4)
-    symmetric = pb.fit_stagewise(X, y, max_depth=6, steps=4, growth="symmetric")
+    auto = pb.fit_stagewise(X, y, max_depth=6, n_estimators=4)
+    symmetric = pb.fit_stagewise(X, y, max_depth=6, n_estimators=4, growth="symmetric")
     assert np.array_equal(auto.trees.value, symmetric.trees.value)
-    more = pb.continue_fit(pb.fit_stagewise(X, y, max_depth=6, steps=2), X, y, steps=2)
+    more = pb.continue_fit(pb.fit_stagewise(X, y, max_depth=6, n_estimators=2), X, y, n_estimators=2)
     assert np.array_equal(more.trees.value, auto.trees.value)
 
 

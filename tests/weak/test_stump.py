@@ -15,7 +15,7 @@ CASES = 40
 
 def check_stump(problem, options, case):
     X, y, weight = problem
-    twin = fit_adaboost(X, y, rounds=1, sample_weight=weight, **options)
+    twin = fit_adaboost(X, y, n_estimators=1, sample_weight=weight, **options)
     assert_equals_twin(fit_like_adaboost(problem, rounds=1, **options), twin, (case, "adaboost"))
     twin = fit_tree(X, y, nodes=1, sample_weight=weight, **options)
     assert_equals_twin(fit_like_tree(problem, nodes=1, **options), twin, (case, "tree"))
