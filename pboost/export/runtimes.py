@@ -79,7 +79,7 @@ def to_onnx(
 
     Notes
     -----
-    Of ``weak=affine()`` and ``weak=linear()`` a product with a matrix makes the sums that nodes
+    Of ``weak_learner=affine()`` and ``weak_learner=linear()`` a product with a matrix makes the sums that nodes
     compare; missing values are filled before. ``X`` is then the rows as numbers. Runtimes add up in
     an order of their own: a row whose sum is a threshold but for rounding may go another way.
 

@@ -330,7 +330,7 @@ def _largest_score(model: TwoClassModel) -> float:
     if isinstance(model, LinearModel):
         return float(np.abs(model.step).sum()) + abs(model.bias)
     if isinstance(model, HypothesisSum):
-        h_max = model.settings.get("weak", {}).get("h_max")
+        h_max = model.settings.get("weak_learner", {}).get("h_max")
         if h_max is None:
             raise ValueError("model: expected hypotheses of known bound; give h_max in training")
         return float(np.abs(model.alpha).sum()) * h_max + abs(model.bias)
@@ -345,7 +345,7 @@ def margin_curve(
     y: ArrayLike | None,
     thetas: ArrayLike,
     *,
-    folds: int | None = None,
+    cv: int | None = None,
     scale: str = "half",
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -357,16 +357,16 @@ def margin_curve(
     Parameters
     ----------
     model : model or callable
-        A fitted model, evaluated on X. Or, with `folds`, a function called as ``fit(X, y)`` that
+        A fitted model, evaluated on X. Or, with `cv`, a function called as ``fit(X, y)`` that
         returns one; with ``sample_weight=`` if given, with ``y_proba=`` and ``labels=`` in place of
         y if these are.
-    X : array_like of shape (n, d), data frame, or SortedColumns with `folds`
+    X : array_like of shape (n, d), data frame, or SortedColumns with `cv`
         Features.
     y : array_like of shape (n,), or None
         Labels; None with `y_proba`.
     thetas : array_like of shape (k,)
         Where the curve is wanted.
-    folds : int, optional
+    cv : int, optional
         Number of stratified folds: each row's margin is that of the model fitted without its
         fold.
     scale : {"half", "probability"}
@@ -375,7 +375,7 @@ def margin_curve(
         In place of `y`: probabilities of the labels. A row then has two margins, each with its
         weight times the probability of the label.
     labels : array_like of shape (2,), optional
-        With `y_proba` and `folds`: the labels of its columns; default 0 and 1, or the names of its
+        With `y_proba` and `cv`: the labels of its columns; default 0 and 1, or the names of its
         columns. Those of a model are known.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
@@ -391,7 +391,7 @@ def margin_curve(
     Raises
     ------
     TypeError, ValueError
-        If `model` is not a model, or with `folds` not a function that fits one; if the data are
+        If `model` is not a model, or with `cv` not a function that fits one; if the data are
         not as described.
 
     Examples
@@ -408,9 +408,9 @@ def margin_curve(
     (4,)
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
-    if folds is None:
+    if cv is None:
         if labels is not None:
-            raise ValueError("labels: expected None without folds, as the model knows its labels")
+            raise ValueError("labels: expected None without cv, as the model knows its labels")
         given = as_two_class(model)
         share = margin_error(
             given, X, y, at, scale=scale, y_proba=y_proba, sample_weight=sample_weight
@@ -418,12 +418,12 @@ def margin_curve(
         return np.asarray(share)
     if not callable(model):
         said = shown(model)
-        raise TypeError(f"model: expected, with folds, a function that fits one, got {said}")
+        raise TypeError(f"model: expected, with cv, a function that fits one, got {said}")
     truth: Any = labels_of_rows(y, y_proba, labels)
     wanted = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(margin_curve, "model", model, {}, [k for k, v in wanted.items() if v is not None])
     model = with_task(model, CLASSIFICATION)
-    folds, generator = check_integer("folds", folds, least=2), as_generator(rng)
+    cv, generator = check_integer("cv", cv, least=2), as_generator(rng)
     rows = rows_to_predict(X)
     n, second = rows.n_rows, truth
     weight = as_weights(sample_weight, n)
@@ -434,9 +434,9 @@ def margin_curve(
     else:
         values, second = as_labels(truth, n)
         truth = values[second.astype(np.intp)]
-    test_fold = deal_rows(truth, CLASSIFICATION, weight, folds, generator)
+    test_fold = deal_rows(truth, CLASSIFICATION, weight, cv, generator)
     score = np.empty(n)
-    fits = fold_fits(model, X, rows, truth, weight, test_fold, folds, generator)
+    fits = fold_fits(model, X, rows, truth, weight, test_fold, cv, generator)
     for fitted, test, test_rows, _ in fits:
         known = as_two_class(fitted).labels
         if not np.array_equal(known, values):

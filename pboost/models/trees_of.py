@@ -37,8 +37,8 @@ LINK_OF_LEAD = {"shares": "lead", "softmax": "log odds"}
 #: Why the trees of a member are not added up in a mean of what members say.
 SAID = {
     "numbers": "a sum of {} trees, and what it predicts is not one",
-    "average": "a sum of {} trees, whose probabilities, which are averaged, are not one",
-    "majority": "a sum of {} trees, whose answer, which is counted, is not one",
+    "soft": "a sum of {} trees, whose probabilities, which are averaged, are not one",
+    "hard": "a sum of {} trees, whose answer, which is counted, is not one",
 }
 
 
@@ -245,12 +245,12 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> Parts:
         if labels is None and trees.labels is None and trees.link == "identity":
             value.append(trees.value)
             bias = bias + trees.bias / n
-        elif labels is not None and model.vote == "average" and trees.link == "shares":
+        elif labels is not None and model.voting == "soft" and trees.link == "shares":
             value.append(among(trees.value, labels, member.labels))
         else:
-            said = "numbers" if labels is None else model.vote
+            said = "numbers" if labels is None else model.voting
             _check_one(model, k, trees, SAID[said])
-            value.append(_at_leaves(trees, _said(member, trees, labels, model.vote)))
+            value.append(_at_leaves(trees, _said(member, trees, labels, model.voting)))
     link = "identity" if labels is None else "shares"
     # Where the mean of all trees is the mean of the members no number is divided before the end.
     sizes = {trees.n_trees for trees in members}
@@ -279,11 +279,11 @@ def _check_one(model: Model, k: int, trees: TreeSum, said: str) -> None:
         )
 
 
-def _said(member: Any, trees: TreeSum, labels: Array | None, vote: str) -> FloatArray:
+def _said(member: Any, trees: TreeSum, labels: Array | None, voting: str) -> FloatArray:
     """Return what a member that is one tree says at each node, see `members.said_by`."""
     if labels is None:
         return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
-    if vote == "average":
+    if voting == "soft":
         try:
             share = member.probabilities(_values(trees))
         except NotImplementedError:  # of a loss without probabilities

@@ -27,7 +27,7 @@ class Cart(Estimator):
         **{
             name: default
             for name, default in options_of(pb.fit_pruned_cart).items()
-            if name in ("folds", "rule")
+            if name in ("cv", "rule")
         },
     }
 
@@ -35,7 +35,7 @@ class Cart(Estimator):
         if check_flag("pruned", self.pruned):
             options.pop("callback", None)  # of stages of one tree, and here there are many
             return fitted(
-                pb.fit_pruned_cart, X, y, {"folds": self.folds, "rule": self.rule, **options}
+                pb.fit_pruned_cart, X, y, {"cv": self.cv, "rule": self.rule, **options}
             )
         return super()._build(X, y, options)
 

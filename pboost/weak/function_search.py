@@ -108,7 +108,7 @@ class OracleSearch(SideSearch):
 
     def where(self, number: int) -> str:
         """Return how a weak classifier is named in errors."""
-        return f"weak: weak classifier {number}"
+        return f"weak_learner: weak classifier {number}"
 
     def codes(
         self, function: Any, number: int, generator: np.random.Generator, weights: Weights
@@ -250,7 +250,7 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     Returns
     -------
     Oracle
-        To be passed as ``weak=`` to a builder. X may then be an array of any dtype and of any
+        To be passed as ``weak_learner=`` to a builder. X may then be an array of any dtype and of any
         number of dimensions, or a data frame; what it holds is not checked.
 
     Raises
@@ -310,7 +310,7 @@ def from_estimator(estimator: object) -> FromEstimator:
     Returns
     -------
     FromEstimator
-        To be passed as ``weak=`` to a builder; see `oracle` for what X may be.
+        To be passed as ``weak_learner=`` to a builder; see `oracle` for what X may be.
 
     Raises
     ------

@@ -190,7 +190,7 @@ def linear(
     Returns
     -------
     Linear
-        To be passed as ``weak=`` to a builder, which takes X as a matrix, a data frame or
+        To be passed as ``weak_learner=`` to a builder, which takes X as a matrix, a data frame or
         `SortedColumns`.
 
     Raises

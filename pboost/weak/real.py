@@ -1,6 +1,6 @@
 """Real-valued weak learners: weak hypotheses whose answer is a number, its size the confidence.
 
-What `fit_adaboost_real` takes as ``weak=``; users find it in `pboost.weak`.
+What `fit_adaboost_real` takes as ``weak_learner=``; users find it in `pboost.weak`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def feature(center: str = "mean", *, constant: bool = True) -> Feature:
     Returns
     -------
     Feature
-        To be passed as ``weak=`` to `fit_adaboost_real`.
+        To be passed as ``weak_learner=`` to `fit_adaboost_real`.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
     Returns
     -------
     Hypothesis
-        To be passed as ``weak=`` to `fit_adaboost_real`.
+        To be passed as ``weak_learner=`` to `fit_adaboost_real`.
 
     Raises
     ------

@@ -489,19 +489,19 @@ def sum_of_votes(model: Any, members: Sequence[Inquiry], settles: bool) -> Membe
 def mean_of(
     model: Model,
     members: Sequence[Inquiry],
-    vote: str,
+    voting: str,
     settles: bool,
     weight: FloatArray | None = None,
 ) -> MemberInquiry:
     """Return what a model asks that is the mean of its members' labels, probabilities or numbers.
 
-    `vote`: as of `Bagging`.
+    `voting`: as of `Bagging`.
     """
     says: Says = by_number
     n_values, labels = 1, model.labels
     if labels is not None:
         n_values = len(labels)
-        says = by_share(labels) if vote == "average" else by_label(np.eye(n_values), labels)
+        says = by_share(labels) if voting == "soft" else by_label(np.eye(n_values), labels)
     weight = np.ones(len(members)) if weight is None else weight
     return MemberInquiry(model, members, says, weight, np.zeros(n_values), True, settles)
 
