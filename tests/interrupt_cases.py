@@ -53,7 +53,7 @@ def call(function: Callable[..., Any], n: int, d: int, **options: Any):
 
 
 #: Options that say how long a fit takes.
-SIZES = ("rounds", "nodes", "members", "steps")
+SIZES = ("n_estimators", "max_nodes", "max_iter")
 
 
 def bits(found: Any) -> bytes:
@@ -207,9 +207,9 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     "stagewise threads 1e6x20": fit(
         "fit_stagewise", 1_000_000, 20, loss="logistic", max_depth=6, n_estimators=MANY, n_threads=2
     ),
-    "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, n_estimators=MANY, n_estimators=5, rng=0),
-    "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, n_estimators=200, max_depth=3),
-    "probitboost 1e6x50": fit("fit_probitboost", 1_000_000, 50, n_estimators=MANY),
+    "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, n_estimators=MANY, n_boosting_rounds=5, rng=0),
+    "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, max_iter=200, max_depth=3),
+    "probitboost 1e6x50": fit("fit_probitboost", 1_000_000, 50, max_iter=MANY),
     "cross_validate 5e5x30": lambda: _validated(),
     "sort_columns 1e6x100": call(pb.sort_columns, 1_000_000, 100),
     "bin_columns 1e6x100": call(pb.bin_columns, 1_000_000, 100),

@@ -49,7 +49,7 @@ def restrained_case(seed):
 
 
 def compiled(
-    columns, y, n_classes, weight, listed, options, steps=2, rounds=SoftmaxRounds, workers=None
+    columns, y, n_classes, weight, listed, options, n_estimators=2, rounds=SoftmaxRounds, workers=None
 ):
     """Return the rounds, and after each the trees, the scores and the mean loss."""
     limit = limits(
@@ -74,7 +74,7 @@ def compiled(
         ),
     )
     found = [([], f.copy(), made.mean_loss)]
-    for t in range(steps):
+    for t in range(n_estimators):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         found.append((made.grow(rows), made.f.copy(), made.mean_loss))
     return found

@@ -34,7 +34,7 @@ def test_columns_against_the_twin(center, seed, options):
     weak = pb.weak.feature(center, constant=seed != 3)
     model = pb.fit_adaboost_real(X, y, n_estimators=30, weak_learner=weak, sample_weight=w, **options)
     twin = fit_real(
-        X, y, rounds=30, answers=columns(X, y, middle, seed != 3), sample_weight=w, **options
+        X, y, n_estimators=30, answers=columns(X, y, middle, seed != 3), sample_weight=w, **options
     )
     assert model.feature.tolist() == twin.feature
     np.testing.assert_allclose(model.mu, twin.mu, rtol=0, atol=1e-9)
@@ -51,7 +51,7 @@ def test_stumps_against_the_twin(confidence, seed, options):
     X, y, w = problem(seed)
     model = pb.fit_adaboost_real(X, y, n_estimators=25, answer_scale=confidence, sample_weight=w, **options)
     answers = stumps(X, y, confidence, options["smoothing"])
-    twin = fit_real(X, y, rounds=25, answers=answers, sample_weight=w, **options)
+    twin = fit_real(X, y, n_estimators=25, answers=answers, sample_weight=w, **options)
     assert model.feature.tolist() == twin.feature
     np.testing.assert_allclose(model.record.certificate, twin.certificate, rtol=1e-9)
     np.testing.assert_allclose(pb.decision_function(model, X), twin.H, rtol=0, atol=1e-9)

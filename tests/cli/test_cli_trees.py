@@ -83,7 +83,7 @@ SEVERAL = {
         pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
     ),
     "--one-vs-rest --model probit --steps 9": partial(
-        pb.fit_one_vs_rest, pb.fit_probitboost, n_estimators=9
+        pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=9
     ),
     "--rounds 4 --criterion kearns-mansour": partial(pb.fit_adaboost, n_estimators=4),
     "--model tree --nodes 5": partial(pb.fit_boosted_tree, max_nodes=5),

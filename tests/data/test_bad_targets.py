@@ -157,11 +157,11 @@ def test_bagging_of_weighted_votes():
 
 def test_bag_of_one_class():
     rare = np.arange(60) == 7
-    bagging = pb.fit_bagging(pb.fit_adaboost, X, rare, n_estimators=20, rng=0, n_estimators=2)
+    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, rare, n_estimators=20, rng=0)
     assert {member.n_nodes > 0 for member in bagging.models} == {False, True}
 
 
 def test_a_bagged_builder_that_fails_names_the_member():
-    with pytest.raises(ValueError, match="rounds") as caught:
-        pb.fit_bagging(pb.fit_adaboost, X, np.arange(60) < 30, n_estimators=3, rng=0, n_estimators=0)
+    with pytest.raises(ValueError, match="n_estimators") as caught:
+        pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=0), X, np.arange(60) < 30, n_estimators=3, rng=0)
     assert "fit_bagging: raised by member" in caught.value.__notes__[0]

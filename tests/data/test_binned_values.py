@@ -1,6 +1,7 @@
 """Columns in bins that keep values, in memory and in folders: models of the same values."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def test_rows_are_held_out_and_predicted():
     columns = pb.bin_columns(X, values=True)
     model = pb.fit_adaboost(columns, Y, n_estimators=20, validation=0.3, rng=0)
     assert len(model.record.validation) == 21
-    model = pb.fit_bagging(pb.fit_adaboost, columns, Y, n_estimators=3, n_estimators=3, rng=0)
+    model = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=3), columns, Y, n_estimators=3, rng=0)
     assert model.oob.error < 0.5
     with pytest.raises(TypeError, match=r"BinnedColumns hold no values.*values=True"):
         pb.fit_adaboost(pb.bin_columns(X), Y, n_estimators=20, validation=0.3, rng=0)

@@ -83,7 +83,7 @@ DRAWN = {
 DRAWN_OF_TWO = {
     "held out": partial(pb.fit_adaboost, n_estimators=9, validation=0.3, n_iter_no_change=3, rng=0),
     "stagewise bags": partial(pb.fit_stagewise, n_estimators=4, bag=0.5, validation=0.2, rng=0),
-    "bagging of two": partial(pb.fit_bagging, pb.fit_adaboost, n_estimators=3, rng=0, n_estimators=3),
+    "bagging of two": partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), n_estimators=3, rng=0),
     "sampled": partial(
         pb.fit_adaboost,
         n_estimators=3,

@@ -239,9 +239,9 @@ def test_columns_are_named_as_categories_in_builders():
         assert pb.describe(model) == pb.describe(pb.fit_adaboost(make(X), y))
     with pytest.raises(TypeError, match="categorical: expected a sequence of names"):
         pb.fit_adaboost(X, y, categorical="kind")
-    bagging = pb.fit_bagging(pb.fit_adaboost, text, y, n_estimators=3, n_estimators=2, rng=0)
+    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), text, y, n_estimators=3, rng=0)
     assert (pb.predict(bagging, text) == y).all()
-    named = pb.fit_bagging(pb.fit_adaboost, X, y, n_estimators=3, n_estimators=2, rng=0, categorical=[0])
+    named = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=3, rng=0, categorical=[0])
     assert (pb.predict(named, X) == y).all()
     assert bagging.oob.error == named.oob.error == 0
     rest = pb.fit_one_vs_rest(pb.fit_adaboost, text, text["kind"], n_estimators=2)

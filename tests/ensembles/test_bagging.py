@@ -219,7 +219,7 @@ def test_bag_without_a_class():
     X, _ = problem()
     y = np.zeros(300, dtype=int)
     y[0] = 1
-    bagging = pb.fit_bagging(pb.fit_adaboost, X, y, n_estimators=10, bag=5, rng=0, n_estimators=2)
+    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=10, bag=5, rng=0)
     assert {member.n_nodes for member in bagging.models} == {0}
     assert not pb.predict(bagging, X).any()
     assert bagging.oob.error == 1 / 300

@@ -47,10 +47,10 @@ MODELS = {
         observation=pb.observation.flip(0.1),
     ),
     "bagging of stagewise": lambda: pb.fit_bagging(
-        pb.fit_stagewise, X, X[:, 0], task="regression", n_estimators=2, rng=0, loss="squared", n_estimators=3
+        partial(pb.fit_stagewise, n_estimators=3), X, X[:, 0], task="regression", n_estimators=2, rng=0, loss="squared"
     ),
     "bagging of samme": lambda: pb.fit_bagging(
-        partial(pb.fit_samme, base_learner=STUMPS), X, Y, n_estimators=2, rng=0, n_estimators=2
+        partial(pb.fit_samme, base_learner=STUMPS, n_estimators=2), X, Y, n_estimators=2, rng=0
     ),
     "without rows out of bags": lambda: pb.fit_bagging(
         pb.fit_forest, X, Y, n_estimators=2, rng=0, bag=90, replace=False

@@ -71,7 +71,7 @@ def test_the_faster_way_is_taken():
             sample_weight=problem.weight,
             seed=0,
             clock=times.__next__,
-            rounds=6,
+            n_estimators=6,
             observation="flip",
             rate=0.2,
         )

@@ -44,9 +44,9 @@ ANY_CLASSES = {
     "samme": (pb.fit_samme, {"base": partial(pb.fit_cart, max_depth=2), "rounds": 2}),
     "samme of one vs rest": (
         pb.fit_samme,
-        {"base": partial(pb.fit_one_vs_rest, pb.fit_probitboost, n_estimators=2), "rounds": 2},
+        {"base": partial(pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=2), "rounds": 2},
     ),
-    "bagging": (partial(pb.fit_bagging, pb.fit_adaboost, n_estimators=2, n_estimators=2), {}),
+    "bagging": (partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=2), n_estimators=2), {}),
 }
 
 
@@ -163,7 +163,7 @@ def test_trees_and_models_of_any_classes_are_fitted_as_they_are():
             )
 
 
-BAGGED = partial(pb.fit_bagging, pb.fit_adaboost, n_estimators=2, n_estimators=9, rng=0)
+BAGGED = partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=2), n_estimators=9, rng=0)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_frames():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     for data in (frame, pb.sort_columns(frame)):
-        bagging = pb.fit_bagging(pb.fit_adaboost, data, RARE, n_estimators=MEMBERS, n_estimators=2, rng=0)
+        bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), data, RARE, n_estimators=MEMBERS, rng=0)
         assert any(map(is_constant, bagging.models))
         found = pb.predict_proba(bagging, frame[["c", "a", "b"]])
         assert np.array_equal(found, pb.predict_proba(bagging, frame))

@@ -75,7 +75,7 @@ ENSEMBLES = {
         pb.fit_probitboost, X, Y, n_estimators=8, max_iter=2, rng=0
     ),
     "bagging, affine": lambda X: pb.fit_bagging(
-        pb.fit_adaboost, X, Y, n_estimators=8, n_estimators=2, weak_learner=pb.weak.affine(seed=0), rng=0
+        partial(pb.fit_adaboost, n_estimators=2), X, Y, n_estimators=8, weak_learner=pb.weak.affine(seed=0), rng=0
     ),
     "bagging, own": lambda X: pb.fit_bagging(own, X, Y, n_estimators=8, rng=0),
     "bagging, threads": lambda X: pb.fit_bagging(own, X, Y, n_estimators=8, rng=0, n_threads=2),

@@ -322,8 +322,9 @@ def test_what_is_no_fit_is_refused():
         pb.continue_fit(model, X, y, n_estimators=1)
     with pytest.raises(TypeError, match="a Forest and a StagewiseModel go on, too"):
         pb.continue_fit(pb.fit_cart(X, y > 0), X, y > 0, max_nodes=1)
-    with pytest.raises(TypeError, match="not with members"):
-        pb.continue_fit(pb.fit_adaboost(X, y > 0, n_estimators=2), X, y > 0, n_estimators=1, n_estimators=1)
+    forest = pb.fit_forest(X, y > 0, n_estimators=2, rng=0)
+    with pytest.raises(TypeError, match="not with max_nodes"):
+        pb.continue_fit(forest, X, y > 0, n_estimators=1, max_nodes=1)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_exact_answers(d, criterion, max_bins):
     model = pb.fit_adaboost(X, y, n_estimators=12, weak_learner=learner, sample_weight=weight)
     check(model, fit_adaboost(columns, y, n_estimators=12, **options), directions)
     model = pb.fit_boosted_tree(X, y, max_nodes=12, weak_learner=learner, sample_weight=weight)
-    check(model, fit_tree(columns, y, nodes=12, **options), directions)
+    check(model, fit_tree(columns, y, max_nodes=12, **options), directions)
 
 
 @pytest.mark.parametrize("max_bins", [None, 16])
@@ -115,8 +115,8 @@ def test_uncertain_answers(d, kind, max_bins):
     options = {"observation": observation(kind, 0.1), "sample_weight": weight}
     options["weak"] = weak(data, max_bins)
     cases = [
-        (pb.fit_adaboost(X, y, n_estimators=8, **options), fit_soft_chain(columns, y, rounds=8, **twin)),
-        (pb.fit_boosted_tree(X, y, max_nodes=8, **options), fit_soft_tree(columns, y, nodes=8, **twin)),
+        (pb.fit_adaboost(X, y, n_estimators=8, **options), fit_soft_chain(columns, y, n_estimators=8, **twin)),
+        (pb.fit_boosted_tree(X, y, max_nodes=8, **options), fit_soft_tree(columns, y, max_nodes=8, **twin)),
         (
             pb.fit_matryoshka(X, y, shape=(2, 3), **options),
             matryoshka.fit_matryoshka(columns, y, shape=(2, 3), **twin),

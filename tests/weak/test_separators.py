@@ -75,8 +75,8 @@ def check(model, twin, learner):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_trees_of_exact_answers(criterion, growth):
     X, y, weight = noisy(1, n=100)
-    learner = SeparatorLearner(rounds=STUMPS, smoothing=1e-3, criterion=criterion)
-    twin = fit_soft_tree(X, y, nodes=8, growth=growth, learner=learner, sample_weight=weight)
+    learner = SeparatorLearner(n_estimators=STUMPS, smoothing=1e-3, criterion=criterion)
+    twin = fit_soft_tree(X, y, max_nodes=8, growth=growth, learner=learner, sample_weight=weight)
     model = pb.fit_boosted_tree(
         X,
         y,
@@ -105,7 +105,7 @@ def test_observations_and_builders(kind):
     if kind == "uniform":  # there rates of greedy growth are equal but for rounding
         cases.pop()
     for fit, fit_twin, size in cases:
-        learner = SeparatorLearner(rounds=STUMPS, smoothing=1e-3)
+        learner = SeparatorLearner(n_estimators=STUMPS, smoothing=1e-3)
         model = fit(X, y, **size, **options)
         check(model, fit_twin(X, y, **size, learner=learner, **twin), learner)
         stumps = dataclasses.replace(model, inputs=None, n_features=model.n_inputs)
@@ -119,11 +119,11 @@ def test_observations_and_builders(kind):
 def test_options_are_those_of_the_chain(votes, max_bins):
     X, y, weight = noisy(3, n=100)
     options = {"smoothing": 0.01, "learning_rate": 0.5, "votes": votes}
-    learner = SeparatorLearner(rounds=9, max_bins=max_bins, **options)
+    learner = SeparatorLearner(n_estimators=9, max_bins=max_bins, **options)
     search = {} if max_bins is None else {"search": "binned", "max_bins": max_bins}
     weak = pb.weak.separator(9, **options, **search)
     # One node: deeper, bins are those of all rows.
-    twin = fit_soft_tree(X, y, nodes=1, learner=learner, sample_weight=weight)
+    twin = fit_soft_tree(X, y, max_nodes=1, learner=learner, sample_weight=weight)
     model = pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=weak, sample_weight=weight)
     feature, threshold, vote = stumps_of(model.inputs, 0)
     chain = learner.chains[twin.feature[0]]

@@ -16,9 +16,9 @@ CASES = 40
 def check_stump(problem, options, case):
     X, y, weight = problem
     twin = fit_adaboost(X, y, n_estimators=1, sample_weight=weight, **options)
-    assert_equals_twin(fit_like_adaboost(problem, rounds=1, **options), twin, (case, "adaboost"))
-    twin = fit_tree(X, y, nodes=1, sample_weight=weight, **options)
-    assert_equals_twin(fit_like_tree(problem, nodes=1, **options), twin, (case, "tree"))
+    assert_equals_twin(fit_like_adaboost(problem, n_estimators=1, **options), twin, (case, "adaboost"))
+    twin = fit_tree(X, y, max_nodes=1, sample_weight=weight, **options)
+    assert_equals_twin(fit_like_tree(problem, max_nodes=1, **options), twin, (case, "tree"))
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -87,7 +87,7 @@ def test_equally_good_pure_splits(criterion):
         weight = rng.choice([0.1, 0.3, 0.7], n)
         problem = Problem(X, y, weight)
         check_stump(problem, {"criterion": criterion}, case)
-        assert fit_like_tree(problem, nodes=1, criterion=criterion).feature.tolist() == [1]
+        assert fit_like_tree(problem, max_nodes=1, criterion=criterion).feature.tolist() == [1]
 
 
 @pytest.mark.full
@@ -140,8 +140,8 @@ def test_threshold_separates_neighbours(a, b, max_bins):
 @pytest.mark.parametrize("max_bins", [None, 256])
 def test_signed_zeros_are_one_value(zeros, max_bins):
     problem = Problem(np.array(zeros)[:, None], np.array([-1, 1]), None)
-    assert fit_like_tree(problem, nodes=1, max_bins=max_bins).n_nodes == 0
-    assert fit_like_adaboost(problem, rounds=1, max_bins=max_bins).n_nodes == 0
+    assert fit_like_tree(problem, max_nodes=1, max_bins=max_bins).n_nodes == 0
+    assert fit_like_adaboost(problem, n_estimators=1, max_bins=max_bins).n_nodes == 0
 
 
 @pytest.mark.parametrize("max_bins", [None, 256])
