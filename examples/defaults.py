@@ -401,7 +401,7 @@ def of_classes(kind: str, found: Candidates) -> None:
     found["fit_sbpmt"] = {
         f"the {of}, one_vs_all {where}": partial(
             own,
-            partial(pb.fit_sbpmt, rng=SEED, **{**options, "one_vs_all": where, "vote": "average"}),
+            partial(pb.fit_sbpmt, rng=SEED, **{**options, "one_vs_rest": where, "voting": "soft"}),
         )
         for of, options in (("paper's", PAPER), ("published code's", published))
         for where in ("tree", *(["leaf"] if kind == MANY else []))

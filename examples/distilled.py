@@ -28,7 +28,7 @@ BUDGETS = (5, 10, 20, 50, 100)
 LENGTHS = {60: (5, 10, 20), 300: (50, 100)}
 TESTED, MOST_ROWS, QUICK_ROWS = 2, 2500, 200
 TEACHER = {
-    "steps": 150,
+    "n_estimators": 150,
     "max_leaves": 8,
     "max_depth": None,
     "learning_rate": 0.1,

@@ -389,8 +389,8 @@ def own_families(grids: Grids) -> dict[str, dict[str, Fit]]:
         },
         "softmax, J trees a round": by_size("depth", grids.sums, rates, softmax),
         "one against the rest": {
-            "trees": partial(one_vs_rest, pb.fit_boosted_tree, {"nodes": 63}),
-            "stumps": partial(one_vs_rest, pb.fit_adaboost, {"rounds": 70}),
+            "trees": partial(one_vs_rest, pb.fit_boosted_tree, {"max_nodes": 63}),
+            "stumps": partial(one_vs_rest, pb.fit_adaboost, {"n_estimators": 70}),
             "chains": partial(one_vs_rest, pb.fit_matryoshka, {"shape": (7, 25), "join": "all"}),
         },
         "SAMME of trees": by_size("leaves", grids.samme, rates[1:], samme),

@@ -71,7 +71,7 @@ def soft_tree(X: Array, y: Any, **options: Any) -> pb.DecisionGraph:
 
 def doll(X: Array, y: Any, *shape: int, **options: Any) -> pb.DecisionGraph:
     """Fit a matryoshka with the answers of AdaTree 2."""
-    options = {"weak": WEAK, "observation": ADATREE2, "shape": shape or None, **options}
+    options = {"weak_learner": WEAK, "observation": ADATREE2, "shape": shape or None, **options}
     return pb.fit_matryoshka(X, y, **options)
 
 

@@ -25,7 +25,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-6}
 #: What pboost and the others are told in all fits: one Newton step of one split, nothing else.
 BASE: dict[str, dict[str, Any]] = {
     HERE: {
-        "steps": 1,
+        "n_estimators": 1,
         "learning_rate": 1.0,
         "max_depth": 1,
         "l2": 0.0,

@@ -105,7 +105,7 @@ def forest() -> Iterator[Row]:
     from sklearn.ensemble import RandomForestClassifier
 
     def ours(**options: Any) -> Any:
-        return pb.fit_forest(COLUMNS, TWO, **{"members": 40, "rng": 0, **options})
+        return pb.fit_forest(COLUMNS, TWO, **{"n_estimators": 40, "rng": 0, **options})
 
     def theirs(**options: Any) -> Any:
         options = {"n_estimators": 40, "random_state": 0, **options}

@@ -18,12 +18,12 @@ import pandas as pd
 import pboost as pb
 
 FILE = "probit_tree_pima.png"
-OPTIONS = {"max_depth": 2, "min_leaf": 100, "steps": 5}
+OPTIONS = {"max_depth": 2, "min_leaf": 100, "max_iter": 5}
 SEED = 0
 #: What the error of the tree is compared with.
 RIVALS = {
     "probit tree": partial(pb.fit_probit_tree, **OPTIONS),
-    "one equation": partial(pb.fit_probitboost, max_iter=OPTIONS["steps"]),
+    "one equation": partial(pb.fit_probitboost, max_iter=OPTIONS["max_iter"]),
     "pruned CART": partial(pb.fit_pruned_cart, rng=SEED),
 }
 

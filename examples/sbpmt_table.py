@@ -35,9 +35,9 @@ PAPER, CODE, SHARED = "SBPMT", "SBPMT as coded", "shared trees"
 FOREST, XGBOOST = "forest", "xgboost"
 #: The options of the paper's section 6.2.
 PAPER_OPTIONS: dict[str, Any] = {
-    "members": 21,
-    "rounds": 5,
-    "steps": 100,
+    "n_estimators": 21,
+    "n_boosting_rounds": 5,
+    "max_iter": 100,
     "bag": 0.7,
     "max_depth": 6,
     "min_leaf": 20,
@@ -45,12 +45,12 @@ PAPER_OPTIONS: dict[str, Any] = {
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,
-    "step": 0.5,
-    "vote": "majority",
-    "one_vs_all": "tree",
+    "learning_rate": 0.5,
+    "voting": "hard",
+    "one_vs_rest": "tree",
 }
 #: With --quick.
-QUICK: dict[str, Any] = {"members": 3, "rounds": 2, "steps": 10}
+QUICK: dict[str, Any] = {"n_estimators": 3, "n_boosting_rounds": 2, "max_iter": 10}
 MEMBERS, QUICK_MEMBERS = 100, 10
 #: Set in which zeros stand for missing values, in all columns but the first.
 WITH_ZEROS = "Pima-indians"
@@ -107,7 +107,7 @@ def learners(quick: bool) -> dict[str, Fit]:
     found = {
         PAPER: partial(own, partial(sbpmt, **{**PAPER_OPTIONS, **less})),
         CODE: partial(own, partial(sbpmt, **{**as_coded, **less})),
-        SHARED: partial(own, partial(sbpmt, **{**as_coded, "one_vs_all": "leaf", **less})),
+        SHARED: partial(own, partial(sbpmt, **{**as_coded, "one_vs_rest": "leaf", **less})),
         FOREST: partial(own, partial(pb.fit_forest, n_estimators=trees, rng=SEED, n_threads=1)),
     }
     if importlib.util.find_spec("xgboost"):
@@ -214,7 +214,7 @@ def write(path: Path | None, results: dict[str, Outcomes]) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Cross-validate, print the tables and write them if wanted."""
-    quick = f"the first sets, {QUICK_FOLDS} folds, {QUICK['members']} members"
+    quick = f"the first sets, {QUICK_FOLDS} folds, {QUICK['n_estimators']} members"
     parser, options, folder = arguments(
         __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 FAST = {
-    "members": 4,
-    "rounds": 3,
-    "steps": 6,
+    "n_estimators": 4,
+    "n_boosting_rounds": 3,
+    "max_iter": 6,
     "max_depth": 2,
     "min_leaf": 8,
     "min_split": 2,

@@ -38,7 +38,7 @@ class BoostedTree:
     def setup(self, data, n_rows, n_features, search, n_threads):
         self.X, self.y = data[n_rows, n_features]
         self.options = {
-            "weak": pb.weak.stump(search=search),
+            "weak_learner": pb.weak.stump(search=search),
             "sample_weight": row_weights(n_rows),
             "n_threads": n_threads,
         }
@@ -68,7 +68,7 @@ class Affine:
     def setup(self, data, n_rows, search, n_threads):
         self.X, self.y = data[n_rows, N_FEATURES[0]]
         self.options = {
-            "weak": pb.weak.affine(search=search, directions=100),
+            "weak_learner": pb.weak.affine(search=search, directions=100),
             "n_threads": n_threads,
         }
 

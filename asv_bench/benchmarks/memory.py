@@ -32,7 +32,7 @@ class FitMemory:
 
     def setup(self, data, n_rows, search):
         self.X, self.y = data[n_rows, N_FEATURES]
-        self.options = {"weak": pb.weak.stump(search=search), "n_threads": 1}
+        self.options = {"weak_learner": pb.weak.stump(search=search), "n_threads": 1}
 
     def peakmem_fit_adaboost(self, data, n_rows, search):
         pb.fit_adaboost(self.X, self.y, n_estimators=10, **self.options)

@@ -10,7 +10,7 @@ N_ROWS = [10_000, 100_000]
 N_FEATURES = 20
 NODES = 256
 WEAK = pb.weak.stump(search="binned")
-OPTIONS = {"weak": WEAK, "observation": pb.observation.adatree2()}
+OPTIONS = {"weak_learner": WEAK, "observation": pb.observation.adatree2()}
 
 
 class Soft:

@@ -22,8 +22,8 @@ class SplitSearch:
         X, self.y = data[n_rows, n_features]
         self.columns = pb.sort_columns(X)
         self.options = {
-            "rounds": ROUNDS,
-            "weak": pb.weak.stump(search=search),
+            "n_estimators": ROUNDS,
+            "weak_learner": pb.weak.stump(search=search),
             "n_threads": n_threads,
         }
 

@@ -22,7 +22,7 @@ class Stagewise:
     def setup(self, data, n_rows, max_depth, leaf_step):
         self.X, self.y = data[n_rows, N_FEATURES[0]]
         self.options = {
-            "steps": STEPS,
+            "n_estimators": STEPS,
             "max_depth": max_depth,
             "leaf_step": leaf_step,
             "n_threads": 1,

@@ -23,7 +23,7 @@ N_FEATURES = 20
 
 
 def stagewise(steps, **options):
-    return partial(pb.fit_stagewise, **{"loss": "logistic", "steps": steps, **options})
+    return partial(pb.fit_stagewise, **{"loss": "logistic", "n_estimators": steps, **options})
 
 
 def boosted(search):

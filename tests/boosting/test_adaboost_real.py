@@ -62,7 +62,7 @@ def test_stumps_against_the_twin(confidence, seed, options):
 @pytest.mark.parametrize("seed", range(4))
 def test_signs_are_discrete_adaboost(seed, options):
     X, y, w = problem(seed, 150)
-    options = options | {"rounds": 50, "sample_weight": w}
+    options = options | {"n_estimators": 50, "sample_weight": w}
     model = pb.fit_adaboost_real(X, y, answer_scale="sign", **options)
     discrete = pb.fit_adaboost(X, y, votes="symmetric", **options)
     np.testing.assert_array_equal(model.feature, discrete.feature)
@@ -82,11 +82,11 @@ def lines(X, y, weight, rng):
 
 
 def fits():
-    yield "columns", {"weak": pb.weak.feature()}
+    yield "columns", {"weak_learner": pb.weak.feature()}
     yield "stumps", {}
-    yield "log-odds", {"confidence": "log-odds"}
-    yield "functions", {"weak": pb.weak.hypothesis(lines), "rng": 3}
-    yield "bounded", {"weak": pb.weak.hypothesis(lines, h_max=1.0), "rng": 3}
+    yield "log-odds", {"answer_scale": "log-odds"}
+    yield "functions", {"weak_learner": pb.weak.hypothesis(lines), "rng": 3}
+    yield "bounded", {"weak_learner": pb.weak.hypothesis(lines, h_max=1.0), "rng": 3}
 
 
 every = pytest.mark.parametrize("options", [o for _, o in fits()], ids=[n for n, _ in fits()])
@@ -156,7 +156,7 @@ def test_weights_are_copies(options):
     )
 
 
-@pytest.mark.parametrize("options", [{"weak": pb.weak.feature()}, {}], ids=["columns", "stumps"])
+@pytest.mark.parametrize("options", [{"weak_learner": pb.weak.feature()}, {}], ids=["columns", "stumps"])
 def test_threads_do_not_matter(options):
     X, y, _ = problem(0, 4000)
     fits = [pb.fit_adaboost_real(X, y, n_estimators=20, n_threads=k, **options) for k in (1, 2, 3)]
@@ -178,7 +178,7 @@ def test_sorted_columns_serve():
 
 def test_a_perfect_column_ends_it():
     X, y = np.array([[-1.0], [-1.0], [1.0]]), [0, 0, 1]
-    for options in ({"weak": pb.weak.feature("zero")}, {}, {"confidence": "sign"}):
+    for options in ({"weak_learner": pb.weak.feature("zero")}, {}, {"answer_scale": "sign"}):
         model = pb.fit_adaboost_real(X, y, n_estimators=9, smoothing=0, **options)
         assert model.n_nodes == 1
         assert "certificate is 0" in model.record.stop_reason
@@ -292,23 +292,23 @@ def test_rows_far_away():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds"),
-        ({"weak": "stump"}, "weak"),
-        ({"confidence": "loud"}, "confidence"),
-        ({"confidence": "sign", "weak": pb.weak.feature()}, "confidence"),
+        ({"n_estimators": 0}, "rounds"),
+        ({"weak_learner": "stump"}, "weak"),
+        ({"answer_scale": "loud"}, "confidence"),
+        ({"answer_scale": "sign", "weak_learner": pb.weak.feature()}, "confidence"),
         ({"smoothing": 2}, "smoothing"),
         ({"learning_rate": 0}, "learning_rate"),
-        ({"n_threads": 0, "weak": pb.weak.feature()}, "n_threads"),
-        ({"n_threads": 0, "weak": pb.weak.hypothesis(lines)}, "n_threads"),
+        ({"n_threads": 0, "weak_learner": pb.weak.feature()}, "n_threads"),
+        ({"n_threads": 0, "weak_learner": pb.weak.hypothesis(lines)}, "n_threads"),
         ({"callback": 3}, "callback"),
         ({"rng": "a"}, "rng"),
-        ({"sample_weight": np.zeros(90), "weak": pb.weak.feature()}, "sample_weight"),
+        ({"sample_weight": np.zeros(90), "weak_learner": pb.weak.feature()}, "sample_weight"),
     ],
 )
 def test_bad_options(options, message):
     X, y, _ = problem(0)
     with pytest.raises((ValueError, TypeError), match=message):
-        pb.fit_adaboost_real(X, y, **({"rounds": 3} | options))
+        pb.fit_adaboost_real(X, y, **({"n_estimators": 3} | options))
 
 
 def test_weights_of_one_class():
@@ -343,7 +343,7 @@ def test_bad_learners(call):
 
 def test_a_callback_stops():
     X, y, _ = problem(0)
-    for options in ({"weak": pb.weak.feature()}, {}, {"weak": pb.weak.hypothesis(lines)}):
+    for options in ({"weak_learner": pb.weak.feature()}, {}, {"weak_learner": pb.weak.hypothesis(lines)}):
         model = pb.fit_adaboost_real(X, y, n_estimators=9, callback=lambda step, _: step == 4, **options)
         assert model.n_nodes == 4
         assert model.record.stop_reason == "stopped by the callback"
@@ -352,7 +352,7 @@ def test_a_callback_stops():
 @pytest.mark.parametrize("confidence", ["share", "log-odds", "sign"])
 def test_projections_are_boosted_as_columns_are(confidence):
     X, y, _ = problem(0)
-    options = {"rounds": 12, "confidence": confidence}
+    options = {"n_estimators": 12, "answer_scale": confidence}
     weak = pb.weak.affine(directions=20, seed=3)
     model = pb.fit_adaboost_real(X, y, weak_learner=weak, **options)
     Z = model.inputs.values(X)

@@ -100,7 +100,7 @@ def test_loaded_models_and_prefixes_go_on(tmp_path):
     pb.save(longer, tmp_path / "model.npz")
     again = pb.load(tmp_path / "model.npz")
     assert_same_bits(pb.continue_fit(again, X, y, max_nodes=3), pb.fit_boosted_tree(X, y, max_nodes=18))
-    assert [more["nodes"] for more in again.settings["continued"]] == [8]
+    assert [more["max_nodes"] for more in again.settings["continued"]] == [8]
 
 
 def test_a_model_without_error_stays():
@@ -121,7 +121,7 @@ def test_a_model_without_nodes_begins():
 
 
 @each_observation
-@pytest.mark.parametrize("how", [{"rounds": 4}, {"nodes": 4}])
+@pytest.mark.parametrize("how", [{"n_estimators": 4}, {"max_nodes": 4}])
 def test_any_graph_goes_on(kind, how):
     """The old nodes stay, the certificate holds on old and new data, and what joins joins."""
     X, y, _ = noisy(6)
@@ -172,7 +172,7 @@ def test_rows_of_few_exits():
     few = np.array([[9.0, 9, 9], [9, 9, 9.5], [-9, 9, 9], [9, -9, 9]]), [1, -1, 1, -1]
     for kind in ("exact", "flip", "adatree2"):
         for model in graphs(X, y, kind):
-            for how in ({"rounds": 3}, {"nodes": 3}):
+            for how in ({"n_estimators": 3}, {"max_nodes": 3}):
                 longer = pb.continue_fit(model, *few, **how)
                 np.testing.assert_allclose(
                     pb.certificate(longer, *few), longer.record.certificate[-1], rtol=1e-9
@@ -182,7 +182,7 @@ def test_rows_of_few_exits():
 def test_the_callback_may_stop():
     X, y, _ = noisy(10)
     for model in graphs(X, y, "exact"):
-        for how in ({"rounds": 9}, {"nodes": 9}):
+        for how in ({"n_estimators": 9}, {"max_nodes": 9}):
             n = model.n_nodes
             longer = pb.continue_fit(
                 model, X, y, callback=lambda step, record, n=n: step == n + 2, **how
@@ -207,7 +207,7 @@ def test_bad_input():
     X, y, _ = noisy(12)
     model = pb.fit_boosted_tree(X, y, max_nodes=5)
     more = partial(pb.continue_fit, model)
-    for sizes in ({}, {"rounds": 1, "nodes": 1}):
+    for sizes in ({}, {"n_estimators": 1, "max_nodes": 1}):
         with pytest.raises(ValueError, match="rounds, nodes: expected exactly one"):
             more(X, y, **sizes)
     with pytest.raises(ValueError, match="nodes: expected an integer from 1"):

@@ -97,7 +97,7 @@ def test_affine_trees(d, search, growth):
 
 
 @pytest.mark.parametrize("kind", ["exact", "flip", "adatree2"])
-@pytest.mark.parametrize("how", [{"rounds": 4}, {"nodes": 4}])
+@pytest.mark.parametrize("how", [{"n_estimators": 4}, {"max_nodes": 4}])
 @pytest.mark.parametrize("d", [2, 3])
 def test_any_affine_graph(d, how, kind):
     X, y, _ = problem(3, d)
@@ -158,7 +158,7 @@ def test_two_columns_of_other_data():
 def test_stumps_and_affine_in_one_model(d, kind):
     X, y, _ = problem(8, d)
     for model in graphs(X, y, kind):
-        for how in ({"rounds": 4}, {"nodes": 4}):
+        for how in ({"n_estimators": 4}, {"max_nodes": 4}):
             longer = pb.continue_fit(model, X, y, weak_learner=affine(), **how)
             n = model.n_nodes
             start, column = longer.inputs.columns_read()
@@ -221,7 +221,7 @@ def test_gaussian_trees(sigma, growth):
 @pytest.mark.parametrize("d", [2, 3])
 def test_gaussian_and_affine(d):
     X, y, weight = noisy(13, d=d)
-    options = {"observation": pb.observation.gaussian(0.3), "weak": affine("auto")}
+    options = {"observation": pb.observation.gaussian(0.3), "weak_learner": affine("auto")}
     fit = partial(pb.fit_adaboost, X, y, sample_weight=weight, **options)
     assert_goes_on(fit, "rounds", X, y, weight)
     fit = partial(pb.fit_boosted_tree, X, y, sample_weight=weight, **options)
@@ -241,7 +241,7 @@ def test_errors_of_each_cell_are_given_anew():
 
 
 @each_sigma
-@pytest.mark.parametrize("how", [{"rounds": 4}, {"nodes": 4}])
+@pytest.mark.parametrize("how", [{"n_estimators": 4}, {"max_nodes": 4}])
 def test_any_gaussian_graph(how, sigma):
     """The certificate of old and new nodes is that of the rows given, with their errors.
 

@@ -93,7 +93,7 @@ def test_soft_answers_are_paid_for_in_expectation():
     for fit in FITS.values():
         model = fit(X, y, observation=soft, **SAID)
         assert pb.evaluation_cost(model, X, unit="price").mean() > 0
-    many = {"rounds": 6, "observation": soft}
+    many = {"n_estimators": 6, "observation": soft}
     dear = pb.evaluation_cost(pb.fit_adaboost(X, y, **many), X, unit="price", prices=PRICES).mean()
     assert pb.evaluation_cost(pb.fit_adaboost(X, y, **SAID, **many), X, unit="price").mean() < dear
 
@@ -102,7 +102,7 @@ def test_soft_answers_are_paid_for_in_expectation():
 def test_cheap_columns_come_first_by_any_criterion(criterion):
     X, y, _ = data(2)
     X[:, 2] = X[:, 4]
-    said = {"weak": weak.stump(criterion), "prices": [1, 1, 5, 1, 1], "comparison_price": 3.0}
+    said = {"weak_learner": weak.stump(criterion), "prices": [1, 1, 5, 1, 1], "comparison_price": 3.0}
     model = pb.fit_boosted_tree(X, y, max_nodes=9, **said)
     assert 2 not in model.feature
     assert 4 in model.feature
@@ -122,7 +122,7 @@ def test_threads_and_validation_change_nothing_else(monkeypatch):
 def test_what_does_not_know_prices_is_refused():
     X, y, _ = data()
     for options, words in (
-        ({"weak": weak.linear()}, "weak.stump"),
+        ({"weak_learner": weak.linear()}, "weak.stump"),
         ({"observation": observation.gaussian(0.1)}, "answers that are exact or have a table"),
     ):
         with pytest.raises(NotImplementedError, match=words):

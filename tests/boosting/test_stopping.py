@@ -88,7 +88,7 @@ def test_a_share_of_the_rows_is_held_out(fit):
     assert_same(model, again)
     assert not np.array_equal(model.record.validation, other.record.validation)
     assert model.settings["validation"] == 0.25
-    assert model.settings["patience"] == 5
+    assert model.settings["n_iter_no_change"] == 5
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pb.sort_columns, "frame", np.float32])
@@ -106,7 +106,7 @@ def test_held_out_rows_are_those_of_a_split(kind):
         kind = pytest.importorskip("pandas").DataFrame
     X = X.astype(np.float32) if kind is np.float32 else X
     given = X if kind is np.float32 else kind(X)
-    options = {"nodes": 40, "patience": 10}
+    options = {"max_nodes": 40, "n_iter_no_change": 10}
     model = pb.fit_boosted_tree(given, y, validation=0.25, rng=5, **options)
     split = pb.fit_boosted_tree(X[~held], y[~held], validation=(X[held], y[held]), **options)
     assert (model.threshold == split.threshold).all()
@@ -185,9 +185,9 @@ def test_cross_validation():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"patience": 5}, ValueError, "patience: expected None without validation, got 5"),
-        ({"validation": 0.2, "patience": 0}, ValueError, "patience: expected an integer from 1"),
-        ({"validation": 0.2, "patience": 2.5}, TypeError, "patience"),
+        ({"n_iter_no_change": 5}, ValueError, "patience: expected None without validation, got 5"),
+        ({"validation": 0.2, "n_iter_no_change": 0}, ValueError, "patience: expected an integer from 1"),
+        ({"validation": 0.2, "n_iter_no_change": 2.5}, TypeError, "patience"),
         ({"validation": 0.0}, ValueError, "validation: expected a number in"),
         ({"validation": 0.6}, ValueError, "validation: expected a number in"),
         ({"validation": "rows"}, TypeError, "validation: expected a number"),
@@ -220,7 +220,7 @@ def test_rows_that_stop_may_have_missing_values():
 
 @pytest.mark.parametrize("patience", [1, 6, 1000])
 @pytest.mark.parametrize(
-    "sizes", [{"shape": (3, 8)}, {"shape": (2, 2, 6)}, {"growth": "greedy", "nodes": 24}]
+    "sizes", [{"shape": (3, 8)}, {"shape": (2, 2, 6)}, {"growth": "greedy", "max_nodes": 24}]
 )
 def test_stages_of_models_collected_by_sign(sizes, patience):
     """The best stage, judged when the whole has been grown."""

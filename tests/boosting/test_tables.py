@@ -96,7 +96,7 @@ def test_further_fitting(kind):
     fit = FITS[kind]
     model = fit(TABLE, Y, sample_weight=WEIGHT)
     part, n = pb.prefix(model, 4), model.n_nodes
-    size = {"rounds": n - 4} if "chain" in kind else {"nodes": n - 4}
+    size = {"n_estimators": n - 4} if "chain" in kind else {"max_nodes": n - 4}
     more = pb.continue_fit(part, TABLE, Y, sample_weight=WEIGHT, **size)
     for name in ("feature", "threshold", "next", "missing"):
         assert np.array_equal(getattr(more, name), getattr(model, name)), name

@@ -26,7 +26,7 @@ GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 
 def random_settings(rng):
     return {
-        "nodes": int(rng.integers(1, 25)),
+        "max_nodes": int(rng.integers(1, 25)),
         "max_depth": [None, 3][rng.integers(2)],
         "smoothing": float(rng.choice([0, 1e-4, 0.01])),
         "learning_rate": float(rng.choice([1, 0.4])),
@@ -94,7 +94,7 @@ def problem(n=300):
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_kearns_mansour_is_the_boosted_tree(growth):
     X, y = problem()
-    options = {"nodes": 25, "growth": growth, "max_depth": 7}
+    options = {"max_nodes": 25, "growth": growth, "max_depth": 7}
     topdown = pb.fit_topdown_tree(X, y, min_leaf=3, **options)
     weak = pb.weak.stump(min_leaf=3)
     boosted = pb.fit_boosted_tree(X, y, weak_learner=weak, **options)
@@ -190,7 +190,7 @@ def test_permissible_functions_pass():
 @pytest.mark.parametrize(
     "options",
     [
-        {"nodes": 0},
+        {"max_nodes": 0},
         {"growth": "best"},
         {"max_depth": 0},
         {"min_weight": 0.7},
@@ -208,7 +208,7 @@ def test_permissible_functions_pass():
 def test_bad_options(impurity, options):
     X, y = problem(30)
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):
-        pb.fit_topdown_tree(X, y, **({"nodes": 3, "impurity": impurity} | options))
+        pb.fit_topdown_tree(X, y, **({"max_nodes": 3, "impurity": impurity} | options))
 
 
 def test_nothing_to_split():

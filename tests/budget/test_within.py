@@ -96,7 +96,7 @@ def test_settings_say_what_was_chosen_among_what():
     model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=20, rng=0)
     settings = model.settings
     assert settings["builder"] == "fit_within"
-    assert settings["folds"] == 3
+    assert settings["cv"] == 3
     assert settings["chosen"] in settings["tried"]
     assert set(settings["tried"]) <= set(families("two", 20))
     least = min(settings["tried"].values())
@@ -359,7 +359,7 @@ def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
         ({"worst": 0}, r"worst: expected a number in \[1"),
         ({"comparisons": []}, "comparisons: expected one budget or more"),
         ({"comparisons": [5, 0]}, r"comparisons: expected a number in \[1"),
-        ({"comparisons": 5, "folds": 1}, "folds: expected"),
+        ({"comparisons": 5, "cv": 1}, "folds: expected"),
         ({"comparisons": 5, "task": "ranking"}, "task: expected"),
     ],
 )

@@ -38,7 +38,7 @@ def problem():
 def test_models_do_not_depend_on_threads(many_threads, problem, builder, search):
     X, y, weight = problem
     weak = pb.weak.stump(search=search)
-    options = {"weak": weak, "sample_weight": weight}
+    options = {"weak_learner": weak, "sample_weight": weight}
     models = [
         pb.fit_adaboost(X, y, n_estimators=40, n_threads=n, **options)
         if builder == "adaboost"

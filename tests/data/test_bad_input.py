@@ -13,8 +13,8 @@ for array in (X, Y):
     array.setflags(write=False)
 
 FITS = {
-    "adaboost": lambda X, y, **k: pb.fit_adaboost(X, y, **({"rounds": 5} | k)),
-    "tree": lambda X, y, **k: pb.fit_boosted_tree(X, y, **({"nodes": 5} | k)),
+    "adaboost": lambda X, y, **k: pb.fit_adaboost(X, y, **({"n_estimators": 5} | k)),
+    "tree": lambda X, y, **k: pb.fit_boosted_tree(X, y, **({"max_nodes": 5} | k)),
 }
 builders = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 REFUSED = (ValueError, TypeError)
@@ -144,7 +144,7 @@ OPTIONS = {
     "learning_rate": [0.0, -0.1, 1.5, np.nan, "slow"],
     "n_threads": [0, 1.5, "all"],
     "rng": ["dice", 1.5],
-    "weak": ["stump", 3, pb.weak.stump],
+    "weak_learner": ["stump", 3, pb.weak.stump],
     "callback": [3, "stop"],
 }
 
@@ -246,7 +246,7 @@ def test_callback_stops(fit):
         seen.append((step, record))
         return step == 3
 
-    model = fit(X, Y, callback=callback, **({"rounds": 50} if fit is FITS["adaboost"] else {}))
+    model = fit(X, Y, callback=callback, **({"n_estimators": 50} if fit is FITS["adaboost"] else {}))
     assert model.n_nodes == 3
     assert "callback" in model.record.stop_reason
     assert [step for step, _ in seen] == [1, 2, 3]
@@ -260,7 +260,7 @@ def test_callback_stops(fit):
         assert record.certificate == pytest.approx(model.record.certificate[step], rel=1e-12)
         assert 0 < record.bound <= 1
     assert seen[0][1].bound == 1
-    fewer = fit(X, Y, **({"rounds": 3} if fit is FITS["adaboost"] else {"nodes": 3}))
+    fewer = fit(X, Y, **({"n_estimators": 3} if fit is FITS["adaboost"] else {"max_nodes": 3}))
     for name in ("feature", "threshold", "next", "vote"):
         np.testing.assert_array_equal(getattr(model, name), getattr(fewer, name))
 

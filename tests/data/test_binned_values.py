@@ -156,7 +156,7 @@ def test_partitions_from_folders(tmp_path):
     rows = np.arange(N, dtype=np.int32)
     parts, at = [columns.select(r) for r in np.split(rows, [50, 51])], [50, 51]
     labels, weights = np.split(y, at), np.split(weight, at)
-    options = {"nodes": 5, "validation": 0.2, "rng": 0}
+    options = {"max_nodes": 5, "validation": 0.2, "rng": 0}
     model = fit_parted("fit_boosted_tree", parts, labels, sample_weight=weights, **options)
     whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
     assert contents(model, tmp_path) == contents(whole, tmp_path)

@@ -123,9 +123,9 @@ def test_one_long_label_of_many_rows(tmp_path):
     assert peak(lambda: opened.append(pb.open_columns(folder))) < OF_FILES * size_of(folder) + FREE
     columns, labels, _ = opened[0]
     for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_stagewise, pb.fit_forest):
-        options = {"members": 2, "rng": 0} if fit is pb.fit_forest else {}
-        options |= {"rounds": 3} if fit is pb.fit_adaboost else {}
-        options |= {"steps": 3} if fit is pb.fit_stagewise else {}
+        options = {"n_estimators": 2, "rng": 0} if fit is pb.fit_forest else {}
+        options |= {"n_estimators": 3} if fit is pb.fit_adaboost else {}
+        options |= {"n_estimators": 3} if fit is pb.fit_stagewise else {}
         made = []
         assert peak(lambda: made.append(fit(columns, labels, **options))) < 20_000_000  # noqa: B023
         assert made[0].labels.tolist() == [long, "b"]

@@ -238,14 +238,14 @@ def test_cross_validation_cuts_errors_of_cells():
 
 def test_fitting_goes_on():
     for fit, more in (
-        (partial(pb.fit_adaboost, n_estimators=4), {"rounds": 3}),
-        (partial(pb.fit_forest, n_estimators=3, rng=0), {"members": 2}),
-        (partial(pb.fit_stagewise, n_estimators=3), {"steps": 2}),
+        (partial(pb.fit_adaboost, n_estimators=4), {"n_estimators": 3}),
+        (partial(pb.fit_forest, n_estimators=3, rng=0), {"n_estimators": 2}),
+        (partial(pb.fit_stagewise, n_estimators=3), {"n_estimators": 2}),
     ):
         option = next(iter(more))
         soft = {"y_proba": SHARE[2], "labels": ["a", "b"]}
         model = pb.continue_fit(fit(X, **soft), X, y_proba=SHARE[2], **more)
-        size = {"rounds": 7, "members": 5, "steps": 5}[option]
+        size = {"n_boosting_rounds": 7, "n_estimators": 5, "max_iter": 5}[option]
         whole = fit(X, **{**soft, option: size})
         np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(whole, X))
     with pytest.raises(ValueError, match="y_proba: expected columns of the model's labels"):

@@ -40,7 +40,7 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_observations_of_tables(observation, tmp_path):
     for name in ("weights", "holes", "categories"):
-        options = {"rounds": 6, "observation": OBSERVATIONS[observation]}
+        options = {"n_estimators": 6, "observation": OBSERVATIONS[observation]}
         whole, parted = both(TABLES[name], 5, tmp_path, **options)
         assert parted == whole, name
 
@@ -49,7 +49,7 @@ def test_observations_of_tables(observation, tmp_path):
 def test_criteria_and_limits(criterion, tmp_path):
     weak = pb.weak.stump(criterion, min_leaf=30, min_weight=0.1, level_smoothing=0.5)
     for name in ("ties", "holes", "categories, weights"):
-        options = {"rounds": 8, "weak": weak, "votes": "symmetric", "learning_rate": 0.5}
+        options = {"n_estimators": 8, "weak_learner": weak, "votes": "symmetric", "learning_rate": 0.5}
         whole, parted = both(TABLES[name], 3, tmp_path, **options)
         assert parted == whole, name
 
@@ -234,19 +234,19 @@ def changed(what):
         ),
         "exact search": (
             (X, y),
-            {"weak": pb.weak.stump(search="exact")},
+            {"weak_learner": pb.weak.stump(search="exact")},
             NotImplementedError,
             "rows.gather()",
         ),
-        "fewer bins": ((X, y), {"weak": pb.weak.stump(max_bins=4)}, ValueError, "max_bins=4"),
-        "affine": ((X, y), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
+        "fewer bins": ((X, y), {"weak_learner": pb.weak.stump(max_bins=4)}, ValueError, "max_bins=4"),
+        "affine": ((X, y), {"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
         "gaussian": (
             (X, y),
             {"observation": pb.observation.gaussian(0.1)},
             NotImplementedError,
             "rows.gather()",
         ),
-        "rounds": ((X, y), {"rounds": 0}, ValueError, "rounds"),
+        "rounds": ((X, y), {"n_estimators": 0}, ValueError, "rounds"),
         "unknown": ((X, y), {"n_estimators": 5}, TypeError, "rounds"),
     }[what]
 

@@ -21,27 +21,27 @@ import pboost as pb
 GAUSSIAN = pb.observation.gaussian(0.3)
 #: Builders, what is fitted and what is added.
 GRAPHS = {
-    "chain": ("fit_adaboost", {"rounds": 5}, {"rounds": 6}),
-    "symmetric": ("fit_adaboost", {"rounds": 5, "votes": "symmetric"}, {"rounds": 4}),
+    "chain": ("fit_adaboost", {"n_estimators": 5}, {"n_estimators": 6}),
+    "symmetric": ("fit_adaboost", {"n_estimators": 5, "votes": "symmetric"}, {"n_estimators": 4}),
     "adatree2": (
         "fit_adaboost",
-        {"rounds": 4, "observation": pb.observation.adatree2()},
-        {"rounds": 5},
+        {"n_estimators": 4, "observation": pb.observation.adatree2()},
+        {"n_estimators": 5},
     ),
     "uncertain from then on": (
         "fit_adaboost",
-        {"rounds": 4},
-        {"rounds": 3, "observation": pb.observation.flip(0.1), "smoothing": 0.01},
+        {"n_estimators": 4},
+        {"n_estimators": 3, "observation": pb.observation.flip(0.1), "smoothing": 0.01},
     ),
     "soft tree": (
         "fit_boosted_tree",
-        {"nodes": 4, "observation": pb.observation.uniform()},
-        {"nodes": 4},
+        {"max_nodes": 4, "observation": pb.observation.uniform()},
+        {"max_nodes": 4},
     ),
     "breadth": (
         "fit_boosted_tree",
-        {"nodes": 3, "observation": pb.observation.flip(0.2)},
-        {"nodes": 4, "growth": "breadth-first", "weak": pb.weak.stump("gini")},
+        {"max_nodes": 3, "observation": pb.observation.flip(0.2)},
+        {"max_nodes": 4, "growth": "breadth-first", "weak_learner": pb.weak.stump("gini")},
     ),
 }
 
@@ -61,13 +61,13 @@ def test_graphs_go_on_as_in_one_table(kind, tmp_path):
 
 
 TREES = {
-    "best": ({"nodes": 6}, {"nodes": 5}),
-    "breadth": ({"nodes": 4, "growth": "breadth-first"}, {"nodes": 7}),
+    "best": ({"max_nodes": 6}, {"max_nodes": 5}),
+    "breadth": ({"max_nodes": 4, "growth": "breadth-first"}, {"max_nodes": 7}),
     "limits": (
-        {"nodes": 5, "max_depth": 4, "weak": pb.weak.stump("gini", min_leaf=9)},
-        {"nodes": 4},
+        {"max_nodes": 5, "max_depth": 4, "weak_learner": pb.weak.stump("gini", min_leaf=9)},
+        {"max_nodes": 4},
     ),
-    "no nodes": ({"nodes": 1, "weak": pb.weak.stump(min_leaf=150)}, {"nodes": 3}),
+    "no nodes": ({"max_nodes": 1, "weak_learner": pb.weak.stump(min_leaf=150)}, {"max_nodes": 3}),
 }
 
 
@@ -139,7 +139,7 @@ SUMS = {
     "newton": {"loss": "exponential", "leaf_step": "newton"},
     "drawn": {"loss": "logistic", "features_per_tree": 2, "features_per_split": 1, "rng": 3},
     "numbers": {"loss": "squared", "growth": "free"},
-    "held out": {"loss": "logistic", "validation": 0.3, "patience": 2, "rng": 8},
+    "held out": {"loss": "logistic", "validation": 0.3, "n_iter_no_change": 2, "rng": 8},
 }
 
 
@@ -149,7 +149,7 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
     for n_parts, name in zip((*PARTS, 3), names, strict=True):
         columns, y, weight = TABLES[name]
         y = np.unique(y, return_inverse=True)[1] * 1.5 if kind == "numbers" else y
-        options = {"steps": 4, **SUMS[kind]}
+        options = {"n_estimators": 4, **SUMS[kind]}
         first = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
         whole = pb.continue_fit(first, columns, y, sample_weight=weight, n_estimators=3)
         cuts = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
@@ -194,21 +194,21 @@ def refused():
     fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, n_estimators=2)
     missing = NotImplementedError
     return [
-        (chain, {"nodes": 2}, missing, "on partitions chains are continued with rounds"),
-        (nested, {"rounds": 2}, missing, "rows.gather()"),
-        (forest, {"members": 2}, ValueError, "expected the rows of the fit, in their order"),
-        (bagged, {"steps": 2}, missing, "bag: 0.5 needs all rows in one place"),
-        (hinge, {"steps": 2}, missing, "loss: hinge needs all rows"),
-        (exact, {"steps": 2}, missing, "search: 'exact' needs"),
-        (words, {"rounds": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
-        (fewer, {"rounds": 2}, ValueError, "X: expected 3 columns, got 5"),
-        (chain, {"steps": 2}, TypeError, "steps, model: expected a StagewiseModel"),
-        (total, {"rounds": 2}, TypeError, "rounds, model: expected a DecisionGraph"),
-        (chain, {"members": 2}, TypeError, "members"),
+        (chain, {"max_nodes": 2}, missing, "on partitions chains are continued with rounds"),
+        (nested, {"n_estimators": 2}, missing, "rows.gather()"),
+        (forest, {"n_estimators": 2}, ValueError, "expected the rows of the fit, in their order"),
+        (bagged, {"n_estimators": 2}, missing, "bag: 0.5 needs all rows in one place"),
+        (hinge, {"n_estimators": 2}, missing, "loss: hinge needs all rows"),
+        (exact, {"n_estimators": 2}, missing, "search: 'exact' needs"),
+        (words, {"n_estimators": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
+        (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 columns, got 5"),
+        (chain, {"n_estimators": 2}, TypeError, "steps, model: expected a StagewiseModel"),
+        (total, {"n_estimators": 2}, TypeError, "rounds, model: expected a DecisionGraph"),
+        (chain, {"n_estimators": 2}, TypeError, "members"),
         (chain, {}, ValueError, "rounds, nodes: expected exactly one of them"),
-        (total, {"steps": 0}, ValueError, "steps"),
-        (chain, {"rounds": 2, "weak": pb.weak.affine()}, missing, "weak.stump()"),
-        (chain, {"rounds": 2, "observation": GAUSSIAN}, ValueError, "answers that are not gauss"),
+        (total, {"n_estimators": 0}, ValueError, "steps"),
+        (chain, {"n_estimators": 2, "weak_learner": pb.weak.affine()}, missing, "weak.stump()"),
+        (chain, {"n_estimators": 2, "observation": GAUSSIAN}, ValueError, "answers that are not gauss"),
     ]
 
 

@@ -33,7 +33,7 @@ RNG = np.random.default_rng(2)
 N = 240
 X = RNG.normal(size=(N, 4))
 Y = (X[:, 0] > RNG.normal(size=N)).astype(int)
-OPTIONS = {"rounds": 6, "observation": pb.observation.adatree2()}
+OPTIONS = {"n_estimators": 6, "observation": pb.observation.adatree2()}
 
 
 def started(n_workers, **options):

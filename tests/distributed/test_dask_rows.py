@@ -34,7 +34,7 @@ X = RNG.normal(size=(N, 4))
 X[RNG.random(X.shape) < 0.1] = np.nan
 Y = (np.nan_to_num(X[:, 0]) > RNG.normal(size=N)).astype(int)
 WEIGHT = RNG.random(N) * (RNG.random(N) > 0.1)
-OPTIONS = {"rounds": 6, "observation": pb.observation.adatree2()}
+OPTIONS = {"n_estimators": 6, "observation": pb.observation.adatree2()}
 
 
 def started(n_workers, **options):
@@ -120,11 +120,11 @@ def test_rows_that_are_held_out(client, tmp_path):
     held = X[:70] + 0.1, Y[70:140]
     columns, labels, weight = collections(80)
     for builder, size in (
-        ("fit_adaboost", {"rounds": 6}),
-        ("fit_boosted_tree", {"nodes": 3}),
-        ("fit_stagewise", {"steps": 3, "max_depth": 2}),
+        ("fit_adaboost", {"n_estimators": 6}),
+        ("fit_boosted_tree", {"max_nodes": 3}),
+        ("fit_stagewise", {"n_estimators": 3, "max_depth": 2}),
     ):
-        options = {"validation": held, "patience": 2, "sample_weight": WEIGHT, **size}
+        options = {"validation": held, "n_iter_no_change": 2, "sample_weight": WEIGHT, **size}
         local = getattr(pb, builder)(pb.bin_columns(X), Y, **options)
         fit = partial(fit_dask, builder)
         model = fit(columns, labels, **options | {"sample_weight": weight})
@@ -211,7 +211,7 @@ def changed(what):
             ValueError,
             "at least one row, all partitions are empty",
         ),
-        "weak": ((columns, labels), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump"),
+        "weak": ((columns, labels), {"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump"),
         "bins": ((columns, labels), {"max_bins": 1}, ValueError, "max_bins"),
         "unknown": ((columns, labels), {"n_estimators": 5}, TypeError, "rounds"),
     }[what]

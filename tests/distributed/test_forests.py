@@ -32,7 +32,7 @@ def both(table, n_parts, path, **options):
     columns, y, weight = table
     at = np.sort(np.random.default_rng(n_parts).integers(0, len(y) + 1, n_parts - 1))
     rows = np.split(np.arange(len(y), dtype=np.int32), at)
-    options = {"members": 4, "rng": 3, **options}
+    options = {"n_estimators": 4, "rng": 3, **options}
     whole = pb.fit_forest(columns, y, sample_weight=weight, **options)
     parted = fit_parted(
         "fit_forest",
@@ -147,7 +147,7 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"members": 0}, ValueError, "members"),
+        ({"n_estimators": 0}, ValueError, "members"),
         ({"bag": 0.0}, ValueError, "bag"),
         ({"bag": 500, "replace": False}, ValueError, "bag: expected at most 300"),
         ({"task": "classification", "criterion": "squared"}, ValueError, "criterion"),

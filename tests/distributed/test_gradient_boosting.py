@@ -46,9 +46,9 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the models of one table and of partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
-    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **{"steps": 6, **options})
+    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **{"n_estimators": 6, **options})
     parted = fit_parted(
-        "fit_stagewise", X, labels, sample_weight=weights, **{"steps": 6, **options}
+        "fit_stagewise", X, labels, sample_weight=weights, **{"n_estimators": 6, **options}
     )
     return contents(whole, path), contents(parted, path)
 
@@ -84,7 +84,7 @@ def test_rows_that_are_held_out(validation, tmp_path):
                     continue  # words are asked for
                 values = Problem.values(types.SimpleNamespace(columns=columns), rows)
                 held = values, target[rows[::-1]], np.arange(80.0)
-            options = {"loss": loss, "steps": 30, "validation": held, "patience": 2, "rng": 8}
+            options = {"loss": loss, "n_estimators": 30, "validation": held, "n_iter_no_change": 2, "rng": 8}
             options["learning_rate"] = 1.0
             whole = pb.fit_stagewise(columns, target, sample_weight=weight, **options)
             cuts = [40, 40, 41, 250]
@@ -103,7 +103,7 @@ def test_rows_that_are_held_out(validation, tmp_path):
 
 def test_losses_of_many_classes_are_added_up_as_in_one_table(tmp_path):
     columns, y, weight = of_classes(TABLES["weights"], 12)
-    options = {"steps": 3, "validation": 0.4, "rng": 2}
+    options = {"n_estimators": 3, "validation": 0.4, "rng": 2}
     whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
     for n_parts in (1, 3, 60):
         rows = np.array_split(np.arange(len(y), dtype=np.int32), n_parts)
@@ -149,7 +149,7 @@ def test_rows_in_another_order_give_the_bytes(tmp_path):
         for loss in ("logistic", "exponential", "probit", "squared", "poisson"):
             _, target, _ = of_numbers(TABLES[name])
             target = target if loss in ("squared", "poisson") else y
-            options = {"loss": loss, "steps": 3}
+            options = {"loss": loss, "n_estimators": 3}
             first = pb.fit_stagewise(columns, target, sample_weight=weight, **options)
             again = pb.fit_stagewise(
                 columns.select(order), target[order], sample_weight=weight[order], **options
@@ -163,7 +163,7 @@ def test_partitions_without_weight_or_of_one_row(tmp_path):
     weight[-1] = 1.0
     cuts = [100, len(y) - 1]
     parts = [rows.astype(np.int32) for rows in np.split(np.arange(len(y)), cuts)]
-    options = {"steps": 5, "loss": "logistic"}
+    options = {"n_estimators": 5, "loss": "logistic"}
     whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
     parted = fit_parted(
         "fit_stagewise",
@@ -198,7 +198,7 @@ class Forgetful:
 def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_path, monkeypatch):
     columns, y, weight = TABLES["categories, weights"]
     X, labels, weights = divided(TABLES["categories, weights"], 3)
-    options = {"steps": 6, "loss": "logistic", "growth": "free", "sums": sums}
+    options = {"n_estimators": 6, "loss": "logistic", "growth": "free", "sums": sums}
     whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
 
     class Place(round_shards.RoundShard):
@@ -262,7 +262,7 @@ def test_callbacks_are_told_of_every_step():
         ({"loss": "log"}, ValueError, "loss: expected one of"),
         ({"growth": "per-comparison"}, NotImplementedError, "growth: 'per-comparison'"),
         ({"growth": "wild"}, ValueError, "growth"),
-        ({"steps": 0}, ValueError, "steps"),
+        ({"n_estimators": 0}, ValueError, "steps"),
         ({"learning_rate": 0}, ValueError, "learning_rate"),
         ({"bag": 0.5}, NotImplementedError, "bag"),
         ({"search": "exact"}, NotImplementedError, "search: 'exact'"),
@@ -271,7 +271,7 @@ def test_callbacks_are_told_of_every_step():
         ({"callback": 3}, TypeError, "callback"),
         ({"validation": 0.9}, ValueError, "validation"),
         ({"validation": (np.ones((2, 3)), [0, 1])}, ValueError, "validation: X"),
-        ({"patience": 3}, ValueError, "patience: expected None without validation"),
+        ({"n_iter_no_change": 3}, ValueError, "patience: expected None without validation"),
     ],
     ids=str,
 )
@@ -319,5 +319,5 @@ def test_classes_of_softmax(name, n_classes, tmp_path):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_with_softmax(options, tmp_path):
     table = of_classes(TABLES["categories, weights"])
-    whole, parted = both(table, 3, tmp_path, loss="softmax", **{**OPTIONS[options], "steps": 3})
+    whole, parted = both(table, 3, tmp_path, loss="softmax", **{**OPTIONS[options], "n_estimators": 3})
     assert parted == whole

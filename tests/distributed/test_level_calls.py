@@ -34,23 +34,23 @@ def numbers(table):
 
 
 FITS = {
-    "boosted": ("fit_boosted_tree", {"nodes": 25}, None),
-    "boosted, look-ahead": ("fit_boosted_tree", {"nodes": None, "growth": "look-ahead"}, None),
+    "boosted": ("fit_boosted_tree", {"max_nodes": 25}, None),
+    "boosted, look-ahead": ("fit_boosted_tree", {"max_nodes": None, "growth": "look-ahead"}, None),
     "boosted, to a target": ("fit_boosted_tree", {"target_certificate": 0.6}, None),
     "two classes": ("fit_cart", {"criterion": "entropy"}, None),
     "three classes": ("fit_cart", {"max_leaves": 12}, three_classes),
     "regression": ("fit_cart", {"task": "regression", "min_leaf": 3}, numbers),
     "regression, best first": ("fit_cart", {"task": "regression", "max_leaves": 9}, numbers),
     "columns drawn": ("fit_cart", {"features_per_split": 1, "rng": 3}, None),
-    "forest": ("fit_forest", {"members": 3, "rng": 0, "max_depth": 4}, None),
+    "forest": ("fit_forest", {"n_estimators": 3, "rng": 0, "max_depth": 4}, None),
     "forest, three classes": (
         "fit_forest",
-        {"members": 2, "rng": 0, "max_depth": 4},
+        {"n_estimators": 2, "rng": 0, "max_depth": 4},
         three_classes,
     ),
     "forest, regression": (
         "fit_forest",
-        {"members": 2, "task": "regression", "rng": 0, "max_depth": 3},
+        {"n_estimators": 2, "task": "regression", "rng": 0, "max_depth": 3},
         numbers,
     ),
 }

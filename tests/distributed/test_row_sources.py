@@ -33,14 +33,14 @@ def of_many(table, n_classes):
 
 
 MANY = {
-    "chain": ("fit_adaboost", {"rounds": 8}),
-    "tree": ("fit_boosted_tree", {"nodes": 9}),
+    "chain": ("fit_adaboost", {"n_estimators": 8}),
+    "tree": ("fit_boosted_tree", {"max_nodes": 9}),
     "chain of trees": ("fit_matryoshka", {"shape": (3, 2), "join": "all"}),
     "limits": (
         "fit_boosted_tree",
-        {"nodes": 9, "weak": pb.weak.stump(min_leaf=9, min_weight=0.05), "smoothing": 0.0},
+        {"max_nodes": 9, "weak_learner": pb.weak.stump(min_leaf=9, min_weight=0.05), "smoothing": 0.0},
     ),
-    "validation": ("fit_adaboost", {"rounds": 20, "validation": 0.3, "patience": 2, "rng": 0}),
+    "validation": ("fit_adaboost", {"n_estimators": 20, "validation": 0.3, "n_iter_no_change": 2, "rng": 0}),
 }
 
 
@@ -117,14 +117,14 @@ def test_cross_validation_has_the_folds_of_one_table(fit, task):
 
 IN_ONE_PLACE = {
     "fit_adaboost_real": {},
-    "fit_bagging": {"fit": pb.fit_adaboost, "members": 3, "rng": 0},
+    "fit_bagging": {"fit": pb.fit_adaboost, "n_estimators": 3, "rng": 0},
     "fit_one_vs_rest": {"fit": pb.fit_adaboost},
     "fit_oblique_tree": {},
     "fit_probit_tree": {},
-    "fit_probitboost": {"steps": 3},
+    "fit_probitboost": {"max_iter": 3},
     "fit_pruned_cart": {"rng": 0},
-    "fit_samme": {"rounds": 3},
-    "fit_sbpmt": {"members": 2, "rng": 0},
+    "fit_samme": {"n_estimators": 3},
+    "fit_sbpmt": {"n_estimators": 2, "rng": 0},
     "fit_within": {"comparisons": 5, "rng": 0},
 }
 
@@ -189,11 +189,11 @@ def test_what_a_source_has_is_not_given_again(name):
 @pytest.mark.parametrize(
     ("fit", "options"),
     [
-        (pb.fit_adaboost, {"weak": pb.weak.affine()}),
+        (pb.fit_adaboost, {"weak_learner": pb.weak.affine()}),
         (pb.fit_adaboost, {"observation": pb.observation.gaussian(0.1)}),
         (pb.fit_adaboost, {"observation": pb.observation.sampled()}),
         (pb.fit_adaboost, {"prices": {0: 1.0}}),
-        (pb.fit_boosted_tree, {"weak": pb.weak.stump(search="exact")}),
+        (pb.fit_boosted_tree, {"weak_learner": pb.weak.stump(search="exact")}),
         (pb.fit_cart, {"search": "exact"}),
         (pb.fit_stagewise, {"loss": "absolute", "task": "regression"}),
     ],

@@ -34,13 +34,13 @@ class Mean:
 @pytest.mark.parametrize(
     ("fit", "options"),
     [
-        (pb.fit_adaboost, {"rounds": 10}),
-        (pb.fit_boosted_tree, {"nodes": 8}),
-        (pb.fit_boosted_tree, {"nodes": 8, "weak": pb.weak.stump(search="binned")}),
-        (pb.fit_boosted_tree, {"nodes": 4, "weak": pb.weak.affine(directions=8)}),
+        (pb.fit_adaboost, {"n_estimators": 10}),
+        (pb.fit_boosted_tree, {"max_nodes": 8}),
+        (pb.fit_boosted_tree, {"max_nodes": 8, "weak_learner": pb.weak.stump(search="binned")}),
+        (pb.fit_boosted_tree, {"max_nodes": 4, "weak_learner": pb.weak.affine(directions=8)}),
         (pb.fit_matryoshka, {}),
         (pb.fit_cart, {"max_depth": 4, "features_per_split": 2}),
-        (pb.fit_pruned_cart, {"folds": 3, "max_depth": 4}),
+        (pb.fit_pruned_cart, {"cv": 3, "max_depth": 4}),
     ],
 )
 def test_builders(fit, options):
@@ -63,11 +63,11 @@ def test_builders(fit, options):
 @pytest.mark.parametrize(
     ("fit", "options"),
     [
-        (pb.fit_boosted_tree, {"nodes": 8}),
+        (pb.fit_boosted_tree, {"max_nodes": 8}),
         (pb.fit_cart, {"max_depth": 3}),
-        (pb.fit_adaboost_real, {"rounds": 4, "weak": pb.weak.feature()}),
-        (pb.fit_stagewise, {"loss": "logistic", "steps": 4}),
-        (pb.fit_probit_tree, {"steps": 4, "max_depth": 1}),
+        (pb.fit_adaboost_real, {"n_estimators": 4, "weak_learner": pb.weak.feature()}),
+        (pb.fit_stagewise, {"loss": "logistic", "n_estimators": 4}),
+        (pb.fit_probit_tree, {"max_iter": 4, "max_depth": 1}),
         (partial(pb.fit_bagging, pb.fit_cart, n_estimators=2, rng=0), {"max_depth": 2}),
     ],
 )
@@ -114,11 +114,11 @@ class Sign:
 
 
 @pytest.mark.parametrize(
-    ("fit", "options"), [(pb.fit_stagewise, {"loss": "hinge", "steps": 3}), (Sign, {})]
+    ("fit", "options"), [(pb.fit_stagewise, {"loss": "hinge", "n_estimators": 3}), (Sign, {})]
 )
 def test_members_without_probabilities_vote(fit, options):
     X, y = problem()
-    options |= {"members": 5, "rng": 1}
+    options |= {"n_estimators": 5, "rng": 1}
     average = pb.fit_bagging(fit, X, y, **options)
     majority = pb.fit_bagging(fit, X, y, voting="majority", **options)
     assert np.array_equal(pb.predict_proba(average, X), pb.predict_proba(majority, X))
@@ -196,7 +196,7 @@ def test_any_callable(replace, bag):
 
 def test_bags_differ_and_follow_the_seed():
     X, _ = problem()
-    options = {"members": 4, "task": "regression"}
+    options = {"n_estimators": 4, "task": "regression"}
     first, again, other = (
         [m.number for m in pb.fit_bagging(Mean, X, X[:, 0], rng=k, **options).models]
         for k in (1, 1, 2)
@@ -245,7 +245,7 @@ def test_frames_and_sorted_columns():
     pandas = pytest.importorskip("pandas")
     X, y = problem()
     frame = pandas.DataFrame(X, columns=list("abcd"))
-    options = {"members": 5, "rng": 0, "nodes": 6}
+    options = {"n_estimators": 5, "rng": 0, "max_nodes": 6}
     plain = pb.fit_bagging(pb.fit_boosted_tree, X, y, **options)
     for data in (frame, pb.sort_columns(frame)):
         named = pb.fit_bagging(pb.fit_boosted_tree, data, y, **options)

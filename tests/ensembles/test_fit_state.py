@@ -59,8 +59,8 @@ SUMS = {
     "exact": (two, {"search": "exact"}),
     "prices": (two, {"prices": [1.0, 2.0, 3.0, 0.0]}),
     "per comparison": (two, {"growth": "per-comparison", "tree_comparisons": [3.0, 1.0, 2.0]}),
-    "share held out": (two, {"validation": 0.3, "rng": 3, "patience": 4}),
-    "rows given": (lambda z: z, {"validation": (OTHER[0], -OTHER[1]), "patience": 3}),
+    "share held out": (two, {"validation": 0.3, "rng": 3, "n_iter_no_change": 4}),
+    "rows given": (lambda z: z, {"validation": (OTHER[0], -OTHER[1]), "n_iter_no_change": 3}),
     "no leaf lowers the loss": (lambda z: np.full(len(z), 3.0), {"loss": "squared"}),
 }
 #: Fits that end by themselves, however many steps follow.
@@ -92,8 +92,8 @@ CHAINS = {
     "symmetric": {"votes": "symmetric", "smoothing": 0.0},
     "table": {"observation": pb.observation.adatree2()},
     "gaussian": {"observation": pb.observation.gaussian(0.4)},
-    "affine": {"weak": pb.weak.affine(directions=6, seed=2)},
-    "binned": {"weak": pb.weak.stump(search="binned", max_bins=8)},
+    "affine": {"weak_learner": pb.weak.affine(directions=6, seed=2)},
+    "binned": {"weak_learner": pb.weak.stump(search="binned", max_bins=8)},
 }
 
 
@@ -243,9 +243,9 @@ def test_what_takes_no_state():
     with pytest.raises(TypeError, match=r"^state, model: expected a DecisionGraph"):
         pb.continue_fit(pb.fit_forest(X, two(z), n_estimators=2), X, two(z), n_estimators=1, state=state)
     for model, options in (
-        (tree, {"nodes": 1}),
-        (tree, {"rounds": 1}),
-        (pb.fit_adaboost(X, three(z), n_estimators=2), {"rounds": 1}),
+        (tree, {"max_nodes": 1}),
+        (tree, {"n_estimators": 1}),
+        (pb.fit_adaboost(X, three(z), n_estimators=2), {"n_estimators": 1}),
     ):
         y = two(z) if model is tree else three(z)
         with pytest.raises(NotImplementedError, match=r"^state: expected a chain of two classes"):

@@ -137,7 +137,7 @@ def test_frames_are_put_in_order():
 def test_validation_labels_are_those_of_y():
     X, y = three(200)
     rows = X[120:], y[120:], np.ones(80)
-    options = {"rounds": 30, "patience": 3}
+    options = {"n_estimators": 30, "n_iter_no_change": 3}
     model = pb.fit_one_vs_rest(pb.fit_adaboost, X[:120], y[:120], validation=rows, **options)
     for label, member in zip(model.labels, model.models, strict=True):
         alone = pb.fit_adaboost(
@@ -222,7 +222,7 @@ def test_two_classes_are_discrete_adaboost(seed):
     X = rng.normal(size=(60, 2))
     y = np.where(X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=60) > 0, "yes", "no")
     weight = rng.uniform(0.5, 2, 60)
-    options = {"votes": "symmetric", "smoothing": 0, "weak": pb.weak.stump("error")}
+    options = {"votes": "symmetric", "smoothing": 0, "weak_learner": pb.weak.stump("error")}
     base = partial(pb.fit_adaboost, n_estimators=1, **options)
     model = pb.fit_samme(X, y, base_learner=base, n_estimators=20, sample_weight=weight)
     chain = pb.fit_adaboost(X, y, n_estimators=20, sample_weight=weight, **options)
@@ -398,4 +398,4 @@ def test_samme_boosts_small_trees_if_nothing_else_is_said():
     same = pb.fit_samme(X, y, base_learner=partial(pb.fit_cart, max_depth=3), n_estimators=4)
     assert np.array_equal(pb.decision_function(model, X), pb.decision_function(same, X))
     assert model.settings == same.settings
-    assert model.settings["base"] == "fit_cart"
+    assert model.settings["base_learner"] == "fit_cart"

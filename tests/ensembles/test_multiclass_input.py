@@ -72,9 +72,9 @@ def test_functions_of_a_model(kind, tmp_path):
 @pytest.mark.parametrize("fit", [pb.fit_adaboost_real, pb.fit_matryoshka])
 def test_two_class_builders_name_the_others(fit):
     X, y = three()
-    sizes = {pb.fit_adaboost_real: {"rounds": 2}, pb.fit_matryoshka: {"shape": (2,)}}
+    sizes = {pb.fit_adaboost_real: {"n_estimators": 2}, pb.fit_matryoshka: {"shape": (2,)}}
     with pytest.raises(ValueError, match=r"got 3: pb\.fit_one_vs_rest"):
-        fit(X, y, **sizes.get(fit, {"nodes": 2}))
+        fit(X, y, **sizes.get(fit, {"max_nodes": 2}))
 
 
 X9, Y9 = three(9)

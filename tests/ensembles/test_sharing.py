@@ -28,11 +28,11 @@ def seen_by(fit, call):
 
 COLUMNS = pb.SortedColumns
 SHARING = [
-    (pb.fit_adaboost, {"rounds": 2}),
-    (pb.fit_boosted_tree, {"nodes": 2}),
+    (pb.fit_adaboost, {"n_estimators": 2}),
+    (pb.fit_boosted_tree, {"max_nodes": 2}),
     (pb.fit_matryoshka, {"shape": (2, 2)}),
     (pb.fit_cart, {"max_depth": 2}),
-    (pb.fit_pruned_cart, {"folds": 2}),
+    (pb.fit_pruned_cart, {"cv": 2}),
 ]
 
 
@@ -48,7 +48,7 @@ def test_columns_are_shared_by_bags_and_by_classes(fit, options):
 
 def test_learners_that_make_columns_of_their_own_share_none():
     for weak in (pb.weak.affine(), pb.weak.separator(2), pb.weak.linear()):
-        assert column_search(pb.fit_adaboost, {"weak": weak}) is None
+        assert column_search(pb.fit_adaboost, {"weak_learner": weak}) is None
     assert column_search(pb.fit_probitboost, {}) is None
     assert column_search(len, {}) is None
 
@@ -89,8 +89,8 @@ CLASSES = np.digitize(X[:, 0], [-0.4, 0.4])
     ("fit", "options"),
     [
         (pb.fit_cart, BINNED),
-        (pb.fit_boosted_tree, {"nodes": 4, "weak": pb.weak.stump(search="binned", max_bins=8)}),
-        (pb.fit_adaboost, {"rounds": 4, "weak": pb.weak.stump(search="binned", max_bins=8)}),
+        (pb.fit_boosted_tree, {"max_nodes": 4, "weak_learner": pb.weak.stump(search="binned", max_bins=8)}),
+        (pb.fit_adaboost, {"n_estimators": 4, "weak_learner": pb.weak.stump(search="binned", max_bins=8)}),
     ],
     ids=["cart", "tree", "adaboost"],
 )
@@ -119,6 +119,6 @@ def test_rounds_of_samme_have_bins_of_their_weights():
     ids=["rows left out", "rows held out"],
 )
 def test_where_rows_are_left_out_each_class_has_its_own_bins(options):
-    given = {"rounds": 3, "weak": pb.weak.stump(search="binned"), **options}
+    given = {"n_estimators": 3, "weak_learner": pb.weak.stump(search="binned"), **options}
     seen = seen_by(pb.fit_adaboost, lambda s: pb.fit_one_vs_rest(s, X, CLASSES, **given))
     assert seen == {np.ndarray}

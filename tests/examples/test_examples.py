@@ -160,7 +160,7 @@ def test_the_largest_size_within_budget_is_chosen(example, quick, name):
     X, y = data.X[train], data.y[train]
     options = {"observation": pb.observation.adatree2()}
     if name == "soft tree":
-        fit, options["nodes"] = pb.fit_boosted_tree, example.QUICK_MOST_NODES
+        fit, options["max_nodes"] = pb.fit_boosted_tree, example.QUICK_MOST_NODES
     else:
         fit, options["shape"], options["collect"] = pb.fit_matryoshka, (4, 4, 4, 4, 4), "sign"
 

@@ -74,7 +74,7 @@ def others() -> dict[str, Callable[[], Any]]:
     X, score = problem()
     y, three = score > 0, np.digitize(score, [-0.5, 0.5])
     words = np.array(["no", "yes"])[y.astype(int)]
-    boosted = {"members": 2, "rounds": 2, "steps": 4, "min_leaf": 4, "max_depth": 2, "rng": 0}
+    boosted = {"n_estimators": 2, "n_boosting_rounds": 2, "max_iter": 4, "min_leaf": 4, "max_depth": 2, "rng": 0}
     return {
         "linear": lambda: pb.fit_adaboost_real(X, y, n_estimators=4, weak_learner=pb.weak.feature()),
         "real": lambda: pb.fit_adaboost_real(X, words, n_estimators=4),

@@ -245,7 +245,7 @@ def _fields(found: Any, names: str) -> dict[str, Any]:
 def _continued(model: Any) -> Any:
     is_words = model.labels is not None and model.labels.dtype.kind == "U"
     target = fits.WORDS if is_words else fits.TWO
-    more = {"rounds": 3} if getattr(model, "is_chain", False) else {"nodes": 3}
+    more = {"n_estimators": 3} if getattr(model, "is_chain", False) else {"max_nodes": 3}
     options = {"rng": 5, "n_threads": 1, **more}
     return pb.continue_fit(model, fits.X, target, **options)
 

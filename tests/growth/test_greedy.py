@@ -52,7 +52,7 @@ def test_random_problems(observation, collect):
     for case in range(14):
         rng = np.random.default_rng([91, case])
         options = draw_options(rng) | {"observation": observation, "collect": collect}
-        options["nodes"] = int(rng.integers(1, 16))
+        options["max_nodes"] = int(rng.integers(1, 16))
         sizes += check(random_problem(rng), options, case)[1]
     assert sizes or observation == "half"
 
@@ -60,7 +60,7 @@ def test_random_problems(observation, collect):
 @both_collects
 @every_kind
 def test_continuous_data(observation, collect):
-    options = {"observation": observation, "rate": 0.1, "collect": collect, "nodes": 40}
+    options = {"observation": observation, "rate": 0.1, "collect": collect, "max_nodes": 40}
     model, sizes = check(noisy(92, n=300), options)
     assert model.n_nodes == 40
     assert model.record.stop_reason == "all nodes are opened"
@@ -75,7 +75,7 @@ def test_few_rows(collect, n):
     for observation in ("exact", *OBSERVATIONS):
         for smoothing in (0.0, 1e-4):
             options = {"observation": observation, "rate": 0.2, "smoothing": smoothing}
-            model, _ = check(problem, options | {"collect": collect, "nodes": 5})
+            model, _ = check(problem, options | {"collect": collect, "max_nodes": 5})
             if observation == "exact":
                 assert model.n_nodes == n - 1
                 assert model.record.stop_reason == "no exit can be split"
@@ -84,7 +84,7 @@ def test_few_rows(collect, n):
 @both_collects
 def test_nothing_to_split(collect):
     problem = Problem(np.ones((5, 2)), np.array([1, 1, 1, 1, -1]), None)
-    model, _ = check(problem, {"nodes": 4, "collect": collect, "smoothing": 0.0})
+    model, _ = check(problem, {"max_nodes": 4, "collect": collect, "smoothing": 0.0})
     assert model.n_nodes == 0
     assert model.bias == pytest.approx(0.5 * np.log(4))
     assert model.record.stages is None
@@ -98,7 +98,7 @@ def test_two_nodes_are_collected_where_the_rates_cross():
     """Collecting by sign shows at once: the vote on the edge inside is dropped."""
     outcomes = set()
     for seed in range(12):
-        options = {"observation": "adatree2", "nodes": 2}
+        options = {"observation": "adatree2", "max_nodes": 2}
         C = fit(noisy([93, seed]), **options).record.certificate
         signs = fit(noisy([93, seed]), collect="sign", **options)
         collected = bool(signs.vote[0, signs.next[0] == 1] == 0)

@@ -85,7 +85,7 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
     common = {"smoothing": smoothing, "learning_rate": rate}
     given = {
         **common,
-        "weak": weak,
+        "weak_learner": weak,
         "sample_weight": weight,
         "categorical": columns or None,
         "observation": observation(*answers),

@@ -25,8 +25,8 @@ SHAPES = {
     "deep": {"shape": (2, 2, 2)},
     "joined": {"shape": (4, 3), "join": "all"},
     "by sign": {"shape": (3, 3), "collect": "sign"},
-    "greedy": {"growth": "greedy", "nodes": 12},
-    "greedy, by sign": {"growth": "greedy", "nodes": 12, "collect": "sign"},
+    "greedy": {"growth": "greedy", "max_nodes": 12},
+    "greedy, by sign": {"growth": "greedy", "max_nodes": 12, "collect": "sign"},
     "soft": {"shape": (3, 2), "observation": pb.observation.uniform()},
     "soft, by sign": {
         "shape": (3, 2),

@@ -47,7 +47,7 @@ def test_random_problems(observation, growth):
         rng = np.random.default_rng([41, case])
         options = draw_options(rng) | {"observation": observation, "growth": growth}
         options["max_depth"] = [None, None, 1, 2, 4][rng.integers(5)]
-        options["nodes"] = int(rng.choice([1, 2, 5, 9]))
+        options["max_nodes"] = int(rng.choice([1, 2, 5, 9]))
         check(random_problem(rng), options, case)
 
 
@@ -55,7 +55,7 @@ def test_random_problems(observation, growth):
 @pytest.mark.parametrize("observation", ["exact", *OBSERVATIONS])
 def test_continuous_data(observation, growth):
     for max_bins in (None, 32):
-        options = {"observation": observation, "rate": 0.1, "growth": growth, "nodes": 12}
+        options = {"observation": observation, "rate": 0.1, "growth": growth, "max_nodes": 12}
         model, _ = check(noisy(42, n=300), options | {"max_bins": max_bins}, max_bins)
         assert model.n_nodes == 12
 
@@ -75,14 +75,14 @@ def test_few_rows(observation, n):
     problem = Problem(np.arange(float(n))[:, None], np.array([1, -1, 1])[:n], None)
     for smoothing in (0.0, 1e-4):
         for growth in GROWTHS:
-            options = {"observation": observation, "rate": 0.2, "growth": growth, "nodes": 4}
+            options = {"observation": observation, "rate": 0.2, "growth": growth, "max_nodes": 4}
             check(problem, options | {"smoothing": smoothing}, (n, growth))
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_nothing_to_split(observation):
     problem = Problem(np.ones((5, 2)), np.array([1, 1, 1, 1, -1]), None)
-    model, _ = check(problem, {"observation": observation, "nodes": 3, "smoothing": 0.0})
+    model, _ = check(problem, {"observation": observation, "max_nodes": 3, "smoothing": 0.0})
     assert model.n_nodes == 0
     assert model.bias == pytest.approx(0.5 * np.log(4))
     assert_certified(model, problem)
@@ -93,7 +93,7 @@ def test_nothing_to_split(observation):
 def test_depth_alone_bounds_the_tree(observation, growth):
     """Every row arrives at every exit, so that all exits down to the last level are split."""
     options = {"observation": observation, "rate": 0.1, "growth": growth, "max_depth": 3}
-    model, _ = check(noisy(43), options | {"nodes": None})
+    model, _ = check(noisy(43), options | {"max_nodes": None})
     assert model.n_nodes == 7
     assert "no exit can be split" in model.record.stop_reason
 
@@ -109,13 +109,13 @@ def test_exits_that_cannot_be_split_take_no_place(n_rows, min_weight):
         y[:2] = -1, 1
         problem = Problem(X, y, rng.exponential(size=n_rows))
         options = {"observation": "flip", "rate": 0.1, "min_weight": min_weight}
-        check(problem, options | {"nodes": 20}, case)
+        check(problem, options | {"max_nodes": 20}, case)
 
 
 @pytest.mark.parametrize("growth", GROWTHS)
 @pytest.mark.parametrize("observation", ["exact", "flip", "adatree2"])
 def test_target_certificate(observation, growth):
-    options = {"observation": observation, "rate": 0.05, "growth": growth, "nodes": 30}
+    options = {"observation": observation, "rate": 0.05, "growth": growth, "max_nodes": 30}
     free, _ = check(noisy(45), options)
     target = float(free.record.certificate[9:11].mean())
     model, _ = check(noisy(45), options | {"target_certificate": target})
@@ -125,7 +125,7 @@ def test_target_certificate(observation, growth):
 
 
 def test_growths_differ():
-    options = {"observation": "flip", "rate": 0.1, "nodes": 12}
+    options = {"observation": "flip", "rate": 0.1, "max_nodes": 12}
     shapes = [fit(noisy(46), growth=growth, **options).next for growth in GROWTHS]
     assert len({tuple(next_.flat) for next_ in shapes}) == len(GROWTHS)
 

@@ -354,8 +354,8 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 
     import pboost.sklearn
 
-    small = {"ProbabilisticAdaBoost": {"rounds": 8}, "Cart": {"min_leaf": 5}}
-    small |= {"Forest": {"members": 6, "random_state": 0}, "Stagewise": {"steps": 5}}
+    small = {"ProbabilisticAdaBoost": {"n_estimators": 8}, "Cart": {"min_leaf": 5}}
+    small |= {"Forest": {"n_estimators": 6, "random_state": 0}, "Stagewise": {"n_estimators": 5}}
     estimator = getattr(pboost.sklearn, f"{name}Classifier")(**small[name])
     y = LABELS[labels]
     weight = mean_1(RNG.exponential(size=100)) if weighted else None
@@ -379,9 +379,9 @@ FITS = {
     "sum": partial(pb.fit_stagewise, n_estimators=5),
 }
 OF_FITS = {
-    "chain": ("ProbabilisticAdaBoostClassifier", {"rounds": 8}),
+    "chain": ("ProbabilisticAdaBoostClassifier", {"n_estimators": 8}),
     "cart": ("CartClassifier", {"min_leaf": 5}),
-    "sum": ("StagewiseClassifier", {"steps": 5}),
+    "sum": ("StagewiseClassifier", {"n_estimators": 5}),
 }
 
 
@@ -401,7 +401,7 @@ def test_out_of_fold_is_that_of_sklearn(kind, labels, weighted, method):
         fit = partial(fit, loss="logistic" if labels == 2 else "softmax")
     weight = mean_1(RNG.exponential(size=len(CAL))) if weighted else None
     found = pb.calibrate(fit, CAL, y, cv=4, rng=5, method=method, sample_weight=weight)
-    assert found.settings["folds"] == 4
+    assert found.settings["cv"] == 4
     parts = PredefinedSplit(assign_folds(y, weight, 4, np.random.default_rng(5)))
     name, options = OF_FITS[kind]
     other = CalibratedClassifierCV(
@@ -430,7 +430,7 @@ def test_out_of_fold_of_what_draws_and_of_frames(tmp_path):
     assert pb.describe(one).startswith("calibrate: platt, out of 3 folds of 160 rows\n")
     pb.save(one, tmp_path / "one.npz")
     again = pb.load(tmp_path / "one.npz")
-    assert again.settings["folds"] == 3
+    assert again.settings["cv"] == 3
     assert pb.predict_proba(again, frame).tobytes() == pb.predict_proba(one, frame).tobytes()
 
 

@@ -30,7 +30,7 @@ def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_step)
     target = y if loss == "squared" else np.where(y > 0, "b", "a")
     options = {
         "loss": loss,
-        "steps": 40,
+        "n_estimators": 40,
         "max_depth": 5,
         "learning_rate": 0.5,
         "categorical": [4],

@@ -73,7 +73,7 @@ def test_held_out_rows_and_rows_that_set_the_model_are_told():
     own = pb.fit_adaboost(X[FIT], Y[FIT], n_estimators=60, validation=0.3, n_iter_no_change=5, rng=0)
     np.testing.assert_array_equal(own.seen, digest_of_rows(X[FIT]))
     for fit in (pb.fit_adaboost, pb.fit_stagewise):
-        size = {"rounds": 9} if fit is pb.fit_adaboost else {"steps": 9}
+        size = {"n_estimators": 9} if fit is pb.fit_adaboost else {"n_estimators": 9}
         given = fit(X[FIT], Y[FIT], validation=(X[400:600], Y[400:600]), **size)
         np.testing.assert_array_equal(given.seen, digest_of_rows(X[:600]))
         assert is_told(given, X[400:600], Y[400:600])

@@ -165,11 +165,11 @@ def test_inputs_may_be_read_only_and_stay_as_they_are():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"folds": 1}, ValueError, "folds: .*got 1"),
-        ({"folds": 0}, ValueError, "folds: .*got 0"),
-        ({"folds": 2.0}, TypeError, r"folds: .*got 2\.0"),
-        ({"folds": True}, TypeError, "folds: .*got True"),
-        ({"folds": 16}, ValueError, "folds: expected at most 15, .* most frequent label, got 16"),
+        ({"cv": 1}, ValueError, "folds: .*got 1"),
+        ({"cv": 0}, ValueError, "folds: .*got 0"),
+        ({"cv": 2.0}, TypeError, r"folds: .*got 2\.0"),
+        ({"cv": True}, TypeError, "folds: .*got True"),
+        ({"cv": 16}, ValueError, "folds: expected at most 15, .* most frequent label, got 16"),
         ({"rng": "x"}, TypeError, "rng: .*got str"),
         ({"rng": np.random}, TypeError, "rng: .*RandomState, got module"),
         ({"y": ["a"] * 20}, ValueError, "y: .*two"),
@@ -184,7 +184,7 @@ def test_inputs_may_be_read_only_and_stay_as_they_are():
 def test_bad_input(change, error, message):
     X = np.arange(40.0).reshape(20, 2)
     y = np.array(["sick"] * 5 + ["healthy"] * 15)
-    arguments = {"X": X, "y": y, "folds": 3, **change}
+    arguments = {"X": X, "y": y, "cv": 3, **change}
     with pytest.raises(error, match=message):
         pb.cross_validate(STUMPS, arguments.pop("X"), arguments.pop("y"), **arguments)
 

@@ -66,11 +66,11 @@ def test_words():
     model = pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=pb.weak.oracle(train_stump))
     assert "node 1: oracle 1 answers -1: vote" in pb.describe(model)
     assert "node 0: oracle 0 answers " in str(pb.explain(model, X[0]))
-    assert model.settings["weak"] == {"kind": "oracle", "train": "train_stump"}
+    assert model.settings["weak_learner"] == {"kind": "oracle", "train": "train_stump"}
     model = pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=pb.weak.from_estimator(StumpEstimator()))
     assert "node 1: estimator 1 <= 0.5: vote" in pb.describe(model)
     assert "node 0: estimator 0 = " in str(pb.explain(model, X[0]))
-    assert model.settings["weak"]["kind"] == "from_estimator"
+    assert model.settings["weak_learner"]["kind"] == "from_estimator"
 
 
 def test_files_and_pickles(tmp_path):

@@ -84,7 +84,7 @@ COLUMNS = {
 def test_rows_to_validate_with(name, layout):
     found = []
     for X in ordered.frames(layout):
-        given = {"validation": (X[30:], Y[30:]), "patience": 3}
+        given = {"validation": (X[30:], Y[30:]), "n_iter_no_change": 3}
         model = VALIDATED[name](X[:30], Y[:30], **given)
         own = isinstance(model, pb.StagewiseModel)
         found.append(model.validation_loss if own else model.record.validation)

@@ -17,7 +17,7 @@ import pboost as pb
 @pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree")])
 def test_threads_do_not_matter(classes, where):
     X, y = problem(3000, 6, classes)
-    options = {"members": 5, "rounds": 2, "steps": 5, "one_vs_all": where, "rng": 3}
+    options = {"n_estimators": 5, "n_boosting_rounds": 2, "max_iter": 5, "one_vs_rest": where, "rng": 3}
     one = pb.fit_sbpmt(X, y, n_threads=1, **options)
     assert_same_model(one, pb.fit_sbpmt(X, y, n_threads=2, **options))
     assert_same_model(one, pb.fit_sbpmt(pb.sort_columns(X), y, n_threads=2, **options))
@@ -127,7 +127,7 @@ def test_coefficients_of_a_tree_for_each_class():
 
 def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
     X, y = problem(150, classes=3)
-    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 1}, voting="majority", one_vs_rest="tree", rng=0)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 1}, voting="majority", one_vs_rest="tree", rng=0)
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     first = model[0].models[0]
     assert (
@@ -153,7 +153,7 @@ def test_stages_are_models_of_fewer_members(classes, vote):
     stages = list(pb.staged_predict_proba(model, X))
     assert len(stages) == len(model)
     for members, share in enumerate(stages, start=1):
-        fewer = pb.fit_sbpmt(X, y, **{**FAST, "members": members}, voting=vote, rng=0)
+        fewer = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": members}, voting=vote, rng=0)
         np.testing.assert_allclose(share, pb.predict_proba(fewer, X), rtol=1e-12, atol=1e-15)
         assert np.array_equal(model.labels[share.argmax(axis=1)], pb.predict(fewer, X))
 
@@ -162,7 +162,7 @@ def test_members_never_answer_a_class_that_they_have_not_seen():
     X, y = problem(150, classes=3)
     y[:2] = 3
     model = pb.fit_sbpmt(
-        X, y, **{**FAST, "members": 6}, voting="majority", one_vs_rest="tree", bag=0.5, rng=0
+        X, y, **{**FAST, "n_estimators": 6}, voting="majority", one_vs_rest="tree", bag=0.5, rng=0
     )
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     by_value = []
@@ -186,8 +186,8 @@ def test_published_options():
         "complexity": 0.01,
         "tol": 1e-5,
         "safeguard": False,
-        "vote": "majority",
-        "one_vs_all": "tree",
+        "voting": "hard",
+        "one_vs_rest": "tree",
     }
     model = pb.fit_sbpmt(X, y, n_estimators=2, rng=0, **options)
     assert options.items() <= model.settings.items()
@@ -217,17 +217,17 @@ def test_a_leaf_rule_that_no_split_can_meet():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"members": 0}, ValueError, "members: expected an integer from 1"),
-        ({"members": 2.5}, TypeError, "members: expected an integer"),
-        ({"rounds": 0}, ValueError, "rounds: expected an integer from 1"),
-        ({"steps": 0}, ValueError, "steps: expected an integer from 1"),
+        ({"n_estimators": 0}, ValueError, "members: expected an integer from 1"),
+        ({"n_estimators": 2.5}, TypeError, "members: expected an integer"),
+        ({"n_boosting_rounds": 0}, ValueError, "rounds: expected an integer from 1"),
+        ({"max_iter": 0}, ValueError, "steps: expected an integer from 1"),
         ({"bag": 0.0}, ValueError, "bag: expected"),
         ({"bag": 1.5}, ValueError, "bag: expected"),
         ({"bag": float("nan")}, ValueError, "bag: expected"),
-        ({"step": 0.0}, ValueError, "step: expected"),
-        ({"step": 1.5}, ValueError, "step: expected"),
-        ({"vote": "mean"}, ValueError, "vote: expected"),
-        ({"one_vs_all": "node"}, ValueError, "one_vs_all: expected"),
+        ({"learning_rate": 0.0}, ValueError, "step: expected"),
+        ({"learning_rate": 1.5}, ValueError, "step: expected"),
+        ({"voting": "mean"}, ValueError, "vote: expected"),
+        ({"one_vs_rest": "node"}, ValueError, "one_vs_all: expected"),
         ({"stratify": 1}, TypeError, "stratify: expected True or False, got 1"),
         ({"max_depth": -1}, ValueError, "max_depth: expected"),
         ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
@@ -266,7 +266,7 @@ def test_model_refuses_arrays_that_do_not_fit():
         "start": model.start + 1,
         "error": model.error[:-1],
         "class_rows": model.class_rows[:, 1:],
-        "vote": "mean",
+        "voting": "mean",
     }.items():
         with pytest.raises(ValueError, match=f"^{name}: expected"):
             replace(model, **{name: value})

@@ -49,15 +49,15 @@ def test_models_that_read_many_columns_stay():
 
 
 LEVELS = np.where(np.arange(300) % 3 == 0, np.floor(np.abs(3 * X)), HOLES)
-FOREST = {"members": 3, "max_depth": 2, "features_per_split": 20, "rng": 0}
-SUM = {"steps": 8, "max_depth": 2}
+FOREST = {"n_estimators": 3, "max_depth": 2, "features_per_split": 20, "rng": 0}
+SUM = {"n_estimators": 8, "max_depth": 2}
 OF_TREES = {
     "cart": lambda X, **more: pb.fit_cart(X, Y, max_depth=3, **more),
     "forest": lambda X, **more: pb.fit_forest(X, Y, **FOREST, **more),
     "regression": lambda X, **more: pb.fit_forest(X, X[:, 7], task="regression", **FOREST, **more),
     "stagewise": lambda X, **more: pb.fit_stagewise(X, Y, loss="logistic", **SUM, **more),
     "softmax": lambda X, **more: pb.fit_stagewise(
-        X, Y + 1 * (X[:, 9] > 1), loss="softmax", **{**SUM, "steps": 3}, **more
+        X, Y + 1 * (X[:, 9] > 1), loss="softmax", **{**SUM, "n_estimators": 3}, **more
     ),
 }
 

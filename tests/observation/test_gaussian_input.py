@@ -17,8 +17,8 @@ X.setflags(write=False)
 CELLS.setflags(write=False)
 
 FITS = {
-    "adaboost": lambda X=X, **k: pb.fit_adaboost(X, Y, **({"rounds": 4} | k)),
-    "tree": lambda X=X, **k: pb.fit_boosted_tree(X, Y, **({"nodes": 4} | k)),
+    "adaboost": lambda X=X, **k: pb.fit_adaboost(X, Y, **({"n_estimators": 4} | k)),
+    "tree": lambda X=X, **k: pb.fit_boosted_tree(X, Y, **({"max_nodes": 4} | k)),
     "matryoshka": lambda X=X, **k: pb.fit_matryoshka(X, Y, **({"shape": (2, 2)} | k)),
 }
 builders = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)

@@ -47,7 +47,7 @@ def test_chains(of, stop, estimator, votes):
     for case in range(4):
         rng = np.random.default_rng([91, case])
         options = draw_options(rng) | {"observation": of, "votes": votes, "rate": 0.25}
-        sizes = {"rounds": 6}
+        sizes = {"n_estimators": 6}
         check(
             pb.fit_adaboost,
             fit_soft_chain,
@@ -67,7 +67,7 @@ def test_soft_trees(stop, estimator, growth):
     for case, of in enumerate(OF):
         rng = np.random.default_rng([92, case])
         options = {"observation": of, "rate": 0.1, "smoothing": 1e-4}
-        sizes = {"nodes": 6, "growth": growth}
+        sizes = {"max_nodes": 6, "growth": growth}
         problem = noisy(case, n=50)
         check(
             pb.fit_boosted_tree,
@@ -109,7 +109,7 @@ def test_rows_of_weight_zero_and_the_order_of_classes_do_not_shift_the_streams()
     options = {"observation": "flip", "rate": 0.2}
     for order in (np.arange(60), np.argsort(y), np.argsort(-y)):
         problem = Problem(X[order], y[order], weight[order])
-        check(pb.fit_adaboost, fit_soft_chain, problem, options, {"rounds": 4}, 5, "map", 0)
+        check(pb.fit_adaboost, fit_soft_chain, problem, options, {"n_estimators": 4}, 5, "map", 0)
 
 
 # The kernel
@@ -295,8 +295,8 @@ def test_answers_of_features_measured_with_error(kind, stop):
     """Sampled gaussian answers against the twin, node by node."""
     problem = noisy(9, n=60)
     fit, twin, sizes = {
-        "chain": (pb.fit_adaboost, fit_soft_chain, {"rounds": 4}),
-        "tree": (pb.fit_boosted_tree, fit_soft_tree, {"nodes": 6}),
+        "chain": (pb.fit_adaboost, fit_soft_chain, {"n_estimators": 4}),
+        "tree": (pb.fit_boosted_tree, fit_soft_tree, {"max_nodes": 6}),
         "matryoshka": (pb.fit_matryoshka, fit_matryoshka, {"shape": (2, 3)}),
     }[kind]
     draws = sampled.Sampling(5, stop, "map", max_draws=30)

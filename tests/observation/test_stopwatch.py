@@ -37,7 +37,7 @@ def fit(problem, clock, *, observation_="flip", rate=0.0, estimator="map", max_d
 def test_random_problems(of, estimator, zeros):
     for case in range(5):
         rng = np.random.default_rng([97, case])
-        options = draw_options(rng) | {"rate": 0.25, "rounds": 5}
+        options = draw_options(rng) | {"rate": 0.25, "n_estimators": 5}
         problem = noisy(case, n=40) if case % 2 else random_problem(rng)
         twin, _ = fit_stopwatch_chain(
             *problem[:2],
@@ -154,7 +154,7 @@ def test_clocks_that_fail(clock, why):
 
 @pytest.mark.parametrize(
     ("build", "size"),
-    [(pb.fit_boosted_tree, {"nodes": 3}), (pb.fit_matryoshka, {"shape": (2, 2)})],
+    [(pb.fit_boosted_tree, {"max_nodes": 3}), (pb.fit_matryoshka, {"shape": (2, 2)})],
     ids=["tree", "matryoshka"],
 )
 def test_only_chains_have_one_next_classifier(build, size):

@@ -257,7 +257,7 @@ def test_trees_of_data_without_holes(tmp_path):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_sbpmt(classes, one_vs_all, tmp_path):
     X, y, weight = tree_problem(9, classes=classes)
-    options = {"members": 3, "rounds": 3, "steps": 5, "one_vs_all": one_vs_all, "rng": 0}
+    options = {"n_estimators": 3, "n_boosting_rounds": 3, "max_iter": 5, "one_vs_rest": one_vs_all, "rng": 0}
     model = pb.fit_sbpmt(X, y, sample_weight=weight, **options)
     share = pb.predict_proba(model, X)
     assert np.mean(pb.predict(model, X) == y) > 0.7
@@ -281,7 +281,7 @@ def test_sbpmt(classes, one_vs_all, tmp_path):
 @pytest.mark.parametrize("fit", [pb.fit_probit_tree, pb.fit_sbpmt])
 def test_where_missing_values_go_is_an_option_of_trees(fit):
     X, y, _ = problem(0, n=120)
-    options = {} if fit is pb.fit_probit_tree else {"members": 2, "rounds": 2, "rng": 0}
+    options = {} if fit is pb.fit_probit_tree else {"n_estimators": 2, "n_boosting_rounds": 2, "rng": 0}
     model = fit(X, y, missing="learn", **options)
     assert model.settings["missing"] == "learn"
     assert np.array_equal(pb.predict_proba(model, X), pb.predict_proba(fit(X, y, **options), X))

@@ -47,7 +47,7 @@ def test_random_trees(classes):
         options = {
             "max_depth": case % 4,
             "min_leaf": 5,
-            "steps": 5,
+            "max_iter": 5,
             "sample_weight": weight,
             "complexity": 0.02 * (case % 3),
             "safeguard": case % 2 == 0,
@@ -125,7 +125,7 @@ def test_pruning_rule():
     for case in range(40):
         X, y, weight = problem(case, n=50, d=2, classes=2 + case % 3)
         complexity = [0.005, 0.02, 0.05, 0.2][case % 4]
-        options = {"min_leaf": 1, "max_depth": 9, "steps": 1, "sample_weight": weight}
+        options = {"min_leaf": 1, "max_depth": 9, "max_iter": 1, "sample_weight": weight}
         whole = pb.fit_probit_tree(X, y, **options).partition
         model = pb.fit_probit_tree(X, y, **options, complexity=complexity)
         nodes = [
@@ -210,7 +210,7 @@ def test_the_prediction_is_the_most_probable():
 
 def test_threads_and_layouts():
     X, y, weight = problem(7, n=20000, classes=3)
-    options = {"max_depth": 4, "steps": 10, "sample_weight": weight}
+    options = {"max_depth": 4, "max_iter": 10, "sample_weight": weight}
     model = pb.fit_probit_tree(X, y, **options, n_threads=1)
     for other, threads in ((X, 2), (np.asfortranarray(X), 1), (X[::1, ::1].copy(), 4)):
         same = pb.fit_probit_tree(other, y, **options, n_threads=threads)
@@ -265,8 +265,8 @@ def test_hard_data():
 def test_bad_arguments():
     X, y, _ = problem(10)
     for options, error, message in (
-        ({"steps": 0}, ValueError, "steps: expected an integer from 1"),
-        ({"steps": 1.5}, TypeError, "steps: expected"),
+        ({"max_iter": 0}, ValueError, "steps: expected an integer from 1"),
+        ({"max_iter": 1.5}, TypeError, "steps: expected"),
         ({"max_depth": -1}, ValueError, "max_depth: expected an integer from 0"),
         ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
         ({"min_split": 1}, ValueError, "min_split: expected"),

@@ -37,7 +37,7 @@ def rounds_of(model, member):
 def test_twin(classes, where, step):
     X, y = problem(100, classes=classes)
     weight = np.random.default_rng(3).uniform(0.5, 2.0, len(y))
-    options = {**FAST, "members": 3, "steps": 4, "vote": "majority", "one_vs_all": where}
+    options = {**FAST, "n_estimators": 3, "max_iter": 4, "voting": "hard", "one_vs_rest": where}
     model = pb.fit_sbpmt(X, y, **options, learning_rate=step, sample_weight=weight, rng=5)
     rows = subsamples(len(y), 70, 3, 5)
 
@@ -153,7 +153,7 @@ def test_trees_that_are_not_better_than_chance():
 def test_votes(classes, where, vote):
     X, y = problem(200, classes=classes)
     names = np.array(["a", "b", "c"])[:classes]
-    options = {**FAST, "vote": vote, "one_vs_all": where, "rng": 2}
+    options = {**FAST, "voting": vote, "one_vs_rest": where, "rng": 2}
     model = pb.fit_sbpmt(X, names[y], **options)
     share = pb.predict_proba(model, X)
     expected = np.zeros_like(share)
@@ -177,14 +177,14 @@ def test_votes(classes, where, vote):
     stages = list(pb.staged_decision_function(model, X))
     assert len(stages) == 4
     np.testing.assert_allclose(stages[-1], score, atol=1e-15)
-    fewer = pb.fit_sbpmt(X, names[y], **{**options, "members": 2})
+    fewer = pb.fit_sbpmt(X, names[y], **{**options, "n_estimators": 2})
     np.testing.assert_allclose(stages[1], pb.decision_function(fewer, X), atol=1e-15)
     assert [len(stage) for stage in pb.staged_predict(model, X)] == [200] * 4
 
 
 def test_a_tied_vote_is_of_the_first_label():
     X, y = problem(100, seed=4)
-    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 2}, voting="majority", rng=0)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 2}, voting="majority", rng=0)
     share = pb.predict_proba(model, X)
     tied = share[:, 0] == 0.5
     assert tied.any()

@@ -81,10 +81,10 @@ def problems(draw):
 
 
 FITS = {
-    "columns": {"weak": pb.weak.feature()},
-    "centred": {"weak": pb.weak.feature("midrange", constant=False)},
+    "columns": {"weak_learner": pb.weak.feature()},
+    "centred": {"weak_learner": pb.weak.feature("midrange", constant=False)},
     "share": {},
-    "log-odds": {"confidence": "log-odds"},
+    "log-odds": {"answer_scale": "log-odds"},
 }
 
 

@@ -172,8 +172,8 @@ def test_ensembles_of_two_classes_against_the_rest():
 
 
 def test_votes_too_large_to_go_on_with():
-    y, given = [0, 0, 1, 1], {"weak": pb.weak.stump(), "observation": pb.observation.exact()}
-    for joins in ({"rounds": 1}, {"nodes": 1}):
+    y, given = [0, 0, 1, 1], {"weak_learner": pb.weak.stump(), "observation": pb.observation.exact()}
+    for joins in ({"n_estimators": 1}, {"max_nodes": 1}):
         model = graph([[-400.0, 400.0]], [[-1, -1]])
         with pytest.raises(ValueError, match="votes of at most 350"):
             pb.continue_fit(model, ROWS, y, **given, **joins)

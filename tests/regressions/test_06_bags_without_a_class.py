@@ -26,25 +26,25 @@ def train_oracle(X, y, weight, rng):
 
 weak, see = pb.weak, pb.observation
 TWO_CLASS = {
-    "adaboost": (pb.fit_adaboost, {"rounds": 2}),
-    "adaboost linear": (pb.fit_adaboost, {"rounds": 2, "weak": weak.linear()}),
-    "adaboost real": (pb.fit_adaboost_real, {"rounds": 2}),
-    "tree": (pb.fit_boosted_tree, {"nodes": 2}),
-    "tree binned": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.stump(search="binned")}),
-    "tree affine": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.affine(directions=4)}),
-    "tree oracle": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.oracle(train_oracle)}),
-    "tree flip": (pb.fit_boosted_tree, {"nodes": 2, "observation": see.flip(0.1)}),
-    "oblique": (pb.fit_oblique_tree, {"separators": 1, "stumps": 2}),
-    "topdown": (pb.fit_topdown_tree, {"nodes": 2}),
+    "adaboost": (pb.fit_adaboost, {"n_estimators": 2}),
+    "adaboost linear": (pb.fit_adaboost, {"n_estimators": 2, "weak_learner": weak.linear()}),
+    "adaboost real": (pb.fit_adaboost_real, {"n_estimators": 2}),
+    "tree": (pb.fit_boosted_tree, {"max_nodes": 2}),
+    "tree binned": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.stump(search="binned")}),
+    "tree affine": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.affine(directions=4)}),
+    "tree oracle": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.oracle(train_oracle)}),
+    "tree flip": (pb.fit_boosted_tree, {"max_nodes": 2, "observation": see.flip(0.1)}),
+    "oblique": (pb.fit_oblique_tree, {"max_nodes": 1, "n_stumps": 2}),
+    "topdown": (pb.fit_topdown_tree, {"max_nodes": 2}),
     "matryoshka": (pb.fit_matryoshka, {"shape": (2, 2)}),
-    "probitboost": (pb.fit_probitboost, {"steps": 3}),
+    "probitboost": (pb.fit_probitboost, {"max_iter": 3}),
 }
 ANY_CLASSES = {
     "one vs rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2), {}),
-    "samme": (pb.fit_samme, {"base": partial(pb.fit_cart, max_depth=2), "rounds": 2}),
+    "samme": (pb.fit_samme, {"base_learner": partial(pb.fit_cart, max_depth=2), "n_estimators": 2}),
     "samme of one vs rest": (
         pb.fit_samme,
-        {"base": partial(pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=2), "rounds": 2},
+        {"base_learner": partial(pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=2), "n_estimators": 2},
     ),
     "bagging": (partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=2), n_estimators=2), {}),
 }
@@ -62,7 +62,7 @@ def drawn(members=MEMBERS, n=N):
         bags.append(sample_weight)
         return Model()
 
-    options = {"task": "regression", "members": members, "rng": 0, "n_threads": 1}
+    options = {"task": "regression", "n_estimators": members, "rng": 0, "n_threads": 1}
     pb.fit_bagging(fit, np.zeros((n, 1)), np.zeros(n), **options)
     return np.array(bags)
 
@@ -108,7 +108,7 @@ def test_bags_with_every_class_give_the_same_members(threads):
             alone = pb.fit_boosted_tree(X, RARE, max_nodes=3, sample_weight=bag)
             assert np.array_equal(member.vote, alone.vote)
             assert np.array_equal(member.threshold, alone.threshold)
-    named = bagging.settings["nodes"], bagging.settings["fit"]
+    named = bagging.settings["max_nodes"], bagging.settings["fit"]
     assert named == (3, "fit_boosted_tree")
 
 

@@ -62,7 +62,7 @@ def number(fit, **options):
 
 
 def stagewise(loss):
-    options = {"loss": loss, "steps": 4, "bag": 0.7, "validation": 0.3, "rng": 0}
+    options = {"loss": loss, "n_estimators": 4, "bag": 0.7, "validation": 0.3, "rng": 0}
     return (number if loss == "squared" else two)(pb.fit_stagewise, **options)
 
 
@@ -230,7 +230,7 @@ def test_large_targets_and_large_weights(size):
     assert np.array_equal(large.value, plain.value * power)
     assert np.array_equal(large.pruning.error, plain.pruning.error * power**2)
     heavy = np.full(N, 2.0**960)
-    options = {"members": 4, "max_depth": 2, "rng": 0, **regression}
+    options = {"n_estimators": 4, "max_depth": 2, "rng": 0, **regression}
     for fit in (pb.fit_forest, partial(pb.fit_bagging, pb.fit_cart)):
         expected = fit(X, SCORE, **options).oob.error * power**2
         assert fit(X, SCORE * power, sample_weight=heavy, **options).oob.error == expected

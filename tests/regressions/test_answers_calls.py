@@ -40,7 +40,7 @@ CALLS = {
     pb.logistic_margin_curve: {"probability": [0.2, 0.9], "thetas": [0.1]},
     pb.reach: {"model": GRAPH, **DATA},
     pb.prefix: {"model": GRAPH, "n_nodes": 2},
-    pb.continue_fit: {"model": CHAIN, **DATA, "rounds": 1},
+    pb.continue_fit: {"model": CHAIN, **DATA, "n_estimators": 1},
     pb.apply: {"tree": TREE, "X": X},
     pb.decision_path: {"tree": TREE, "X": X},
     pb.prune: {"tree": TREE, "lam": 1.0},

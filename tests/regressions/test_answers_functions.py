@@ -152,7 +152,7 @@ def forest():
 @pytest.fixture(scope="module", params=["leaf", "tree"])
 def probits(request):
     """Members of trees with a leaf for all classes, or of a tree for each."""
-    options = {"members": 5, "rounds": 3, "steps": 4, "min_leaf": 8, "vote": "majority"}
+    options = {"n_estimators": 5, "n_boosting_rounds": 3, "max_iter": 4, "min_leaf": 8, "voting": "hard"}
     return pb.fit_sbpmt(X, ZONE, one_vs_rest=request.param, rng=0, **options)
 
 
@@ -252,20 +252,20 @@ def test_an_oblique_tree_says_who_made_it(tmp_path):
 )
 def test_every_model_says_who_made_it(name):
     own = {
-        "fit_adaboost": {"rounds": 2},
-        "fit_adaboost_real": {"rounds": 2},
-        "fit_boosted_tree": {"nodes": 2},
-        "fit_topdown_tree": {"nodes": 2},
-        "fit_oblique_tree": {"stumps": 2},
-        "fit_forest": {"members": 2},
-        "fit_bagging": {"fit": pb.fit_cart, "members": 2},
+        "fit_adaboost": {"n_estimators": 2},
+        "fit_adaboost_real": {"n_estimators": 2},
+        "fit_boosted_tree": {"max_nodes": 2},
+        "fit_topdown_tree": {"max_nodes": 2},
+        "fit_oblique_tree": {"n_stumps": 2},
+        "fit_forest": {"n_estimators": 2},
+        "fit_bagging": {"fit": pb.fit_cart, "n_estimators": 2},
         "fit_one_vs_rest": {"fit": pb.fit_cart},
         "fit_within": {"comparisons": 2},
-        "fit_samme": {"base": pb.fit_cart, "rounds": 2},
-        "fit_probitboost": {"steps": 2},
-        "fit_stagewise": {"loss": "logistic", "steps": 2},
-        "fit_probit_tree": {"max_depth": 1, "steps": 2},
-        "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
+        "fit_samme": {"base_learner": pb.fit_cart, "n_estimators": 2},
+        "fit_probitboost": {"max_iter": 2},
+        "fit_stagewise": {"loss": "logistic", "n_estimators": 2},
+        "fit_probit_tree": {"max_depth": 1, "max_iter": 2},
+        "fit_sbpmt": {"n_estimators": 2, "n_boosting_rounds": 1, "max_iter": 2, "max_depth": 1},
     }
     model = getattr(pb, name)(X=X, y=Y, **own.get(name, {}))
     assert model.settings["builder"] == name

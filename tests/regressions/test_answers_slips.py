@@ -24,23 +24,23 @@ Y = (X[:, 0] + X[:, 1] > 0).astype(int)
 
 #: What each builder needs, and what makes it quick.
 BUILDERS = {
-    "fit_adaboost": {"rounds": 2},
-    "fit_adaboost_real": {"rounds": 2},
-    "fit_boosted_tree": {"nodes": 2},
+    "fit_adaboost": {"n_estimators": 2},
+    "fit_adaboost_real": {"n_estimators": 2},
+    "fit_boosted_tree": {"max_nodes": 2},
     "fit_matryoshka": {"shape": (2, 2)},
-    "fit_oblique_tree": {"stumps": 2},
-    "fit_topdown_tree": {"nodes": 2},
+    "fit_oblique_tree": {"n_stumps": 2},
+    "fit_topdown_tree": {"max_nodes": 2},
     "fit_cart": {},
-    "fit_forest": {"members": 2},
-    "fit_pruned_cart": {"folds": 2},
-    "fit_bagging": {"fit": pb.fit_cart, "members": 2},
+    "fit_forest": {"n_estimators": 2},
+    "fit_pruned_cart": {"cv": 2},
+    "fit_bagging": {"fit": pb.fit_cart, "n_estimators": 2},
     "fit_one_vs_rest": {"fit": pb.fit_cart},
-    "fit_samme": {"base": pb.fit_cart, "rounds": 2},
-    "fit_stagewise": {"loss": "logistic", "steps": 2},
-    "fit_probitboost": {"steps": 2},
-    "fit_probit_tree": {"steps": 2, "max_depth": 1},
-    "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
-    "cross_validate": {"fit": pb.fit_cart, "folds": 2},
+    "fit_samme": {"base_learner": pb.fit_cart, "n_estimators": 2},
+    "fit_stagewise": {"loss": "logistic", "n_estimators": 2},
+    "fit_probitboost": {"max_iter": 2},
+    "fit_probit_tree": {"max_iter": 2, "max_depth": 1},
+    "fit_sbpmt": {"n_estimators": 2, "n_boosting_rounds": 1, "max_iter": 2, "max_depth": 1},
+    "cross_validate": {"fit": pb.fit_cart, "cv": 2},
 }
 REFUSED = (TypeError, ValueError, NotImplementedError)
 #: Values that an option or other takes: a few are right in some place.

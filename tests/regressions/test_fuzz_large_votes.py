@@ -23,7 +23,7 @@ def test_the_certificate_of_large_votes_is_infinite():
 
 
 @pytest.mark.parametrize("observation", [pb.observation.exact(), pb.observation.adatree2()])
-@pytest.mark.parametrize("more", [{"nodes": 2}, {"rounds": 2}])
+@pytest.mark.parametrize("more", [{"max_nodes": 2}, {"n_estimators": 2}])
 def test_large_votes_are_not_continued(observation, more):
     model = large(pb.fit_boosted_tree(X, Y, max_nodes=3, observation=observation))
     with pytest.raises(ValueError, match=r"votes"):

@@ -46,11 +46,11 @@ def test_weights_on_the_way_to_an_exit(seed, written):
     assert max(written) <= 0.5
 
 
-@pytest.mark.parametrize("how", [{"rounds": 3}, {"nodes": 3}])
+@pytest.mark.parametrize("how", [{"n_estimators": 3}, {"max_nodes": 3}])
 def test_weights_that_rise_at_nodes_made_for_others(how, written):
     X, y, _ = noisy(9)
     few = np.array([[9.0, 9, 9], [9, 9, 9.5], [-9, 9, 9], [9, -9, 9]]), [1, -1, 1, -1]
-    options = {"weak": pb.weak.stump(search="binned")}
+    options = {"weak_learner": pb.weak.stump(search="binned")}
     for model in graphs(X, y, "exact", **options):
         pb.continue_fit(model, *few, **how)
     assert len(written) > 10

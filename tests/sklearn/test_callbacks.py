@@ -140,11 +140,11 @@ def test_a_search_passes_callbacks_on():
         max_propagation_depth = None
 
     told = Everywhere()
-    grid = {"rounds": [2, 3]}
+    grid = {"n_estimators": [2, 3]}
     search = GridSearchCV(ProbabilisticAdaBoostClassifier(), grid, cv=2).set_callbacks(told)
     search.fit(X, TWO)
     assert [event[:2] for event in told.events].count(("end", "round")) == 2 * (2 + 3) + (
-        search.best_params_["rounds"]
+        search.best_params_["n_estimators"]
     )
     assert told.events[0][0] == "setup"
     assert [event[0] for event in told.events].count("teardown") == 1

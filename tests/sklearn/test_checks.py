@@ -48,7 +48,7 @@ def named(value):
 
 
 #: Budgets that a fit takes little time for; all families are tried with the default.
-SMALL = {"BudgetClassifier": {"comparisons": 3, "folds": 2}, "BudgetRegressor": {"folds": 2}}
+SMALL = {"BudgetClassifier": {"comparisons": 3, "cv": 2}, "BudgetRegressor": {"cv": 2}}
 DEFAULTS = [
     getattr(pboost.sklearn, name)(**SMALL.get(name, {}))
     for name in pboost.sklearn.__all__

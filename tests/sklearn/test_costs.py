@@ -33,12 +33,12 @@ X = RNG.normal(size=(150, 3))
 SIGNAL = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.5 * RNG.normal(size=150)
 Y = np.digitize(SIGNAL, [0.0, 1.0])
 FEW = {
-    "rounds": 5,
-    "steps": 4,
-    "members": 4,
-    "nodes": 5,
-    "stumps": 5,
-    "folds": 2,
+    "n_boosting_rounds": 5,
+    "max_iter": 4,
+    "n_estimators": 4,
+    "max_nodes": 5,
+    "n_stumps": 5,
+    "cv": 2,
     "random_state": 0,
     "comparisons": 5,
 }
@@ -137,18 +137,18 @@ def test_searches():
     scoring = {"score": "accuracy", "cost": cost_scorer}
     search = GridSearchCV(
         ProbabilisticAdaBoostClassifier(),
-        {"rounds": [1, 5, 25]},
+        {"n_estimators": [1, 5, 25]},
         cv=3,
         scoring=scoring,
         refit=best_within(10),
         error_score="raise",
     )
     search = pickle.loads(pickle.dumps(search)).fit(X, Y)
-    assert search.best_params_["rounds"] in (1, 5)
+    assert search.best_params_["n_estimators"] in (1, 5)
     assert search.cv_results_["mean_test_cost"].tolist() == [-1, -5, -25]
     assert search.predict(X).shape == (150,)
     cheap = search.set_params(refit=least_cost(standard_errors=1e9)).fit(X, Y)
-    assert cheap.best_params_ == {"rounds": 1}
+    assert cheap.best_params_ == {"n_estimators": 1}
 
 
 def test_early_exits_count_in_the_score():

@@ -38,12 +38,12 @@ from pboost.sklearn import (
 
 #: Small settings.
 SMALL = {
-    "members": 4,
-    "rounds": 6,
-    "nodes": 7,
+    "n_estimators": 4,
+    "n_boosting_rounds": 6,
+    "max_nodes": 7,
     "shape": (3, 3),
-    "steps": 6,
-    "stumps": 8,
+    "max_iter": 6,
+    "n_stumps": 8,
     "random_state": 0,
 }
 BUDGETS = {"BudgetClassifier", "BudgetRegressor"}  # in test_within.py
@@ -176,9 +176,9 @@ def test_stages(name):
 
 def test_grid_search():
     grid = [
-        {"weak": ["stump"], "criterion": ["gini", "entropy"], "min_leaf": [1, 5]},
-        {"weak": ["affine"], "directions": [20, 40]},
-        {"weak": [pb.weak.linear(pairs=3), "separator"], "observation": ["flip"], "rate": [0.1]},
+        {"weak_learner": ["stump"], "criterion": ["gini", "entropy"], "min_leaf": [1, 5]},
+        {"weak_learner": ["affine"], "directions": [20, 40]},
+        {"weak_learner": [pb.weak.linear(pairs=3), "separator"], "observation": ["flip"], "rate": [0.1]},
     ]
     estimator = ProbabilisticAdaBoostClassifier(n_estimators=4)
     search = GridSearchCV(estimator, grid, cv=3, error_score="raise", n_jobs=2).fit(X, SPECIES)
@@ -415,7 +415,7 @@ def test_metadata_are_routed():
         asking = clone(estimator).set_fit_request(**asked).set_score_request(**asked)
         piped = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), asking)
         piped.fit(X, TWO, **data)
-        search = GridSearchCV(asking, {"rounds": [1, 4]}, cv=3, error_score="raise")
+        search = GridSearchCV(asking, {"n_estimators": [1, 4]}, cv=3, error_score="raise")
         search.fit(X, TWO, **data)
         found = cross_validate(asking, X, TWO, params=data, return_estimator=True, cv=3)
     scaled = StandardScaler().fit_transform(X)

@@ -156,4 +156,4 @@ def test_estimators_with_data_are_shown_in_short():
             f"StagewiseRegressor(n_estimators=7, validation={shown})".split()
         )
         assert model.get_params()["validation"] is valid
-        assert clone(model).get_params()["steps"] == 7
+        assert clone(model).get_params()["n_estimators"] == 7

@@ -94,11 +94,11 @@ def test_docstring_says_what_there_is(cls):
 def test_names_and_options_mean_objects(given):
     estimator = ProbabilisticAdaBoostClassifier(n_estimators=3, weak_learner="affine", directions=12, min_leaf=4)
     ((_, options),) = given(estimator)
-    assert options["weak"] == pb.weak.affine(directions=12, min_leaf=4)
+    assert options["weak_learner"] == pb.weak.affine(directions=12, min_leaf=4)
     assert options["observation"] == pb.observation.exact()
     estimator.set_params(weak_learner=pb.weak.stump("gini"), directions=None, min_leaf=None)
     ((_, options),) = given(estimator.set_params(observation="flip", rate=0.1))
-    assert options["weak"] is estimator.weak
+    assert options["weak_learner"] is estimator.weak
     assert options["observation"] == pb.observation.flip(0.1)
 
 
@@ -106,12 +106,12 @@ def test_names_and_options_mean_objects(given):
     ("options", "message"),
     [
         ({"directions": 9}, "directions: expected None with weak_learner='stump', got 9; .* 'affine'"),
-        ({"weak": pb.weak.stump(), "min_leaf": 2}, "min_leaf: .* object has options of its own"),
-        ({"weak": "stumps"}, "weak: expected one of 'stump', .* or an object of pboost.weak"),
+        ({"weak_learner": pb.weak.stump(), "min_leaf": 2}, "min_leaf: .* object has options of its own"),
+        ({"weak_learner": "stumps"}, "weak: expected one of 'stump', .* or an object of pboost.weak"),
         ({"observation": "flip"}, "rate: expected a value with observation='flip', got None"),
         ({"rate": 0.2}, "rate: expected None with observation='exact', got 0.2"),
         ({"route": "sample"}, "route: expected one of 'hard', 'expected'"),
-        ({"rounds": 0}, "rounds: expected an integer from 1"),
+        ({"n_estimators": 0}, "rounds: expected an integer from 1"),
     ],
 )
 def test_wrong_settings_are_named(options, message):
@@ -162,8 +162,8 @@ def test_class_weight_is_a_weight(given):
     ((_, options),) = given(CartClassifier())
     assert options["min_leaf"] == 1
     soft = SoftTreeClassifier(class_weight="balanced")
-    assert given(soft)[0][1]["weak"] == pb.weak.stump(min_leaf=20)
-    assert given(soft.set_params(weak_learner="separator"))[0][1]["weak"] == pb.weak.separator()
+    assert given(soft)[0][1]["weak_learner"] == pb.weak.stump(min_leaf=20)
+    assert given(soft.set_params(weak_learner="separator"))[0][1]["weak_learner"] == pb.weak.separator()
     for estimator in (ObliqueTreeClassifier(), SBPMTClassifier(n_estimators=2, random_state=0)):
         weighted = clone(estimator).set_params(class_weight={False: 1000, True: 1e-3})
         assert (weighted.fit(X, Y).predict(X) == 0).mean() > (

@@ -20,7 +20,7 @@ X = RNG.normal(size=(120, 2))
 Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=120) > 0, "yes", "no")
 Z = np.digitize(X[:, 0], [-0.5, 0.5])
 P = np.column_stack([Y == "no", Y == "yes"]) * 0.8 + 0.1
-SOFTMAX = {"loss": "softmax", "steps": 12}
+SOFTMAX = {"loss": "softmax", "n_estimators": 12}
 CLASSIFIERS = {
     **{
         f"stagewise, {loss}": estimators.StagewiseClassifier(loss=loss, n_estimators=4)

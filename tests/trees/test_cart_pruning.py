@@ -139,7 +139,7 @@ def test_cross_validation(n_classes, rule):
     if not n_classes:
         y = y + rng.normal(size=150)
     task = "classification" if n_classes else "regression"
-    options = {"task": task, "folds": 5, "rule": rule, "sample_weight": weight}
+    options = {"task": task, "cv": 5, "rule": rule, "sample_weight": weight}
     found = pb.fit_pruned_cart(X, y, rng=3, **options)
     table = found.pruning
     tree = pb.fit_cart(X, y, task=task, sample_weight=weight)

@@ -52,7 +52,7 @@ def test_one_member_on_all_rows_is_fit_cart(task, search):
 @pytest.mark.parametrize("search", ["exact", "binned"])
 def test_threads_do_not_matter(search):
     X, y = problem(30_000, 8)
-    options = {"members": 9, "max_depth": 6, "search": search, "rng": 3}
+    options = {"n_estimators": 9, "max_depth": 6, "search": search, "rng": 3}
     assert_same_forest(
         pb.fit_forest(X, y, n_threads=1, **options), pb.fit_forest(X, y, n_threads=2, **options)
     )
@@ -139,7 +139,7 @@ def test_accuracy_is_that_of_scikit_learn():
 
 def test_columns_and_binned_columns_give_the_same_forest():
     X, y = problem()
-    options = {"members": 5, "rng": 2}
+    options = {"n_estimators": 5, "rng": 2}
     assert_same_forest(
         pb.fit_forest(X, y, search="exact", **options),
         pb.fit_forest(pb.sort_columns(X), y, **options),
@@ -226,7 +226,7 @@ def test_root_is_checked():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"members": 0}, "members"),
+        ({"n_estimators": 0}, "members"),
         ({"features_per_split": 6}, "features_per_split"),
         ({"features_per_split": 0}, "features_per_split"),
         ({"features_per_split": 1.5}, "features_per_split"),
@@ -275,7 +275,7 @@ def ranked_problem(kind, depth, n=3000, d=4):
 def test_sums_on_ranks_are_those_of_the_walk(kind, depth, max_bins):
     X, y = ranked_problem(kind, depth)
     task = "regression" if kind == "regression" else "classification"
-    options = {"task": task, "members": 40, "max_depth": depth, "rng": 0}
+    options = {"task": task, "n_estimators": 40, "max_depth": depth, "rng": 0}
     search = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
     forest = pb.fit_forest(X, y, features_per_split=None, **search, **options)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
@@ -300,7 +300,7 @@ def test_ranks_are_not_used_where_a_walk_is_faster_or_they_do_not_fit(monkeypatc
     wide = np.random.default_rng(0).normal(size=(len(y), 40))
     alone = pb.fit_forest(wide, y, n_estimators=1, max_depth=8, rng=0)
     assert alone.ranked is None  # few nodes are reached, and ranks are to be found in 40 columns
-    shallow = {"members": 60, "max_depth": 5, "min_leaf": 5, "rng": 0}
+    shallow = {"n_estimators": 60, "max_depth": 5, "min_leaf": 5, "rng": 0}
     forest = pb.fit_forest(X, y, **shallow)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
     monkeypatch.setattr(ranked_trees, "NO_EDGE", 40)

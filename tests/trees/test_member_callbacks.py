@@ -21,16 +21,16 @@ from pboost.trees.members import train_members
 
 
 def forest(X, y, **options):
-    return pb.fit_forest(X, y, **{"members": 20, "max_depth": 3, "rng": 0, **options})
+    return pb.fit_forest(X, y, **{"n_estimators": 20, "max_depth": 3, "rng": 0, **options})
 
 
 def bagging(X, y, **options):
-    more = {"members": 20, "max_depth": 2, "rng": 0, **options}
+    more = {"n_estimators": 20, "max_depth": 2, "rng": 0, **options}
     return pb.fit_bagging(pb.fit_cart, X, y, **more)
 
 
 def sbpmt(X, y, **options):
-    return pb.fit_sbpmt(X, y, **{**FAST, "members": 20, "rng": 0, **options})
+    return pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 20, "rng": 0, **options})
 
 
 def regressions(X, y, **options):
@@ -169,7 +169,7 @@ def test_members_end_once_they_are_told(builder, monkeypatch):
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_boosting_ends_once_it_is_told(rounds, monkeypatch):
     X, y = problem(60)
-    options = {"max_depth": 1, "min_leaf": 5, "steps": 3, "search": "exact"}
+    options = {"max_depth": 1, "min_leaf": 5, "n_estimators": 3, "search": "exact"}
     task = probit_problem(FitData(X, y, None, 1, np.random.default_rng(0)), options)
     arguments = (task, [task.problem], task.weights, rounds, 0.5)
     assert 1 <= len(boost(*arguments).trees) <= rounds

@@ -98,7 +98,7 @@ def test_sum_with_validation_goes_on(tmp_path, patience, given, bag):
     common = {
         "loss": "logistic",
         "rng": 2,
-        "patience": patience,
+        "n_iter_no_change": patience,
         "bag": bag,
         "learning_rate": 1.0,
         "validation": (other[0], other[1] > 0) if given else 0.3,
@@ -270,16 +270,16 @@ def test_forest_takes_the_rows_of_its_fit():
 @pytest.mark.parametrize(
     ("size", "change", "message"),
     [
-        ("members", {"members": 0}, "members: expected an integer from 1"),
-        ("members", {"members": None}, "members: expected an integer, got None"),
+        ("members", {"n_estimators": 0}, "members: expected an integer from 1"),
+        ("members", {"n_estimators": None}, "members: expected an integer, got None"),
         (
             "members",
-            {"nodes": 3},
+            {"max_nodes": 3},
             "expected a DecisionGraph for continue_fit, got a Forest",
         ),
         (
             "members",
-            {"steps": 3},
+            {"n_estimators": 3},
             "expected a StagewiseModel for continue_fit",
         ),
         ("members", {"rng": 0}, "rng: expected None, since the model keeps that of its fit"),
@@ -288,8 +288,8 @@ def test_forest_takes_the_rows_of_its_fit():
             {"validation": 0.2},
             "expected a StagewiseModel for continue_fit",
         ),
-        ("steps", {"steps": 1.5}, "steps: expected an integer, got 1.5"),
-        ("steps", {"steps": None}, "steps: expected an integer, got None"),
+        ("steps", {"n_estimators": 1.5}, "steps: expected an integer, got 1.5"),
+        ("steps", {"n_estimators": None}, "steps: expected an integer, got None"),
         (
             "steps",
             {"learning_rate": 0.5},

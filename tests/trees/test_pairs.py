@@ -105,7 +105,7 @@ def regions(n=8000, seed=0):
 
 
 def growth_of(X, y, **options):
-    return pb.fit_stagewise(X, y, **{"max_depth": 6, "steps": 2, **options}).settings["growth"]
+    return pb.fit_stagewise(X, y, **{"max_depth": 6, "n_estimators": 2, **options}).settings["growth"]
 
 
 @pytest.mark.full
@@ -151,7 +151,7 @@ def test_order_threads_rows_without_weight_and_copies_are_no_matter(make, monkey
     monkeypatch.setattr(pooling, "MOST_ROWS", 2000)
     X, y = make(3000)
     order = np.random.default_rng(1).permutation(len(y))
-    options = {"max_depth": 6, "steps": 3}
+    options = {"max_depth": 6, "n_estimators": 3}
     one = pb.fit_stagewise(X, y, n_threads=1, **options)
     assert same(one, pb.fit_stagewise(X, y, n_threads=3, **options), X)
     assert same(one, pb.fit_stagewise(X[order], y[order], **options), X)

@@ -195,7 +195,7 @@ def test_classes_take_it_too_and_fits_go_on():
 def test_what_needs_cuts_of_its_own_is_refused_or_grows_freely(options, error, said):
     X, y = data(200)
     y = y > 0 if "trees" in options else y
-    options = {"max_depth": 5, "steps": 2, **options}
+    options = {"max_depth": 5, "n_estimators": 2, **options}
     with pytest.raises(error, match=said):
         pb.fit_stagewise(X, y, growth="pooled", **options)
     assert pb.fit_stagewise(X, y, **options).settings["growth"] == "free"

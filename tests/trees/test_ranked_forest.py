@@ -32,7 +32,7 @@ OPTIONS = {
 @pytest.mark.parametrize("rows", [N, 40])
 def test_same_forest(monkeypatch, name, options, rows):
     y, own = TARGETS[name]
-    options = {**own, **options, "members": 5, "rng": 2}
+    options = {**own, **options, "n_estimators": 5, "rng": 2}
     if "sample_weight" in options:
         options["sample_weight"] = options["sample_weight"][:rows]
 

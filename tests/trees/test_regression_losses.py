@@ -103,7 +103,7 @@ def test_weight_k_is_k_copies(loss):
     X, y = numbers(loss)
     weight = np.random.default_rng(1).integers(1, 4, len(y))
     for search in ("exact", "binned"):
-        options = {"loss": loss, "steps": 10, "search": search}
+        options = {"loss": loss, "n_estimators": 10, "search": search}
         one = pb.fit_stagewise(X, y, sample_weight=weight, **options)
         other = pb.fit_stagewise(X.repeat(weight, axis=0), y.repeat(weight), **options)
         f, g = (pb.decision_function(model, X) for model in (one, other))
@@ -185,7 +185,7 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
     """Where the loss is linear for most rows, a short Newton step is no sign of its least."""
     X = np.arange(3.0)[:, None]
     y = np.array([3.4, 3.8, 1e12])
-    options = {"steps": 1, "learning_rate": 1.0, "start": "zero", "min_leaf": 3, "max_step": None}
+    options = {"n_estimators": 1, "learning_rate": 1.0, "start": "zero", "min_leaf": 3, "max_step": None}
     model = pb.fit_stagewise(X, y, loss="huber", search=search, **options)
     assert pb.predict(model, X) == pytest.approx([4.1] * 3, abs=1e-3)
 

@@ -103,7 +103,7 @@ def test_trees_of_two_labels_are_held_back_by_two_rows():
     assert [held(y > 0, **options) for options in others] == [0.0] * 3
     assert held(y) == held(y, loss="absolute") == 0.0
     assert held(np.arange(60) % 3, loss="softmax") == 1.0
-    free = {"loss": "logistic", "steps": 20, "max_depth": 6}
+    free = {"loss": "logistic", "n_estimators": 20, "max_depth": 6}
     models = [
         pb.fit_stagewise(X, y > 0, **free, **some)
         for some in ({"l2": 0.0}, {"l2": 1.0}, {"l2": 2.0})

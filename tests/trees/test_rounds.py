@@ -158,7 +158,7 @@ def data(n=300, seed=0):
 @pytest.mark.parametrize("leaf_step", ["best", "newton"])
 def test_losses_of_your_own_take_the_same_steps(leaf_step):
     X, y = data(1000)
-    options = {"steps": 8, "leaf_step": leaf_step, "search": "binned", "l2": 0.0}
+    options = {"n_estimators": 8, "leaf_step": leaf_step, "search": "binned", "l2": 0.0}
     known = pb.fit_stagewise(X, y > 0, loss="logistic", **options)
     own = pb.fit_stagewise(X, y > 0, loss=Own(), **options)
     assert np.array_equal(own.trees.feature, known.trees.feature)
@@ -342,7 +342,7 @@ def test_many_deep_trees_of_weights_are_those_of_copies(sums, options):
         X, copies = rng.normal(size=(400, 6)), rng.integers(1, (5, 65)[seed % 2], 400)
         y = X[:, 0] * X[:, 1] + X[:, 3] + rng.normal(size=400) > 0.3
         unit = (1.0, 0.1, 1e-200)[seed % 3]
-        assert_copies(X, y, copies, unit, **{"steps": 60, "max_depth": 6, "sums": sums, **options})
+        assert_copies(X, y, copies, unit, **{"n_estimators": 60, "max_depth": 6, "sums": sums, **options})
 
 
 def test_weights_of_many_copies_are_rounded():
@@ -368,7 +368,7 @@ def test_weights_of_a_loss_in_python_are_copies():
     X, y = data(400)
     copies = np.random.default_rng(1).integers(1, 9, 400)
     for leaf_step in ("best", "newton"):
-        options = {"steps": 20, "max_depth": 6, "leaf_step": leaf_step}
+        options = {"n_estimators": 20, "max_depth": 6, "leaf_step": leaf_step}
         assert_copies(X, y > 0, copies, loss=Own(), **options)
 
 

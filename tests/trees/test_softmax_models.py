@@ -23,7 +23,7 @@ SOFTMAX = LOSSES["softmax"]
 def test_two_classes_are_the_log_loss(search, leaf_step):
     """Either tree goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"steps": 20, "search": search, "leaf_step": leaf_step, "l2": 0.0, "min_weight": 0.0}
+    options = {"n_estimators": 20, "search": search, "leaf_step": leaf_step, "l2": 0.0, "min_weight": 0.0}
     both = pb.fit_stagewise(X, y, loss="softmax", **options)
     one = pb.fit_stagewise(X, y, loss="logistic", **options)
     assert both.n_votes == 2
@@ -64,7 +64,7 @@ def test_learns_and_lowers_the_loss(search, leaf_step):
 def test_trees_of_a_round_see_the_scores_before_it():
     """They are those of each class against the others, at the log odds between them."""
     X, y = data()
-    options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_step": "newton"}
+    options = {"n_estimators": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_step": "newton"}
     model = pb.fit_stagewise(X, y, **options)
     for k, label in enumerate(model.labels):
         one = pb.fit_stagewise(X, y == label, loss="logistic", **options)
@@ -157,7 +157,7 @@ def test_no_column_is_monotone():
 def test_validation_chooses_the_number_of_rounds():
     X, y = data(600)
     new, truth = data(600, seed=4)
-    options = {"steps": 200, "learning_rate": 0.4, "patience": 8}
+    options = {"n_estimators": 200, "learning_rate": 0.4, "n_iter_no_change": 8}
     model = pb.fit_stagewise(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 9
@@ -247,7 +247,7 @@ def test_soft_labels():
     # A row of several labels is so many rows, by their shares.
     share = np.random.default_rng(0).integers(0, 4, (len(y), 3)) + 1.0
     share /= share.sum(axis=1, keepdims=True)
-    options = {"steps": 5, "l2": 0.0}
+    options = {"n_estimators": 5, "l2": 0.0}
     soft = pb.fit_stagewise(X, y_proba=share, labels=labels, **options)
     rows, weight = np.repeat(X, 3, axis=0), share.ravel()
     copies = pb.fit_stagewise(rows, np.tile(labels, len(y)), sample_weight=weight, **options)

@@ -184,7 +184,7 @@ def test_squared_is_gradient_boosting_of_scikit_learn():
 
 def test_same_model_for_threads_columns_and_equal_seeds():
     X, y = problem(3000)
-    options = {"loss": "logistic", "steps": 5, "bag": 0.5, "search": "exact"}
+    options = {"loss": "logistic", "n_estimators": 5, "bag": 0.5, "search": "exact"}
     model = pb.fit_stagewise(X, y, rng=1, n_threads=1, **options)
     assert_same_model(model, pb.fit_stagewise(X, y, rng=1, n_threads=2, **options))
     options["search"] = "auto"
@@ -201,7 +201,7 @@ def test_rows_of_weight_0_do_not_matter():
     X, y = problem()
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     used = weight > 0
-    options = {"loss": "probit", "steps": 5}
+    options = {"loss": "probit", "n_estimators": 5}
     model = pb.fit_stagewise(X, y, sample_weight=weight, **options)
     other = pb.fit_stagewise(X[used], y[used], sample_weight=weight[used], **options)
     assert_same_model(model, other)
@@ -210,7 +210,7 @@ def test_rows_of_weight_0_do_not_matter():
 def test_validation_chooses_the_number_of_trees():
     X, y = problem(600)
     new, truth = problem(600, seed=4)
-    options = {"loss": "logistic", "steps": 300, "learning_rate": 0.3, "patience": 10}
+    options = {"loss": "logistic", "n_estimators": 300, "learning_rate": 0.3, "n_iter_no_change": 10}
     model = pb.fit_stagewise(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 11
@@ -359,8 +359,8 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
         ({"loss": 3}, TypeError, "loss: "),
         ({"task": "regression"}, ValueError, 'task: expected "classification"'),
         ({"task": "ranking"}, ValueError, "task: "),
-        ({"steps": 0}, ValueError, "steps: "),
-        ({"steps": 2.5}, TypeError, "steps: "),
+        ({"n_estimators": 0}, ValueError, "steps: "),
+        ({"n_estimators": 2.5}, TypeError, "steps: "),
         ({"learning_rate": 0.0}, ValueError, "learning_rate: "),
         ({"learning_rate": 1.5}, ValueError, "learning_rate: "),
         ({"bag": 0.0}, ValueError, "bag: "),
@@ -372,10 +372,10 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
         ({"max_step": "none"}, ValueError, "max_step: "),
         ({"max_step": [1]}, TypeError, "max_step: "),
         ({"search": "fast"}, ValueError, "search: "),
-        ({"patience": 3}, ValueError, "patience: "),
+        ({"n_iter_no_change": 3}, ValueError, "patience: "),
         ({"validation": 0.7}, ValueError, "validation: "),
         ({"validation": (1,)}, ValueError, "validation: "),
-        ({"validation": 0.2, "patience": 0}, ValueError, "patience: "),
+        ({"validation": 0.2, "n_iter_no_change": 0}, ValueError, "patience: "),
         ({"rng": "a"}, TypeError, "rng: "),
         ({"callback": 3}, TypeError, "callback: "),
         ({"sample_weight": np.full(300, -1.0)}, ValueError, "sample_weight: "),
@@ -413,7 +413,7 @@ def test_weights_of_very_different_size():
         for span in (20, 100, 300):
             weight = 10.0 ** r.integers(-span, span + 1, 200)
             for loss in ("logistic", "squared", "hinge"):
-                options = {"steps": 5, "learning_rate": 1.0, "task": "classification"}
+                options = {"n_estimators": 5, "learning_rate": 1.0, "task": "classification"}
                 model = pb.fit_stagewise(X, y, loss=loss, sample_weight=weight, **options)
                 assert np.isfinite(pb.decision_function(model, X)).all()
 

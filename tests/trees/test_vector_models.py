@@ -20,7 +20,7 @@ ONE = {"trees": "one", "loss": "softmax"}
 def test_two_labels_are_the_log_loss(leaf_step):
     """Both gradients are the same but for the sign, and each value goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"steps": 20, "l2": 1.0, "leaf_step": leaf_step}
+    options = {"n_estimators": 20, "l2": 1.0, "leaf_step": leaf_step}
     both = pb.fit_stagewise(X, y, **ONE, **options)
     one = pb.fit_stagewise(X, y, loss="logistic", **options)
     assert both.trees.value.shape == (len(both.trees.feature), 2)
@@ -31,7 +31,7 @@ def test_two_labels_are_the_log_loss(leaf_step):
 
 def test_one_leaf_adds_what_those_of_all_labels_do():
     X, y = data()
-    options = {"steps": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5, "leaf_step": "newton"}
+    options = {"n_estimators": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5, "leaf_step": "newton"}
     one = pb.fit_stagewise(X, y, trees="one", **options)
     node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
     share = np.exp(one.bias) / np.exp(one.bias).sum()
@@ -134,7 +134,7 @@ def test_options_change_models_and_are_kept():
     X, y = data(1000)
     X[::5, 0] = np.nan
     X[:, 3] = np.random.default_rng(0).integers(0, 6, 1000)
-    options = {**ONE, "steps": 2, "max_depth": 5, "rng": 1, "categorical": [3]}
+    options = {**ONE, "n_estimators": 2, "max_depth": 5, "rng": 1, "categorical": [3]}
     models = [
         pb.fit_stagewise(X, y, **options, **more)
         for more in (
@@ -167,7 +167,7 @@ def test_fits_go_on_as_one_fit():
 def test_validation_chooses_the_number_of_trees():
     X, y = data(600)
     new, truth = data(600, seed=4)
-    options = {**ONE, "steps": 200, "learning_rate": 0.4, "patience": 8}
+    options = {**ONE, "n_estimators": 200, "learning_rate": 0.4, "n_iter_no_change": 8}
     model = pb.fit_stagewise(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 9
@@ -180,7 +180,7 @@ def test_weights_and_soft_labels():
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 3, len(y)).astype(float)
     used, order = np.flatnonzero(weight), rng.permutation(len(y))
-    options = {**ONE, "steps": 5}
+    options = {**ONE, "n_estimators": 5}
     model = pb.fit_stagewise(X, y, sample_weight=weight, **options)
     for rows in (used, order):
         other = pb.fit_stagewise(X[rows], y[rows], sample_weight=weight[rows], **options)

@@ -113,7 +113,7 @@ def test_uncertain_answers(d, kind, max_bins):
     columns = twins.derived(X, directions)
     twin = {"observation": kind, "rate": 0.1, "max_bins": max_bins, "sample_weight": weight}
     options = {"observation": observation(kind, 0.1), "sample_weight": weight}
-    options["weak"] = weak(data, max_bins)
+    options["weak_learner"] = weak(data, max_bins)
     cases = [
         (pb.fit_adaboost(X, y, n_estimators=8, **options), fit_soft_chain(columns, y, n_estimators=8, **twin)),
         (pb.fit_boosted_tree(X, y, max_nodes=8, **options), fit_soft_tree(columns, y, max_nodes=8, **twin)),

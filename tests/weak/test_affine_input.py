@@ -99,7 +99,7 @@ def test_auto_search_counts_directions():
 def test_settings_are_those_given():
     weak = pb.weak.affine("gini", "binned", directions=9, terms=3, seed=5, max_bins=8)
     model = pb.fit_adaboost(X, Y, n_estimators=2, weak_learner=weak)
-    assert model.settings["weak"] == {
+    assert model.settings["weak_learner"] == {
         "kind": "affine",
         "criterion": "gini",
         "search": "binned",

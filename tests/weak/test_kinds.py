@@ -68,8 +68,8 @@ def test_a_learner_from_elsewhere(fit):
     model = fit(weak_learner=FirstColumn(), observation=observation)
     assert model.n_nodes
     assert not model.feature.any()
-    assert isinstance(model.settings["weak"], dict)
-    assert model.settings["weak"]["kind"] == "first-column"
+    assert isinstance(model.settings["weak_learner"], dict)
+    assert model.settings["weak_learner"]["kind"] == "first-column"
     assert model.threshold[0] == np.median(X[:, 0])
 
 

@@ -318,9 +318,9 @@ def test_models_are_kept(tmp_path):
     loaded = pb.load(tmp_path / "model.npz")
     assert_identical(model, loaded)
     np.testing.assert_array_equal(pb.decision_function(loaded, X), pb.decision_function(model, X))
-    assert dict(loaded.settings["weak"])["kind"] == "linear"
+    assert dict(loaded.settings["weak_learner"])["kind"] == "linear"
     none = pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear(dense_gain=None))
-    assert none.settings["weak"]["dense_gain"] is None
+    assert none.settings["weak_learner"]["dense_gain"] is None
     pb.save(none, tmp_path / "model.npz")
     assert dataclasses.asdict(pb.weak.linear(pairs=3, seed=4))["pairs"] == 3
 

@@ -9,8 +9,8 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 2))
 Y = np.where(X[:, 0] > 0, "yes", "no")
 FITS = {
-    "adaboost": (pb.fit_adaboost, {"rounds": 3}),
-    "tree": (pb.fit_boosted_tree, {"nodes": 3}),
+    "adaboost": (pb.fit_adaboost, {"n_estimators": 3}),
+    "tree": (pb.fit_boosted_tree, {"max_nodes": 3}),
     "matryoshka": (pb.fit_matryoshka, {"shape": (2, 2)}),
 }
 builders = pytest.mark.parametrize("builder", FITS)

@@ -8,8 +8,8 @@ from soft_models import noisy, observation
 import pboost as pb
 
 FITS = {
-    "chain": (pb.fit_adaboost, {"rounds": 6}),
-    "tree": (pb.fit_boosted_tree, {"nodes": 6}),
+    "chain": (pb.fit_adaboost, {"n_estimators": 6}),
+    "tree": (pb.fit_boosted_tree, {"max_nodes": 6}),
     "matryoshka": (pb.fit_matryoshka, {"shape": (3, 2)}),
 }
 builders = pytest.mark.parametrize("builder", FITS)
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_model(builder, stop, kind):
         "oracle": pb.weak.oracle(noisy_stump(0.2)),
         "estimator": pb.weak.from_estimator(StumpEstimator(0.8)),
     }[kind]
-    options = {"weak": weak, "observation": pb.observation.sampled(stop)}
+    options = {"weak_learner": weak, "observation": pb.observation.sampled(stop)}
     one, same, other = (fit(builder, X, y, **options, rng=seed) for seed in (1, 1, 2))
     assert one.vote.tobytes() == same.vote.tobytes()
     assert one.vote.tobytes() != other.vote.tobytes()

@@ -47,10 +47,10 @@ def oblique_tree(**changes):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"stumps": 0}, ValueError),
-        ({"stumps": -1}, ValueError),
-        ({"stumps": 2.0}, TypeError),
-        ({"stumps": None}, TypeError),
+        ({"n_stumps": 0}, ValueError),
+        ({"n_stumps": -1}, ValueError),
+        ({"n_stumps": 2.0}, TypeError),
+        ({"n_stumps": None}, TypeError),
         ({"smoothing": -1e-9}, ValueError),
         ({"smoothing": np.nan}, ValueError),
         ({"learning_rate": 0}, ValueError),
@@ -69,14 +69,14 @@ def test_bad_options_are_named(options, error):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"stumps": 0}, ValueError),
-        ({"separators": 0}, ValueError),
-        ({"separators": 1.5}, TypeError),
+        ({"n_stumps": 0}, ValueError),
+        ({"max_nodes": 0}, ValueError),
+        ({"max_nodes": 1.5}, TypeError),
         ({"max_depth": 0}, ValueError),
         ({"growth": "nested"}, ValueError),
         ({"smoothing": 2}, ValueError),
         ({"observation": "flip"}, TypeError),
-        ({"patience": 3}, ValueError),
+        ({"n_iter_no_change": 3}, ValueError),
         ({"n_threads": 0}, ValueError),
     ],
 )
@@ -164,9 +164,9 @@ def test_settings_are_those_given():
         max_bins=8,
     )
     model = pb.fit_adaboost(X, Y, n_estimators=2, weak_learner=weak)
-    assert model.settings["weak"] == {
+    assert model.settings["weak_learner"] == {
         "kind": "separator",
-        "stumps": 5,
+        "n_stumps": 5,
         "smoothing": 0.1,
         "learning_rate": 0.5,
         "votes": "symmetric",

@@ -94,13 +94,13 @@ def test_trees_of_exact_answers(criterion, growth):
 def test_observations_and_builders(kind):
     X, y, weight = noisy(2, n=80)
     twin = {"observation": kind, "rate": 0.1, "sample_weight": weight}
-    options = {"observation": observation(kind, 0.1), "sample_weight": weight, "weak": WEAK}
+    options = {"observation": observation(kind, 0.1), "sample_weight": weight, "weak_learner": WEAK}
 
     cases = [
-        (pb.fit_adaboost, fit_soft_chain, {"rounds": 5}),
-        (pb.fit_boosted_tree, fit_soft_tree, {"nodes": 6}),
+        (pb.fit_adaboost, fit_soft_chain, {"n_estimators": 5}),
+        (pb.fit_boosted_tree, fit_soft_tree, {"max_nodes": 6}),
         (pb.fit_matryoshka, matryoshka.fit_matryoshka, {"shape": (2, 3)}),
-        (partial(pb.fit_matryoshka, growth="greedy"), greedy_graph, {"nodes": 6}),
+        (partial(pb.fit_matryoshka, growth="greedy"), greedy_graph, {"max_nodes": 6}),
     ]
     if kind == "uniform":  # there rates of greedy growth are equal but for rounding
         cases.pop()
