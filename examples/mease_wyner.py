@@ -68,7 +68,7 @@ def curve(option: str, grid: list[float], seed: int) -> np.ndarray:
     X, y = pb.datasets.mease_wyner(TRAINING, generator, q=NOISE)
     new, truth = pb.datasets.mease_wyner(TEST, generator, q=NOISE)
     fit = partial(pb.fit_sbpmt, X, y, rng=seed)
-    if option == "members":
+    if option == "n_estimators":
         # The members of a small ensemble are the first of a large one.
         model = fit(**{**BENCHMARK, "n_estimators": int(max(grid))})
         stages = pb.staged_decision_function(model, new)

@@ -116,7 +116,7 @@ def forest() -> Iterator[Row]:
 
     name = "RandomForestClassifier"
     sizes = len(ours(n_estimators=7)), len(theirs(n_estimators=7).estimators_), len(ours())
-    yield ("members=7", name, "n_estimators=7", "trees", *sizes, "")
+    yield ("n_estimators=7", name, "n_estimators=7", "trees", *sizes, "")
     all_rows = float(ours()[0].weight[0])
     for bag in (0.3, 40):
         here = float(ours(bag=bag)[0].weight[0])
@@ -145,7 +145,7 @@ def bagging() -> Iterator[Row]:
     model, usual = fit(n_estimators=4, bag=0.2), fit()
     name = "BaggingClassifier"
     sizes = len(model), len(peer.estimators_), len(usual)
-    yield ("members=4", name, "n_estimators=4", "members", *sizes, "")
+    yield ("n_estimators=4", name, "n_estimators=4", "members", *sizes, "")
     drawn = (float(of.models[0].weight[0]) for of in (model, usual))
     here, without = drawn
     there = float(len(peer.estimators_samples_[0]))
@@ -170,7 +170,7 @@ def adaboost() -> Iterator[Row]:
         ours, theirs = (
             (f"learning_rate={rate}", f"learning_rate={rate}")
             if rate < 1
-            else (f"rounds={rounds}", f"n_estimators={rounds}")
+            else (f"n_estimators={rounds}", f"n_estimators={rounds}")
         )
         names = ours, "AdaBoostClassifier", theirs, "votes of the members"
         yield (*names, here.alpha, peer.estimator_weights_, usual.alpha, "")

@@ -78,10 +78,10 @@ WITH_HOLES = {
     "samme of trees": lambda: pb.fit_samme(
         X, THREE, base_learner=partial(pb.fit_boosted_tree, max_nodes=4, **LEVELS), n_estimators=3
     ),
-    "bags of trees": lambda: _bags(partial(pb.fit_cart, **SMALL), TWO, "average"),
-    "bags of answers": lambda: _bags(partial(pb.fit_cart, **SMALL), THREE, "majority"),
-    "bags of forests": lambda: _bags(partial(pb.fit_forest, n_estimators=2, **SMALL), THREE, "average"),
-    "bags of votes": lambda: _bags(partial(pb.fit_boosted_tree, max_nodes=5), THREE, "average"),
+    "bags of trees": lambda: _bags(partial(pb.fit_cart, **SMALL), TWO, "soft"),
+    "bags of answers": lambda: _bags(partial(pb.fit_cart, **SMALL), THREE, "hard"),
+    "bags of forests": lambda: _bags(partial(pb.fit_forest, n_estimators=2, **SMALL), THREE, "soft"),
+    "bags of votes": lambda: _bags(partial(pb.fit_boosted_tree, max_nodes=5), THREE, "soft"),
 }
 
 

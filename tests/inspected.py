@@ -56,7 +56,7 @@ OTHERS = {
     "probit tree": lambda X: pb.fit_probit_tree(X, TWO, max_depth=2, max_iter=9, min_leaf=20),
     "probit tree, three": lambda X: pb.fit_probit_tree(X, WORDS, max_depth=1, max_iter=9, min_leaf=20),
     "sbpmt": lambda X: pb.fit_sbpmt(
-        X, TWO, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_leaf=20, voting="majority", rng=0
+        X, TWO, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_leaf=20, voting="hard", rng=0
     ),
     "sbpmt, three": lambda X: pb.fit_sbpmt(
         X,
@@ -65,7 +65,7 @@ OTHERS = {
         n_boosting_rounds=2,
         max_iter=5,
         min_leaf=20,
-        voting="majority",
+        voting="hard",
         one_vs_rest="leaf",
         rng=0,
     ),
@@ -77,7 +77,7 @@ OTHERS = {
         max_iter=5,
         min_leaf=20,
         one_vs_rest="tree",
-        voting="average",
+        voting="soft",
         rng=0,
     ),
     "rest": lambda X: pb.fit_one_vs_rest(CHAIN, X, WORDS),
@@ -89,7 +89,7 @@ OTHERS = {
         X, WORDS, base_learner=partial(pb.fit_one_vs_rest, CHAIN), n_estimators=2
     ),
     "bagging": lambda X: pb.fit_bagging(
-        pb.fit_cart, X, WORDS, n_estimators=3, voting="majority", rng=0, **SHALLOW
+        pb.fit_cart, X, WORDS, n_estimators=3, voting="hard", rng=0, **SHALLOW
     ),
     "bagging, mean": lambda X: pb.fit_bagging(pb.fit_cart, X, WORDS, n_estimators=3, rng=0, **SHALLOW),
     "bagging of chains": lambda X: pb.fit_bagging(CHAIN, X, TWO, n_estimators=3, rng=0),

@@ -154,7 +154,7 @@ def wrapped(name: str) -> dict[str, Any]:
 
 
 def continued(m: Any, X: Any, y: Any, **more: Any) -> Any:
-    unit = {pb.Forest: "members", pb.StagewiseModel: "steps"}.get(type(m), "nodes")
+    unit = {pb.Forest: "n_estimators", pb.StagewiseModel: "n_estimators"}.get(type(m), "max_nodes")
     return pb.continue_fit(m, X, y, **{unit: 1}, **more)
 
 

@@ -31,7 +31,7 @@ def assert_same_model(a, b):
         assert np.array_equal(getattr(a.trees, name), getattr(b.trees, name)), name
     assert np.array_equal(a.error, b.error, equal_nan=True)
     assert np.array_equal(a.oob.prediction, b.oob.prediction, equal_nan=True)
-    assert np.array_equal(a.oob.members, b.oob.members)
+    assert np.array_equal(a.oob.n_estimators, b.oob.n_estimators)
     assert a.oob.error == b.oob.error or np.isnan(a.oob.error)
     assert a.settings == b.settings
     assert a.vote == b.vote

@@ -292,10 +292,10 @@ def test_rows_far_away():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_estimators": 0}, "rounds"),
-        ({"weak_learner": "stump"}, "weak"),
-        ({"answer_scale": "loud"}, "confidence"),
-        ({"answer_scale": "sign", "weak_learner": pb.weak.feature()}, "confidence"),
+        ({"n_estimators": 0}, "n_estimators"),
+        ({"weak_learner": "stump"}, "weak_learner"),
+        ({"answer_scale": "loud"}, "answer_scale"),
+        ({"answer_scale": "sign", "weak_learner": pb.weak.feature()}, "answer_scale"),
         ({"smoothing": 2}, "smoothing"),
         ({"learning_rate": 0}, "learning_rate"),
         ({"n_threads": 0, "weak_learner": pb.weak.feature()}, "n_threads"),

@@ -140,9 +140,9 @@ def test_any_graph_goes_on(kind, how):
                 np.testing.assert_allclose(found, stored, rtol=1e-9)
                 if data[0] is X:
                     np.testing.assert_allclose(stored[0], model.record.certificate[-1], rtol=1e-9)
-                if "rounds" in how and longer.n_nodes > n:
+                if "n_estimators" in how and longer.n_nodes > n:
                     assert (longer.next[:n][model.next < 0] == n).all()
-                if "nodes" in how:
+                if "max_nodes" in how:
                     entrances = longer.next[longer.next >= n]
                     assert len(np.unique(entrances)) == len(entrances) == longer.n_nodes - n
                 if answers is None and kind == "exact":
@@ -208,9 +208,9 @@ def test_bad_input():
     model = pb.fit_boosted_tree(X, y, max_nodes=5)
     more = partial(pb.continue_fit, model)
     for sizes in ({}, {"n_estimators": 1, "max_nodes": 1}):
-        with pytest.raises(ValueError, match="rounds, nodes: expected exactly one"):
+        with pytest.raises(ValueError, match="n_estimators, max_nodes: expected exactly one"):
             more(X, y, **sizes)
-    with pytest.raises(ValueError, match="nodes: expected an integer from 1"):
+    with pytest.raises(ValueError, match="max_nodes: expected an integer from 1"):
         more(X, y, max_nodes=0)
     with pytest.raises(TypeError, match="model: expected a model"):
         pb.continue_fit("model", X, y, max_nodes=1)

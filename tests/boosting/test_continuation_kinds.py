@@ -74,7 +74,7 @@ def test_affine_chains(d, search, votes):
             observation=observation(answers, 0.1),
             learning_rate=0.5,
         )
-        assert_goes_on(fit, "rounds", X, y, weight)
+        assert_goes_on(fit, "n_estimators", X, y, weight)
 
 
 @each_growth
@@ -93,7 +93,7 @@ def test_affine_trees(d, search, growth):
             observation=observation(answers, 0.1),
             learning_rate=0.5,
         )
-        assert_goes_on(fit, "nodes", X, y, weight)
+        assert_goes_on(fit, "max_nodes", X, y, weight)
 
 
 @pytest.mark.parametrize("kind", ["exact", "flip", "adatree2"])
@@ -196,7 +196,7 @@ def test_gaussian_chains(sigma, votes):
         sample_weight=weight,
         smoothing=1e-3,
     )
-    assert_goes_on(fit, "rounds", X, y, weight)
+    assert_goes_on(fit, "n_estimators", X, y, weight)
 
 
 @each_growth
@@ -215,7 +215,7 @@ def test_gaussian_trees(sigma, growth):
         weak_learner=weak,
         learning_rate=0.5,
     )
-    assert_goes_on(fit, "nodes", X, y, weight)
+    assert_goes_on(fit, "max_nodes", X, y, weight)
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -223,9 +223,9 @@ def test_gaussian_and_affine(d):
     X, y, weight = noisy(13, d=d)
     options = {"observation": pb.observation.gaussian(0.3), "weak_learner": affine("auto")}
     fit = partial(pb.fit_adaboost, X, y, sample_weight=weight, **options)
-    assert_goes_on(fit, "rounds", X, y, weight)
+    assert_goes_on(fit, "n_estimators", X, y, weight)
     fit = partial(pb.fit_boosted_tree, X, y, sample_weight=weight, **options)
-    assert_goes_on(fit, "nodes", X, y, weight)
+    assert_goes_on(fit, "max_nodes", X, y, weight)
 
 
 def test_errors_of_each_cell_are_given_anew():
@@ -344,7 +344,7 @@ def test_what_was_drawn_is_not_kept():
             with pytest.raises(NotImplementedError, match="model: sampled answers"):
                 pb.continue_fit(model, X, y, n_estimators=1, observation=anew)
     coin = pb.weak.oracle(lambda X, y, weight, rng: lambda X, rng: np.where(X[:, 0] > 0, 1, -1))
-    with pytest.raises(NotImplementedError, match="weak: "):
+    with pytest.raises(NotImplementedError, match="weak_learner: "):
         pb.continue_fit(stumps, X, y, n_estimators=1, weak_learner=coin)
     for answers in (pb.observation.exact(), sampled):
         model = pb.fit_adaboost(X, y, n_estimators=2, weak_learner=coin, observation=answers, rng=0)

@@ -185,9 +185,9 @@ def test_cross_validation():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_iter_no_change": 5}, ValueError, "patience: expected None without validation, got 5"),
-        ({"validation": 0.2, "n_iter_no_change": 0}, ValueError, "patience: expected an integer from 1"),
-        ({"validation": 0.2, "n_iter_no_change": 2.5}, TypeError, "patience"),
+        ({"n_iter_no_change": 5}, ValueError, "n_iter_no_change: expected None without validation, got 5"),
+        ({"validation": 0.2, "n_iter_no_change": 0}, ValueError, "n_iter_no_change: expected an integer from 1"),
+        ({"validation": 0.2, "n_iter_no_change": 2.5}, TypeError, "n_iter_no_change"),
         ({"validation": 0.0}, ValueError, "validation: expected a number in"),
         ({"validation": 0.6}, ValueError, "validation: expected a number in"),
         ({"validation": "rows"}, TypeError, "validation: expected a number"),

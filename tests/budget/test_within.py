@@ -359,7 +359,7 @@ def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
         ({"worst": 0}, r"worst: expected a number in \[1"),
         ({"comparisons": []}, "comparisons: expected one budget or more"),
         ({"comparisons": [5, 0]}, r"comparisons: expected a number in \[1"),
-        ({"comparisons": 5, "cv": 1}, "folds: expected"),
+        ({"comparisons": 5, "cv": 1}, "cv: expected"),
         ({"comparisons": 5, "task": "ranking"}, "task: expected"),
     ],
 )

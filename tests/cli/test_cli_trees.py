@@ -68,7 +68,7 @@ SEVERAL = {
         min_leaf=8,
         bag=0.8,
         rng=2,
-        voting="average",
+        voting="soft",
     ),
     "--model sbpmt --members 2 --published --min-leaf 9": partial(
         pb.fit_sbpmt, n_estimators=2, rng=0, **{**pb.sbpmt_published(), "min_leaf": 9}

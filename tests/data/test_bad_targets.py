@@ -143,7 +143,7 @@ def test_forest_of_bags_without_a_class(replace):
 @pytest.mark.parametrize("fit", [TREE, partial(pb.fit_forest, n_estimators=2)], ids=["cart", "forest"])
 def test_bagging_of_trees_and_bags_without_a_class(fit):
     bagging = pb.fit_bagging(fit, X, RARE, n_estimators=30, rng=0)
-    assert bagging.oob.members[7] > 0
+    assert bagging.oob.n_estimators[7] > 0
     assert bagging.labels.tolist() == ["elm", "oak", "yew"]
     assert pb.predict_proba(bagging, X).shape == (60, 3)
 

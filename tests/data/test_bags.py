@@ -76,7 +76,7 @@ def test_neither(builder, bag):
 def test_more_rows_than_there_are():
     """With replacement."""
     forest = pb.fit_forest(X, Y, n_estimators=3, bag=200, rng=0)
-    assert (forest.oob.members <= 1).mean() > 0.9
+    assert (forest.oob.n_estimators <= 1).mean() > 0.9
 
 
 def test_strata_of_a_number_are_those_of_its_share():

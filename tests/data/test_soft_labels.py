@@ -100,7 +100,7 @@ each_fit = pytest.mark.parametrize(("name", "j"), CASES)
 
 
 def same(one, other):
-    if one.settings.get("weak", {}).get("kind") == "from_estimator":  # in no file
+    if one.settings.get("weak_learner", {}).get("kind") == "from_estimator":  # in no file
         return np.array_equal(one.vote, other.vote)
     return digests.digest(one) == digests.digest(other)
 
@@ -153,14 +153,14 @@ def test_columns_made_before(make, name):
 def test_all_labels_of_a_row_are_drawn_or_none(name):
     model = FITS[name](X, y_proba=SHARE[2], sample_weight=WEIGHT)
     if (oob := getattr(model, "oob", None)) is not None:
-        assert len(oob.members) == N
-        tested = np.flatnonzero(oob.members * WEIGHT > 0)
+        assert len(oob.n_estimators) == N
+        tested = np.flatnonzero(oob.n_estimators * WEIGHT > 0)
         wrong = 1 - oob.prediction[tested].argmax(axis=1)
         share = SHARE[2][tested, wrong]
         assert oob.error == pytest.approx(np.average(share, weights=WEIGHT[tested]))
     plain = FITS[name](X, Y, sample_weight=WEIGHT)
     if oob is not None and "sbpmt" not in name and "strat" not in name:
-        np.testing.assert_array_equal(oob.members, plain.oob.members)  # the same bags
+        np.testing.assert_array_equal(oob.n_estimators, plain.oob.n_estimators)  # the same bags
 
 
 def test_rows_held_out_are_those_of_all_their_labels():
@@ -238,15 +238,13 @@ def test_cross_validation_cuts_errors_of_cells():
 
 def test_fitting_goes_on():
     for fit, more in (
-        (partial(pb.fit_adaboost, n_estimators=4), {"n_estimators": 3}),
-        (partial(pb.fit_forest, n_estimators=3, rng=0), {"n_estimators": 2}),
-        (partial(pb.fit_stagewise, n_estimators=3), {"n_estimators": 2}),
+        (partial(pb.fit_adaboost, n_estimators=4), 3),
+        (partial(pb.fit_forest, n_estimators=3, rng=0), 2),
+        (partial(pb.fit_stagewise, n_estimators=3), 2),
     ):
-        option = next(iter(more))
         soft = {"y_proba": SHARE[2], "labels": ["a", "b"]}
-        model = pb.continue_fit(fit(X, **soft), X, y_proba=SHARE[2], **more)
-        size = {"n_boosting_rounds": 7, "n_estimators": 5, "max_iter": 5}[option]
-        whole = fit(X, **{**soft, option: size})
+        model = pb.continue_fit(fit(X, **soft), X, y_proba=SHARE[2], n_estimators=more)
+        whole = fit(X, **soft, n_estimators=fit.keywords["n_estimators"] + more)
         np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(whole, X))
     with pytest.raises(ValueError, match="y_proba: expected columns of the model's labels"):
         pb.continue_fit(

@@ -110,7 +110,7 @@ def test_a_member_of_another_package_may_answer_in_objects():
     assert pb.fit_samme(ROWS, y, base_learner=fit, n_estimators=1).labels.tolist() == ["a", "b"]
     for answer in ("a\0", "ax"):
         Foreign.answer = answer
-        with pytest.raises(ValueError, match="base: expected predictions"):
+        with pytest.raises(ValueError, match="base_learner: expected predictions"):
             pb.fit_samme(ROWS, y, base_learner=fit, n_estimators=1)
 
 

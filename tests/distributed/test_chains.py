@@ -246,8 +246,8 @@ def changed(what):
             NotImplementedError,
             "rows.gather()",
         ),
-        "rounds": ((X, y), {"n_estimators": 0}, ValueError, "rounds"),
-        "unknown": ((X, y), {"n_estimators": 5}, TypeError, "rounds"),
+        "rounds": ((X, y), {"n_estimators": 0}, ValueError, "n_estimators"),
+        "unknown": ((X, y), {"num_boost_round": 5}, TypeError, "n_estimators"),
     }[what]
 
 

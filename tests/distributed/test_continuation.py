@@ -194,7 +194,7 @@ def refused():
     fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, n_estimators=2)
     missing = NotImplementedError
     return [
-        (chain, {"max_nodes": 2}, missing, "on partitions chains are continued with rounds"),
+        (chain, {"max_nodes": 2}, missing, "on partitions chains are continued with n_estimators"),
         (nested, {"n_estimators": 2}, missing, "rows.gather()"),
         (forest, {"n_estimators": 2}, ValueError, "expected the rows of the fit, in their order"),
         (bagged, {"n_estimators": 2}, missing, "bag: 0.5 needs all rows in one place"),
@@ -202,11 +202,10 @@ def refused():
         (exact, {"n_estimators": 2}, missing, "search: 'exact' needs"),
         (words, {"n_estimators": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
         (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 columns, got 5"),
-        (chain, {"n_estimators": 2}, TypeError, "steps, model: expected a StagewiseModel"),
-        (total, {"n_estimators": 2}, TypeError, "rounds, model: expected a DecisionGraph"),
-        (chain, {"n_estimators": 2}, TypeError, "members"),
-        (chain, {}, ValueError, "rounds, nodes: expected exactly one of them"),
-        (total, {"n_estimators": 0}, ValueError, "steps"),
+        (total, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
+        (forest, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
+        (chain, {}, ValueError, "n_estimators, max_nodes: expected exactly one of them"),
+        (total, {"n_estimators": 0}, ValueError, "n_estimators"),
         (chain, {"n_estimators": 2, "weak_learner": pb.weak.affine()}, missing, "weak.stump()"),
         (chain, {"n_estimators": 2, "observation": GAUSSIAN}, ValueError, "answers that are not gauss"),
     ]

@@ -133,7 +133,7 @@ def test_rows_that_are_held_out(client, tmp_path):
         whole = getattr(pb, builder)(pb.bin_columns(X, values=True), Y, **share)
         model = fit(columns, labels, values=True, **share)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
-        with pytest.raises(ValueError, match="patience: expected None without validation"):
+        with pytest.raises(ValueError, match="n_iter_no_change: expected None without validation"):
             fit(columns, labels, n_iter_no_change=2)
 
 
@@ -213,7 +213,7 @@ def changed(what):
         ),
         "weak": ((columns, labels), {"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump"),
         "bins": ((columns, labels), {"max_bins": 1}, ValueError, "max_bins"),
-        "unknown": ((columns, labels), {"n_estimators": 5}, TypeError, "rounds"),
+        "unknown": ((columns, labels), {"num_boost_round": 5}, TypeError, "n_estimators"),
     }[what]
 
 

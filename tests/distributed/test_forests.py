@@ -99,7 +99,7 @@ def test_the_record_of_each_row_is_made_when_it_is_read(in_parts):
     assert forest.oob.error == whole.oob.error
     assert not hasattr(forest.oob, "found")
     np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
-    np.testing.assert_array_equal(forest.oob.members, whole.oob.members)
+    np.testing.assert_array_equal(forest.oob.n_estimators, whole.oob.n_estimators)
     again = pickle.loads(pickle.dumps(pb.fit_forest(source, n_estimators=3, rng=3)))
     np.testing.assert_array_equal(again.oob.prediction, whole.oob.prediction)
 
@@ -147,7 +147,7 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_estimators": 0}, ValueError, "members"),
+        ({"n_estimators": 0}, ValueError, "n_estimators"),
         ({"bag": 0.0}, ValueError, "bag"),
         ({"bag": 500, "replace": False}, ValueError, "bag: expected at most 300"),
         ({"task": "classification", "criterion": "squared"}, ValueError, "criterion"),

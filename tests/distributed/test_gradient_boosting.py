@@ -262,7 +262,7 @@ def test_callbacks_are_told_of_every_step():
         ({"loss": "log"}, ValueError, "loss: expected one of"),
         ({"growth": "per-comparison"}, NotImplementedError, "growth: 'per-comparison'"),
         ({"growth": "wild"}, ValueError, "growth"),
-        ({"n_estimators": 0}, ValueError, "steps"),
+        ({"n_estimators": 0}, ValueError, "n_estimators"),
         ({"learning_rate": 0}, ValueError, "learning_rate"),
         ({"bag": 0.5}, NotImplementedError, "bag"),
         ({"search": "exact"}, NotImplementedError, "search: 'exact'"),
@@ -271,7 +271,7 @@ def test_callbacks_are_told_of_every_step():
         ({"callback": 3}, TypeError, "callback"),
         ({"validation": 0.9}, ValueError, "validation"),
         ({"validation": (np.ones((2, 3)), [0, 1])}, ValueError, "validation: X"),
-        ({"n_iter_no_change": 3}, ValueError, "patience: expected None without validation"),
+        ({"n_iter_no_change": 3}, ValueError, "n_iter_no_change: expected None without validation"),
     ],
     ids=str,
 )

@@ -70,7 +70,7 @@ def test_sums_of_parts_are_rounded_once():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"observation": pb.observation.exact(), "max_nodes": 0}, ValueError, "nodes: expected"),
+        ({"observation": pb.observation.exact(), "max_nodes": 0}, ValueError, "max_nodes: expected"),
         ({"max_nodes": None}, ValueError, "or give max_depth"),
         ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
         ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),

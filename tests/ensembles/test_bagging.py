@@ -46,7 +46,7 @@ class Mean:
 def test_builders(fit, options):
     X, y = problem()
     one, two = (
-        pb.fit_bagging(fit, X, y, n_estimators=6, voting="majority", rng=4, n_threads=k, **options)
+        pb.fit_bagging(fit, X, y, n_estimators=6, voting="hard", rng=4, n_threads=k, **options)
         for k in (1, 2)
     )
     new = problem(100, seed=1)[0]
@@ -74,7 +74,7 @@ def test_builders(fit, options):
 def test_probabilities_of_members_are_averaged(fit, options):
     X, y = problem()
     bagging = pb.fit_bagging(fit, X, y, n_estimators=5, rng=4, **options)
-    assert bagging.vote == bagging.settings["vote"] == "average"
+    assert bagging.voting == bagging.settings["voting"] == "soft"
     new = problem(100, seed=1)[0]
     share = np.mean([pb.predict_proba(model, new) for model in bagging.models], axis=0)
     np.testing.assert_allclose(pb.predict_proba(bagging, new), share, atol=1e-15)
@@ -84,7 +84,7 @@ def test_probabilities_of_members_are_averaged(fit, options):
     )
     text = "probabilities are the average of those of the members"
     assert text in pb.describe(bagging).splitlines()
-    votes = replace(bagging, vote="majority")
+    votes = replace(bagging, voting="hard")
     assert text not in pb.describe(votes)
     labels = np.array([pb.predict(model, new) == "yes" for model in bagging.models])
     assert np.array_equal(pb.predict_proba(votes, new)[:, 1], labels.mean(axis=0))
@@ -120,7 +120,7 @@ def test_members_without_probabilities_vote(fit, options):
     X, y = problem()
     options |= {"n_estimators": 5, "rng": 1}
     average = pb.fit_bagging(fit, X, y, **options)
-    majority = pb.fit_bagging(fit, X, y, voting="majority", **options)
+    majority = pb.fit_bagging(fit, X, y, voting="hard", **options)
     assert np.array_equal(pb.predict_proba(average, X), pb.predict_proba(majority, X))
     assert average.oob.error == majority.oob.error
     assert set(np.unique(pb.predict_proba(average, X) * 5).round(9)) <= set(range(6))
@@ -145,9 +145,9 @@ def test_members_that_lack_a_class():
 
 def test_of_numbers_there_is_no_majority():
     X, _ = problem()
-    with pytest.raises(ValueError, match='vote: expected "average" of a regression'):
-        pb.fit_bagging(Mean, X, X[:, 0], task="regression", voting="majority", n_estimators=2)
-    with pytest.raises(ValueError, match="vote: expected one of 'majority', 'average'"):
+    with pytest.raises(ValueError, match='voting: expected "soft" of a regression'):
+        pb.fit_bagging(Mean, X, X[:, 0], task="regression", voting="hard", n_estimators=2)
+    with pytest.raises(ValueError, match="voting: expected one of 'hard', 'soft'"):
         pb.fit_bagging(pb.fit_cart, X, X[:, 0] > 0, voting="mean")
 
 
@@ -159,7 +159,7 @@ def test_members_are_fits_to_weighted_rows():
     assert np.array_equal(bagging.models[0].threshold, model.threshold)
     assert np.array_equal(bagging.models[0].vote, model.vote)
     assert np.isnan(bagging.oob.error)
-    assert not bagging.oob.members.any()
+    assert not bagging.oob.n_estimators.any()
 
 
 @pytest.mark.parametrize(("replace", "bag"), [(True, None), (False, 100)])
@@ -181,7 +181,7 @@ def test_any_callable(replace, bag):
     )
     assert pb.predict(bagging, X) == pytest.approx(np.mean([m.number for m in bagging.models]))
     drawn = np.array([m.weight for m in bagging.models])
-    assert np.array_equal(bagging.oob.members, (drawn == 0).sum(axis=0))
+    assert np.array_equal(bagging.oob.n_estimators, (drawn == 0).sum(axis=0))
     positive = w > 0
     copies = drawn[:, positive] / w[positive]
     assert (copies == np.rint(copies)).all()

@@ -160,10 +160,10 @@ def test_a_call_adds_trees_and_nothing_else(monkeypatch):
 def builders():
     X, z, _ = problem(6, n=4000, d=12)
     sums = {
-        name: (pb.fit_stagewise, "steps", SUMS[name][0](z))
+        name: (pb.fit_stagewise, "n_estimators", SUMS[name][0](z))
         for name in ("squared", "logistic", "softmax")
     }
-    return X, {**sums, "adaboost": (pb.fit_adaboost, "rounds", two(z))}
+    return X, {**sums, "adaboost": (pb.fit_adaboost, "n_estimators", two(z))}
 
 
 @pytest.mark.full_for("squared")

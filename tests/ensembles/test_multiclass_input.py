@@ -115,14 +115,14 @@ def ivy(X, y, sample_weight):
         (
             lambda: pb.fit_samme(X9, Y9, base_learner=3, n_estimators=1),
             TypeError,
-            "base: expected a function .* got 3",
+            "base_learner: expected a function .* got 3",
         ),
         (
             lambda: pb.fit_samme(
                 X9, Y9, base_learner=lambda X, y, sample_weight: Constant("ivy"), n_estimators=1
             ),
             ValueError,
-            "base: expected predictions among the labels .* got 'ivy'",
+            "base_learner: expected predictions among the labels .* got 'ivy'",
         ),
         (
             lambda: pb.fit_samme(X9, Y9, base_learner=needs_rounds, n_estimators=1),
@@ -134,7 +134,7 @@ def ivy(X, y, sample_weight):
             TypeError,
             "X: BinnedColumns hold no values to predict from",
         ),
-        (lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=0), ValueError, "rounds: expected"),
+        (lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=0), ValueError, "n_estimators: expected"),
         (
             lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=1, callback=1),
             TypeError,

@@ -152,5 +152,5 @@ def test_simulation(simulation, monkeypatch, tmp_path, capsys):
     X, y = pb.datasets.mease_wyner(300, rng)
     new, truth = pb.datasets.mease_wyner(500, rng)
     one = pb.fit_sbpmt(X, y, **{**simulation.BENCHMARK, "n_estimators": 1}, rng=0)
-    assert found["members"][1] == np.mean(pb.predict(one, new) != truth)
+    assert found["n_estimators"][1] == np.mean(pb.predict(one, new) != truth)
     assert all(0.05 < error < 0.5 for curve in found.values() for error in curve.values())

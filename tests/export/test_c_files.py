@@ -138,7 +138,7 @@ DTYPES = ("float64", "float32", "int16")
 
 
 def _averaged(fit, y):
-    return pb.fit_bagging(fit, X, y, n_estimators=3, rng=0, voting="average", **LEVELS)
+    return pb.fit_bagging(fit, X, y, n_estimators=3, rng=0, voting="soft", **LEVELS)
 
 
 def _some_rows(model, rng):

@@ -189,7 +189,7 @@ def bagging(rng: Generator, problem: Problem) -> Fit:
         row = "bagging of graphs"
     else:
         inner, row = Fit("", pb.fit_cart, tree_options(rng, problem)), "bagging of trees"
-    drop = ("rng", "task", "validation", "patience")
+    drop = ("rng", "task", "validation", "n_iter_no_change")
     if problem.n_classes:
         options |= some(rng, {"voting": "hard"})
     options |= {k: v for k, v in inner.options.items() if k not in drop}

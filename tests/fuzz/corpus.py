@@ -95,7 +95,7 @@ def others() -> dict[str, Callable[[], Any]]:
         "probit tree": lambda: pb.fit_probit_tree(X, y, min_leaf=8, max_iter=5),
         "probit tree of three": lambda: pb.fit_probit_tree(X, three, min_leaf=8, max_iter=4),
         "sbpmt": lambda: pb.fit_sbpmt(X, words, **boosted),
-        "sbpmt of three": lambda: pb.fit_sbpmt(X, three, voting="average", **boosted),
+        "sbpmt of three": lambda: pb.fit_sbpmt(X, three, voting="soft", **boosted),
         "sbpmt, a tree each": lambda: pb.fit_sbpmt(X, three, one_vs_rest="tree", **boosted),
     }
 

@@ -59,8 +59,8 @@ def scratch(model: Any) -> Iterator[str]:
 
 
 def continued(model: Any, X: Any, y: Any, rng: Generator) -> Any:
-    own = {pb.Forest: "members", pb.StagewiseModel: "steps"}
-    graphs = "rounds" if rng.random() < 0.5 else "nodes"
+    own = {pb.Forest: "n_estimators", pb.StagewiseModel: "n_estimators"}
+    graphs = "n_estimators" if rng.random() < 0.5 else "max_nodes"
     more = {own.get(type(model), graphs): 2}
     return pb.continue_fit(model, X, y, **more)
 

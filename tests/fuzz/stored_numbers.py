@@ -94,7 +94,7 @@ def graph(rng: Generator, p: Problem, draw: Callable[..., Fit]) -> Fit:
     special = not isinstance(p.X, np.ndarray) or np.isnan(p.X).any()
     kinds = ("stumps", "stumps", "gaussian") if special else CERTAIN
     fit = draw(rng, p, pick(rng, *kinds))
-    fit.options = {k: v for k, v in fit.options.items() if k not in ("validation", "patience")}
+    fit.options = {k: v for k, v in fit.options.items() if k not in ("validation", "n_iter_no_change")}
     return Fit(fit.row, fit.build, {**fit.options, **voting(rng)})
 
 
@@ -231,7 +231,7 @@ def nodes(fit: Fit, p: Problem, tree: Any) -> list[str]:
 
 def out_of_bag(fit: Fit, p: Problem, model: Any) -> list[str]:
     """Compare the error of what members say of rows out of their bags."""
-    weight, seen = weight_of(p), model.oob.members > 0
+    weight, seen = weight_of(p), model.oob.n_estimators > 0
     if not weight[seen].any():
         return [] if np.isnan(model.oob.error) else [f"error {model.oob.error!r} of no rows"]
     said = model.oob.prediction[seen]

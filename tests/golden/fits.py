@@ -361,7 +361,7 @@ def fits_of(
 def _continued(build: Any, shared: dict[str, Any], **more: Any) -> Fit:
     """Go on with a model of a few nodes, with the options that it has."""
     start = build(X, TWO, **shared, n_threads=1)
-    unused = dict.fromkeys(("rounds", "nodes", "growth", "members", "steps", "validation"))
+    unused = dict.fromkeys(("n_estimators", "max_nodes", "growth", "validation"))
     options = {
         **unused,
         "weak_learner": shared["weak_learner"],

@@ -125,7 +125,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
             "bagging_average": (
                 "three",
                 lambda: pb.fit_bagging(
-                    pb.fit_cart, fits.X, fits.THREE, n_estimators=3, voting="average", rng=5, max_depth=3
+                    pb.fit_cart, fits.X, fits.THREE, n_estimators=3, voting="soft", rng=5, max_depth=3
                 ),
             ),
         }

@@ -448,7 +448,7 @@ def test_chains_go_on_without_errors():
     [
         (partial(pb.fit_adaboost, votes="symmetric"), "votes='symmetric'"),
         (partial(pb.fit_adaboost, weak_learner=pb.weak.stump(criterion="gini")), "criterion='gini'"),
-        (partial(pb.fit_adaboost, weak_learner=pb.weak.separator()), "weak=Separator"),
+        (partial(pb.fit_adaboost, weak_learner=pb.weak.separator()), "weak_learner=Separator"),
         (
             partial(pb.fit_adaboost, observation=pb.observation.gaussian(0.1)),
             "observation=Gaussian",

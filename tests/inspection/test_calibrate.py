@@ -450,7 +450,7 @@ def test_what_cannot_be_calibrated_out_of_fold():
         pb.calibrate(model, CAL, LABELS[2], cv=3)
     with pytest.raises(TypeError, match="model: expected a fitted model, got a function"):
         pb.calibrate(pb.fit_adaboost, CAL, LABELS[2])
-    with pytest.raises(ValueError, match="folds: expected"):
+    with pytest.raises(ValueError, match="cv: expected"):
         pb.calibrate(pb.fit_adaboost, CAL, LABELS[2], cv=1)
     with pytest.raises(ValueError, match="rng: expected None without folds"):
         pb.calibrate(model, CAL, LABELS[2], rng=0)

@@ -165,11 +165,11 @@ def test_inputs_may_be_read_only_and_stay_as_they_are():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"cv": 1}, ValueError, "folds: .*got 1"),
-        ({"cv": 0}, ValueError, "folds: .*got 0"),
-        ({"cv": 2.0}, TypeError, r"folds: .*got 2\.0"),
-        ({"cv": True}, TypeError, "folds: .*got True"),
-        ({"cv": 16}, ValueError, "folds: expected at most 15, .* most frequent label, got 16"),
+        ({"cv": 1}, ValueError, "cv: .*got 1"),
+        ({"cv": 0}, ValueError, "cv: .*got 0"),
+        ({"cv": 2.0}, TypeError, r"cv: .*got 2\.0"),
+        ({"cv": True}, TypeError, "cv: .*got True"),
+        ({"cv": 16}, ValueError, "cv: expected at most 15, .* most frequent label, got 16"),
         ({"rng": "x"}, TypeError, "rng: .*got str"),
         ({"rng": np.random}, TypeError, "rng: .*RandomState, got module"),
         ({"y": ["a"] * 20}, ValueError, "y: .*two"),
@@ -258,7 +258,7 @@ def test_regression_bad_input():
         pb.cross_validate(fit, X, np.full(90, np.nan), task="regression")
     with pytest.raises(TypeError, match="y: expected numbers"):
         pb.cross_validate(fit, X, ["a"] * 90, task="regression")
-    with pytest.raises(ValueError, match="folds: expected at most 3"):
+    with pytest.raises(ValueError, match="cv: expected at most 3"):
         pb.cross_validate(fit, X, X[:, 0], task="regression", cv=4, sample_weight=few)
     with pytest.raises(ValueError, match="task: expected"):
         pb.cross_validate(fit, X, X[:, 0], task="ranking")

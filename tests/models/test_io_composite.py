@@ -89,7 +89,7 @@ def test_what_is_saved_comes_back(kind, path):
     assert pb.describe(again) == pb.describe(model)
     assert again.feature_names == model.feature_names
     if "bag" in kind:
-        assert np.array_equal(again.oob.members, model.oob.members)
+        assert np.array_equal(again.oob.n_estimators, model.oob.n_estimators)
         assert np.array_equal(again.oob.prediction, model.oob.prediction, equal_nan=True)
         assert np.array_equal(again.oob.error, model.oob.error, equal_nan=True)
     if kind.startswith("samme"):
@@ -294,19 +294,19 @@ def test_files_say_how_members_vote_where_they_are_averaged(path):
     average = MODELS["bagging"]()
     pb.save(average, path)
     members = members_of(path)
-    assert column(members, "vote").tolist() == ["average"]
-    assert pb.load(path).vote == "average"
-    pb.save(replace(average, vote="majority"), path)
-    assert members_of(path).keys() == members.keys() - {"vote.npy"}
+    assert column(members, "voting").tolist() == ["soft"]
+    assert pb.load(path).voting == "soft"
+    pb.save(replace(average, voting="hard"), path)
+    assert members_of(path).keys() == members.keys() - {"voting.npy"}
     again = pb.load(path)
-    assert again.vote == "majority"
+    assert again.voting == "hard"
     votes = np.mean([pb.predict(m, X)[:, None] == again.labels for m in again.models], axis=0)
     assert np.array_equal(pb.predict_proba(again, X), votes)
     pb.save(MODELS["bagging of stagewise"](), path)
-    assert "vote.npy" not in members_of(path)
-    for wrong in (["mean"], [], ["average", "average"], [1]):
-        zip_up(path, forge_column(members, "vote", np.array(wrong, dtype=None if wrong else "<U7")))
-        with pytest.raises(ModelFileError, match="vote: expected one of"):
+    assert "voting.npy" not in members_of(path)
+    for wrong in (["mean"], [], ["soft", "soft"], [1]):
+        zip_up(path, forge_column(members, "voting", np.array(wrong, dtype=None if wrong else "<U7")))
+        with pytest.raises(ModelFileError, match="voting: expected one of"):
             pb.load(path)
 
 
@@ -314,7 +314,7 @@ def test_bagging_that_fails_validation(path):
     pb.save(MODELS["bagging"](), path)
     members = members_of(path)
     for name, array in (
-        ("oob_members", np.zeros(3, np.int32)),
+        ("oob_n_estimators", np.zeros(3, np.int32)),
         ("oob_prediction", np.zeros(90)),
         ("oob_prediction", np.zeros((90, 2))),
     ):

@@ -36,11 +36,11 @@ MODELS = {
     "votes": lambda: pb.fit_samme(X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=12),
     "bags": lambda: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=7, rng=0, max_depth=3),
     "bags of shares": lambda: pb.fit_bagging(
-        pb.fit_cart, X, ZONE, n_estimators=7, rng=0, max_depth=3, voting="average"
+        pb.fit_cart, X, ZONE, n_estimators=7, rng=0, max_depth=3, voting="soft"
     ),
     "probit trees": lambda: pb.fit_sbpmt(X, Y, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0),
     "probit votes": lambda: pb.fit_sbpmt(
-        X, ZONE, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0, voting="majority"
+        X, ZONE, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0, voting="hard"
     ),
     "cart": lambda: pb.fit_cart(X, Y),
     "rest": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, ZONE, n_estimators=3),

@@ -41,7 +41,7 @@ def test_data_frames_and_single_precision():
 @pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree")])
 def test_pickle_and_files(classes, where, tmp_path):
     X, y = problem(120, classes=classes)
-    model = pb.fit_sbpmt(X, y, **FAST, voting="average", one_vs_rest=where, rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, voting="soft", one_vs_rest=where, rng=0)
     assert_same_model(pickle.loads(pickle.dumps(model)), model)
     pb.save(model, tmp_path / "model.npz")
     loaded = pb.load(tmp_path / "model.npz")
@@ -127,7 +127,7 @@ def test_coefficients_of_a_tree_for_each_class():
 
 def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
     X, y = problem(150, classes=3)
-    model = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 1}, voting="majority", one_vs_rest="tree", rng=0)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 1}, voting="hard", one_vs_rest="tree", rng=0)
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     first = model[0].models[0]
     assert (
@@ -146,7 +146,7 @@ def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("vote", ["majority", "average"])
+@pytest.mark.parametrize("vote", ["hard", "soft"])
 def test_stages_are_models_of_fewer_members(classes, vote):
     X, y = problem(120, classes=classes)
     model = pb.fit_sbpmt(X, y, **FAST, voting=vote, rng=0)
@@ -162,7 +162,7 @@ def test_members_never_answer_a_class_that_they_have_not_seen():
     X, y = problem(150, classes=3)
     y[:2] = 3
     model = pb.fit_sbpmt(
-        X, y, **{**FAST, "n_estimators": 6}, voting="majority", one_vs_rest="tree", bag=0.5, rng=0
+        X, y, **{**FAST, "n_estimators": 6}, voting="hard", one_vs_rest="tree", bag=0.5, rng=0
     )
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     by_value = []
@@ -200,7 +200,7 @@ def test_published_options():
 def test_separable_data_and_wild_columns():
     X, y = problem(150)
     X = np.column_stack([X[:, 0] * 1e150, X[:, 1] * 1e-150, X[:, 2], X[:, 2], np.ones(150)])
-    for vote in ("majority", "average"):
+    for vote in ("hard", "soft"):
         for truth in (y, X[:, 0] > 0):
             model = pb.fit_sbpmt(X, truth, **FAST, voting=vote, rng=0)
             assert np.isfinite(pb.predict_proba(model, X)).all()
@@ -217,17 +217,17 @@ def test_a_leaf_rule_that_no_split_can_meet():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_estimators": 0}, ValueError, "members: expected an integer from 1"),
-        ({"n_estimators": 2.5}, TypeError, "members: expected an integer"),
-        ({"n_boosting_rounds": 0}, ValueError, "rounds: expected an integer from 1"),
-        ({"max_iter": 0}, ValueError, "steps: expected an integer from 1"),
+        ({"n_estimators": 0}, ValueError, "n_estimators: expected an integer from 1"),
+        ({"n_estimators": 2.5}, TypeError, "n_estimators: expected an integer"),
+        ({"n_boosting_rounds": 0}, ValueError, "n_boosting_rounds: expected an integer from 1"),
+        ({"max_iter": 0}, ValueError, "max_iter: expected an integer from 1"),
         ({"bag": 0.0}, ValueError, "bag: expected"),
         ({"bag": 1.5}, ValueError, "bag: expected"),
         ({"bag": float("nan")}, ValueError, "bag: expected"),
-        ({"learning_rate": 0.0}, ValueError, "step: expected"),
-        ({"learning_rate": 1.5}, ValueError, "step: expected"),
-        ({"voting": "mean"}, ValueError, "vote: expected"),
-        ({"one_vs_rest": "node"}, ValueError, "one_vs_all: expected"),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate: expected"),
+        ({"learning_rate": 1.5}, ValueError, "learning_rate: expected"),
+        ({"voting": "mean"}, ValueError, "voting: expected"),
+        ({"one_vs_rest": "node"}, ValueError, "one_vs_rest: expected"),
         ({"stratify": 1}, TypeError, "stratify: expected True or False, got 1"),
         ({"max_depth": -1}, ValueError, "max_depth: expected"),
         ({"min_leaf": 0}, ValueError, "min_leaf: expected"),

@@ -180,7 +180,7 @@ def uneven(vote, fits, y=exported.TWO):
         return next(turns)(X, y, **options)
 
     X = exported.PLAIN
-    task = {"task": "regression"} if vote is None else {"vote": vote}
+    task = {"task": "regression"} if vote is None else {"voting": vote}
     return pb.fit_bagging(fit, X, y, n_estimators=len(fits), rng=0, n_threads=1, **task)
 
 
@@ -195,10 +195,10 @@ def stagewise(loss, steps, **options):
 @pytest.mark.parametrize(
     ("vote", "fits"),
     [
-        ("average", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
-        ("average", [stagewise("logistic", 1), partial(pb.fit_boosted_tree, max_nodes=4)]),
-        ("average", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
-        ("majority", [stagewise("logistic", 1), forest_of(1), partial(pb.fit_adaboost, n_estimators=1)]),
+        ("soft", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
+        ("soft", [stagewise("logistic", 1), partial(pb.fit_boosted_tree, max_nodes=4)]),
+        ("soft", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
+        ("hard", [stagewise("logistic", 1), forest_of(1), partial(pb.fit_adaboost, n_estimators=1)]),
     ],
     ids=["forests", "probabilities", "no probabilities", "answers"],
 )
@@ -256,7 +256,7 @@ class Foreign:
             r"export_c",
         ),
         (
-            lambda X, y: pb.fit_bagging(forest_of(2), X, y, n_estimators=2, rng=0, voting="majority"),
+            lambda X, y: pb.fit_bagging(forest_of(2), X, y, n_estimators=2, rng=0, voting="hard"),
             r"models\[0\] is a sum of 2 trees, whose answer, which is counted, is not one",
         ),
         (

@@ -140,7 +140,7 @@ def frame(seed, n=200):
 def test_models_of_tables(kind, size, tmp_path):
     X, y, cells = frame(0)
     sigma = {"number": 0.3, "column": [0.3, np.nan, 0.1], "cell": cells}[kind]
-    fit = pb.fit_adaboost if "rounds" in size else pb.fit_boosted_tree
+    fit = pb.fit_adaboost if "n_estimators" in size else pb.fit_boosted_tree
     model = fit(X, y, **size, observation=pb.observation.gaussian(sigma))
     given = cells if kind == "cell" else None
     found = pb.certificate(model, X, y, sigma=given)

@@ -272,7 +272,7 @@ def test_sbpmt(classes, one_vs_all, tmp_path):
     pb.save(model, tmp_path / "model")
     np.testing.assert_array_equal(pb.predict_proba(pb.load(tmp_path / "model"), X), share)
     seen = model.oob.prediction
-    assert np.isfinite(seen[model.oob.members > 0]).all()
+    assert np.isfinite(seen[model.oob.n_estimators > 0]).all()
     full = pb.fit_sbpmt(np.nan_to_num(X), y, sample_weight=weight, **options)
     assert full.leaf_mean is None
     assert np.isfinite(pb.predict_proba(full, X)).all()

@@ -265,8 +265,8 @@ def test_hard_data():
 def test_bad_arguments():
     X, y, _ = problem(10)
     for options, error, message in (
-        ({"max_iter": 0}, ValueError, "steps: expected an integer from 1"),
-        ({"max_iter": 1.5}, TypeError, "steps: expected"),
+        ({"max_iter": 0}, ValueError, "max_iter: expected an integer from 1"),
+        ({"max_iter": 1.5}, TypeError, "max_iter: expected"),
         ({"max_depth": -1}, ValueError, "max_depth: expected an integer from 0"),
         ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
         ({"min_split": 1}, ValueError, "min_split: expected"),

@@ -374,8 +374,8 @@ def test_ctrl_c_is_noticed_inside():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"max_iter": 0}, ValueError, "steps: expected an integer from 1"),
-        ({"max_iter": 2.0}, TypeError, "steps: expected an integer"),
+        ({"max_iter": 0}, ValueError, "max_iter: expected an integer from 1"),
+        ({"max_iter": 2.0}, TypeError, "max_iter: expected an integer"),
         ({"tol": -1e-9}, ValueError, "tol: expected a number in"),
         ({"tol": np.nan}, ValueError, "tol: expected a number in"),
         ({"safeguard": 1}, TypeError, "safeguard: expected True or False"),

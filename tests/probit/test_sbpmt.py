@@ -70,7 +70,7 @@ def test_twin(classes, where, step):
             return np.column_stack([ndtr(-value), ndtr(value)])
         return ndtr(value) / ndtr(value).sum(axis=1, keepdims=True)
 
-    average = replace(model, vote="average")
+    average = replace(model, voting="soft")
     np.testing.assert_allclose(
         pb.predict_proba(average, new), reference.averages(twins, new, probability), rtol=1e-7
     )
@@ -149,7 +149,7 @@ def test_trees_that_are_not_better_than_chance():
 
 
 @pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree")])
-@pytest.mark.parametrize("vote", ["majority", "average"])
+@pytest.mark.parametrize("vote", ["hard", "soft"])
 def test_votes(classes, where, vote):
     X, y = problem(200, classes=classes)
     names = np.array(["a", "b", "c"])[:classes]
@@ -158,7 +158,7 @@ def test_votes(classes, where, vote):
     share = pb.predict_proba(model, X)
     expected = np.zeros_like(share)
     for member in model:
-        if vote == "majority":
+        if vote == "hard":
             expected += pb.predict(member, X)[:, None] == names
         else:
             parts = [
@@ -184,7 +184,7 @@ def test_votes(classes, where, vote):
 
 def test_a_tied_vote_is_of_the_first_label():
     X, y = problem(100, seed=4)
-    model = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 2}, voting="majority", rng=0)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 2}, voting="hard", rng=0)
     share = pb.predict_proba(model, X)
     tied = share[:, 0] == 0.5
     assert tied.any()
@@ -193,7 +193,7 @@ def test_a_tied_vote_is_of_the_first_label():
 
 def test_one_row_at_a_time():
     X, y = problem(100, classes=3)
-    for vote in ("majority", "average"):
+    for vote in ("hard", "soft"):
         model = pb.fit_sbpmt(X, y, **FAST, voting=vote, rng=0)
         every = pb.predict_proba(model, X)
         for i in range(0, 100, 7):
@@ -209,7 +209,7 @@ def test_one_row_at_a_time():
 
 def test_subsamples_and_out_of_bag_record():
     X, y = problem(101)
-    model = pb.fit_sbpmt(X, y, **FAST, voting="majority", rng=6)
+    model = pb.fit_sbpmt(X, y, **FAST, voting="hard", rng=6)
     rows = subsamples(101, 70, 4, 6)  # the whole part of 0.7 times 101
     counts = np.zeros(101, dtype=int)
     said = np.zeros((101, 2))
@@ -217,7 +217,7 @@ def test_subsamples_and_out_of_bag_record():
         out = np.setdiff1d(np.arange(101), taken)
         counts[out] += 1
         said[out, pb.predict(member, X[out])] += 1
-    assert np.array_equal(model.oob.members, counts)
+    assert np.array_equal(model.oob.n_estimators, counts)
     seen = counts > 0
     np.testing.assert_allclose(model.oob.prediction[seen], said[seen] / counts[seen, None])
     assert np.isnan(model.oob.prediction[~seen]).all()
@@ -239,7 +239,7 @@ def test_rows_without_weight_are_in_no_subsample():
     wild = np.where(weight[:, None] > 0, X, 1e6)
     model = pb.fit_sbpmt(wild, y, **FAST, sample_weight=weight, rng=0)
     assert model.class_rows.sum(axis=1).tolist() == [42] * 4
-    assert np.array_equal(model.oob.members[60:], np.full(40, 4))
+    assert np.array_equal(model.oob.n_estimators[60:], np.full(40, 4))
     few = pb.fit_sbpmt(X[:60], y[:60], **FAST, rng=0)
     assert np.array_equal(model.alpha, few.alpha)
     assert model.oob.error == few.oob.error
@@ -279,7 +279,7 @@ def test_stratified_subsamples():
     model = pb.fit_sbpmt(X, y, **FAST, stratify=True, rng=3)
     # 7.7, 20.3 and 42.7 of 70.7 rows: 70 in all.
     assert model.class_rows.tolist() == [[8, 20, 42]] * 4
-    assert (model.oob.members > 0).sum() > 60
+    assert (model.oob.n_estimators > 0).sum() > 60
     weight = np.where(np.arange(101) < 40, 1.0, 0.0)
     model = pb.fit_sbpmt(X, y, **FAST, stratify=True, sample_weight=weight + (y == 2) * 1e-3, rng=3)
     assert model.class_rows.tolist() == [[8, 20, 42]] * 4

@@ -184,8 +184,8 @@ def unsmoothed(fit):
     options = inspect.signature(handed_to[0] if handed_to else fit).parameters
     if "level_smoothing" in options:
         return partial(fit, level_smoothing=0.0)
-    given = getattr(fit, "keywords", {}).get("weak", weak.stump())
-    if "weak" in options and isinstance(given, type(weak.stump())):
+    given = getattr(fit, "keywords", {}).get("weak_learner", weak.stump())
+    if "weak_learner" in options and isinstance(given, type(weak.stump())):
         return partial(fit, weak_learner=replace(given, level_smoothing=0.0))
     return fit
 

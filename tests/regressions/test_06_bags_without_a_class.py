@@ -81,7 +81,7 @@ def test_two_classes(name, weights):
     fit, options = {**TWO_CLASS, **ANY_CLASSES}[name]
     w = np.where(RARE == "yes", 1e-200, 1.0) if weights == "tiny" else None
     bagging = pb.fit_bagging(
-        fit, X, RARE, n_estimators=MEMBERS, voting="majority", rng=0, sample_weight=w, **options
+        fit, X, RARE, n_estimators=MEMBERS, voting="hard", rng=0, sample_weight=w, **options
     )
     lacks = ~(BAGS[:, RARE == "yes"] > 0).any(axis=1)
     assert 0 < lacks.sum() < MEMBERS
@@ -90,7 +90,7 @@ def test_two_classes(name, weights):
     for k in np.flatnonzero(lacks):
         assert (pb.predict(bagging.models[k], X) == "no").all()
     out = BAGS == 0
-    assert np.array_equal(bagging.oob.members, out.sum(axis=0))
+    assert np.array_equal(bagging.oob.n_estimators, out.sum(axis=0))
     said = np.array([pb.predict(member, X) == "yes" for member in bagging.models])
     seen = out.any(axis=0)
     share = (said & out).sum(axis=0)[seen] / out.sum(axis=0)[seen]

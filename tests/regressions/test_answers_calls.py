@@ -46,7 +46,7 @@ CALLS = {
     pb.prune: {"tree": TREE, "lam": 1.0},
     pb.prune_path: {"tree": TREE, **DATA},
     pb.feature_importances: {"model": TREE},
-    pb.permutation_importance: {"model": GRAPH, **DATA, "repeats": 1, "rng": 0},
+    pb.permutation_importance: {"model": GRAPH, **DATA, "n_repeats": 1, "rng": 0},
     pb.coefficients: {"model": PROBITS, "X": X},
     pb.describe: {"model": GRAPH},
     pb.one_hot: {"X": X.round(), "columns": [0]},
@@ -83,7 +83,7 @@ NEVER = {
     "large array": np.full((300, 300), -2.0),
 }
 #: Arguments that these calls do not look at.
-UNASKED = {("decision_function", "rng"), ("margin_curve", "folds"), ("margin_curve", "rng")}
+UNASKED = {("decision_function", "rng"), ("margin_curve", "cv"), ("margin_curve", "rng")}
 #: Any number is a margin to look at.
 MARGINS = {
     ("margin_error", "theta"),

@@ -116,7 +116,7 @@ def is_right(builder, option, slip):
         or (builder == "fit_stagewise" and slip in OF_STAGEWISE.get(option, ()))
         or (option == "rng" and slip in ("None", "large", "huge"))
         or (option in NONE_IS_RIGHT and slip == "None")
-        or (option == "nodes" and builder != "fit_matryoshka" and slip == "None")
+        or (option == "max_nodes" and builder != "fit_matryoshka" and slip == "None")
         or (builder == "fit_probit_tree" and option == "criterion" and slip == "None")
         or (option == "shape" and slip in ("list", "array", "tuple", "None"))
         or (option == "n_threads" and slip == "negative")  # -1: all
@@ -235,7 +235,7 @@ def test_an_unknown_option(builder, given, said):
 
 @pytest.mark.parametrize("builder", ["fit_samme", "cross_validate", "fit_bagging"])
 def test_an_unknown_option_in_a_partial(builder):
-    place = "base" if builder == "fit_samme" else "fit"
+    place = "base_learner" if builder == "fit_samme" else "fit"
     for fit in (
         partial(pb.fit_cart, max_dept=3),
         partial(partial(pb.fit_cart, max_dept=3), min_leaf=2),
@@ -254,7 +254,7 @@ def test_an_option_of_the_caller_or_of_nobody():
 
 
 def test_functions_that_take_no_weights():
-    for builder, place in (("fit_bagging", "fit"), ("fit_samme", "base")):
+    for builder, place in (("fit_bagging", "fit"), ("fit_samme", "base_learner")):
         message = named(builder, **{place: lambda X, y: pb.fit_cart(X, y)})
         assert message.startswith(f"{place}: expected a function that takes sample_weight, got the")
     fit = lambda X, y: pb.fit_cart(X, y)  # noqa: E731
@@ -296,11 +296,11 @@ def test_what_was_not_called():
             "estimator: .* class Estimator; call it: E",
         ),
         (
-            lambda: call("fit_samme", base=Estimator),
-            r"base: .* the class Estimator; call it: E",
+            lambda: call("fit_samme", base_learner=Estimator),
+            r"base_learner: .* the class Estimator; call it: E",
         ),
-        (lambda: call("fit_adaboost", weak_learner=pb.weak.stump), r"weak: .* function stump; call it: st"),
-        (lambda: call("fit_adaboost", weak_learner=pb.weak.Stump), r"weak: .* the class Stump; call it: S"),
+        (lambda: call("fit_adaboost", weak_learner=pb.weak.stump), r"weak_learner: .* function stump; call it: st"),
+        (lambda: call("fit_adaboost", weak_learner=pb.weak.Stump), r"weak_learner: .* the class Stump; call it: S"),
         (
             lambda: call("fit_adaboost", observation=pb.observation.half),
             r"observation: .* the function half; call it: half\(",

@@ -107,8 +107,8 @@ HEADERS = {
     ],
     "probit": [({"intercept": "0"}, "intercept: expected a number")],
     "sbpmt": [
-        ({"vote": ["majority"]}, "vote: expected one of"),
-        ({"vote": None}, "vote: expected one of"),
+        ({"voting": ["hard"]}, "voting: expected one of"),
+        ({"voting": None}, "voting: expected one of"),
     ],
     "bagging": [
         ({"n_features": 0}, "n_features: expected an integer from 1"),
@@ -210,7 +210,7 @@ ARRAYS = {
             "root: expected numbers",
         ),
         (reshaped("root", 1, -1), "root: expected numbers"),
-        (fill("oob_members", -1), r"oob\.members: expected numbers >= 0"),
+        (fill("oob_n_estimators", -1), r"oob\.n_estimators: expected numbers >= 0"),
         (fill("oob_prediction", 0.7), r"oob\.prediction: expected shares that sum to 1"),
         (fill("oob_prediction", 1e300), r"oob\.prediction: expected numbers from 0 to 1"),
         (fill("oob_prediction", np.inf), r"oob\.prediction: expected finite"),

@@ -66,10 +66,10 @@ class Fitted(Told):
 
 
 GROWING = {
-    "chain": (ProbabilisticAdaBoostClassifier(n_estimators=5), TWO, 5, "round"),
-    "chain, three": (ProbabilisticAdaBoostClassifier(n_estimators=5), THREE, 5, "round"),
+    "chain": (ProbabilisticAdaBoostClassifier(n_estimators=5), TWO, 5, "step"),
+    "chain, three": (ProbabilisticAdaBoostClassifier(n_estimators=5), THREE, 5, "step"),
     "soft tree": (SoftTreeClassifier(max_nodes=5), TWO, 5, "node"),
-    "forest": (ForestClassifier(n_estimators=4, random_state=0), THREE, 4, "member"),
+    "forest": (ForestClassifier(n_estimators=4, random_state=0), THREE, 4, "step"),
     "sum": (StagewiseClassifier(n_estimators=4), TWO, 4, "step"),
     "sum, three": (StagewiseClassifier(n_estimators=4), THREE, 4, "step"),
     "sum, numbers": (StagewiseRegressor(n_estimators=4), SIGNAL, 4, "step"),
@@ -123,7 +123,7 @@ def test_scores_of_the_stages():
     monitor = ScoringMonitor(scoring=["accuracy", "neg_log_loss"])
     chain = ProbabilisticAdaBoostClassifier(n_estimators=6).set_callbacks(monitor).fit(X, THREE)
     log = monitor.get_logs().data
-    found = [row["accuracy"] for row in log if row["task_name"] == "round"]
+    found = [row["accuracy"] for row in log if row["task_name"] == "step"]
     assert found == [np.mean(labels == THREE) for labels in chain.staged_predict(X)]
 
 
@@ -143,7 +143,7 @@ def test_a_search_passes_callbacks_on():
     grid = {"n_estimators": [2, 3]}
     search = GridSearchCV(ProbabilisticAdaBoostClassifier(), grid, cv=2).set_callbacks(told)
     search.fit(X, TWO)
-    assert [event[:2] for event in told.events].count(("end", "round")) == 2 * (2 + 3) + (
+    assert [event[:2] for event in told.events].count(("end", "step")) == 2 * (2 + 3) + (
         search.best_params_["n_estimators"]
     )
     assert told.events[0][0] == "setup"

@@ -50,7 +50,7 @@ NEAR = ("Forest", "SBPMT", "Budget")
 def test_every_estimator_has_a_cost(name):
     estimator = getattr(pboost.sklearn, name)()
     given = {key: value for key, value in FEW.items() if key in estimator.get_params()}
-    for instead, option in (("weak", "stumps"), ("shape", "nodes")):
+    for instead, option in (("weak_learner", "n_stumps"), ("shape", "max_nodes")):
         if instead in estimator.get_params():
             given.pop(option, None)
     estimator.set_params(**given)

@@ -67,7 +67,7 @@ def small(name, **options):
     """Return an estimator that is fitted fast."""
     estimator = getattr(pboost.sklearn, name)()
     kept = {key: value for key, value in SMALL.items() if key in estimator.get_params()}
-    for instead, option in (("weak", "stumps"), ("shape", "nodes")):
+    for instead, option in (("weak_learner", "n_stumps"), ("shape", "max_nodes")):
         if instead in estimator.get_params():
             kept.pop(option, None)
     return estimator.set_params(**kept, **options)
@@ -84,7 +84,7 @@ def test_model_is_that_of_the_builder(name):
     options = {
         option: parameters[{"rng": "random_state", "n_threads": "n_jobs"}.get(option, option)]
         for option in estimator._options({})
-        if option not in ("weak", "observation", "min_leaf")
+        if option not in ("weak_learner", "observation", "min_leaf")
     }
     options |= {} if is_classifier(estimator) else {"task": "regression"}
     if type(estimator) is SoftTreeClassifier:

@@ -98,7 +98,7 @@ def test_names_and_options_mean_objects(given):
     assert options["observation"] == pb.observation.exact()
     estimator.set_params(weak_learner=pb.weak.stump("gini"), directions=None, min_leaf=None)
     ((_, options),) = given(estimator.set_params(observation="flip", rate=0.1))
-    assert options["weak_learner"] is estimator.weak
+    assert options["weak_learner"] is estimator.weak_learner
     assert options["observation"] == pb.observation.flip(0.1)
 
 
@@ -107,11 +107,11 @@ def test_names_and_options_mean_objects(given):
     [
         ({"directions": 9}, "directions: expected None with weak_learner='stump', got 9; .* 'affine'"),
         ({"weak_learner": pb.weak.stump(), "min_leaf": 2}, "min_leaf: .* object has options of its own"),
-        ({"weak_learner": "stumps"}, "weak: expected one of 'stump', .* or an object of pboost.weak"),
+        ({"weak_learner": "stumps"}, "weak_learner: expected one of 'stump', .* or an object of pboost.weak"),
         ({"observation": "flip"}, "rate: expected a value with observation='flip', got None"),
         ({"rate": 0.2}, "rate: expected None with observation='exact', got 0.2"),
         ({"route": "sample"}, "route: expected one of 'hard', 'expected'"),
-        ({"n_estimators": 0}, "rounds: expected an integer from 1"),
+        ({"n_estimators": 0}, "n_estimators: expected an integer from 1"),
     ],
 )
 def test_wrong_settings_are_named(options, message):
@@ -120,10 +120,10 @@ def test_wrong_settings_are_named(options, message):
 
 
 def test_unknown_parameters_are_named():
-    with pytest.raises(TypeError, match=r"round: ProbabilisticAdaBoostClassifier .* mean rounds"):
-        ProbabilisticAdaBoostClassifier(round=3)
-    with pytest.raises(TypeError, match="n_estimators: here `members`"):
-        ForestClassifier(n_estimators=10)
+    with pytest.raises(TypeError, match=r"n_estimator: ProbabilisticAdaBoostClassifier .* mean n_estimators"):
+        ProbabilisticAdaBoostClassifier(n_estimator=3)
+    with pytest.raises(TypeError, match="num_trees: here `n_estimators`"):
+        ForestClassifier(num_trees=10)
     with pytest.raises(ValueError, match="Invalid parameter 'callback'"):
         ProbabilisticAdaBoostClassifier().set_params(callback=print)
 

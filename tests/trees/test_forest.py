@@ -45,7 +45,7 @@ def test_one_member_on_all_rows_is_fit_cart(task, search):
         assert np.array_equal(getattr(forest[0], name), getattr(tree, name)), name
     assert np.array_equal(pb.predict(forest, X), pb.predict(tree, X))
     # The rows of weight 0 are in no bag, and have no part in the error.
-    assert np.array_equal(forest.oob.members, w == 0)
+    assert np.array_equal(forest.oob.n_estimators, w == 0)
     assert np.isnan(forest.oob.error)
 
 
@@ -77,12 +77,12 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
         assert drawn == bag if not replace else drawn < n
         # Rows in the bag are right, so at most those out of it are wrong.
         assert (~right).sum() <= n - drawn
-    share = forest.oob.members.mean() / len(forest)
+    share = forest.oob.n_estimators.mean() / len(forest)
     at_all = 1 - (1 - 1 / n) ** (bag or n) if replace else bag / n
     assert abs(share - (1 - at_all)) < 0.02
     # One member alone: its prediction for rows out of the bag, nothing for others.
     one = pb.fit_forest(X, y, n_estimators=1, replace=replace, bag=bag, rng=1)
-    out = one.oob.members == 1
+    out = one.oob.n_estimators == 1
     assert out.sum() == n - one[0].n_rows[0]
     assert np.array_equal(one.oob.prediction[out], pb.predict_proba(one, X[out]))
     assert np.isnan(one.oob.prediction[~out]).all()
@@ -98,11 +98,11 @@ def test_all_rows_in_the_bag(task):
     forest = pb.fit_forest(X, y, n_estimators=3, task=task, replace=False, rng=0)
     assert np.array_equal(pb.predict(forest, X), y)
     assert np.isnan(forest.oob.error)
-    assert not forest.oob.members.any()
+    assert not forest.oob.n_estimators.any()
     drawn = set()
     for seed in range(20):
         few = pb.fit_forest([[0.0], [1.0]], [0, 1], n_estimators=1, task=task, rng=seed)
-        drawn.add(int(few.oob.members.sum()))
+        drawn.add(int(few.oob.n_estimators.sum()))
     assert drawn == {0, 1}
 
 
@@ -226,7 +226,7 @@ def test_root_is_checked():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"n_estimators": 0}, "members"),
+        ({"n_estimators": 0}, "n_estimators"),
         ({"features_per_split": 6}, "features_per_split"),
         ({"features_per_split": 0}, "features_per_split"),
         ({"features_per_split": 1.5}, "features_per_split"),

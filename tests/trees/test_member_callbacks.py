@@ -38,7 +38,7 @@ def regressions(X, y, **options):
 
 
 def tree_for_each(X, y, **options):
-    return sbpmt(X, y, one_vs_rest="tree", voting="average", **options)
+    return sbpmt(X, y, one_vs_rest="tree", voting="soft", **options)
 
 
 FITS = {

@@ -115,15 +115,14 @@ def test_names_and_frames(tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y, _ = problem(5)
     frame = pandas.DataFrame(X, columns=list("abcd"))
-    for fit, size in ((pb.fit_forest, "members"), (pb.fit_stagewise, "steps")):
-        more = {"loss": "logistic"} if size == "steps" else {"rng": 1}
-        first = fit(frame, y > 0, **{size: 3}, **more)
-        longer = pb.continue_fit(first, frame[list("dbca")], y > 0, **{size: 3})
+    for fit, more in ((pb.fit_forest, {"rng": 1}), (pb.fit_stagewise, {"loss": "logistic"})):
+        first = fit(frame, y > 0, n_estimators=3, **more)
+        longer = pb.continue_fit(first, frame[list("dbca")], y > 0, n_estimators=3)
         assert content(longer, tmp_path) == content(
-            fit(frame, y > 0, **{size: 6}, **more), tmp_path
+            fit(frame, y > 0, n_estimators=6, **more), tmp_path
         )
         with pytest.raises(ValueError, match="a"):
-            pb.continue_fit(first, frame[list("dbc")], y > 0, **{size: 3})
+            pb.continue_fit(first, frame[list("dbc")], y > 0, n_estimators=3)
 
 
 def test_a_fit_that_was_stopped_goes_on_from_there(tmp_path):
@@ -226,9 +225,9 @@ def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     forest = pb.fit_forest(X, y > 0, n_estimators=3, rng=other_generator())
     drawn = pb.fit_stagewise(X, y, loss="squared", n_estimators=3, bag=0.5, rng=other_generator())
     assert "rng" not in forest.settings.keys() | drawn.settings.keys()
-    for model, truth, size in ((forest, y > 0, "members"), (drawn, y, "steps")):
+    for model, truth in ((forest, y > 0), (drawn, y)):
         with pytest.raises(ValueError, match="rng: expected that of the fit"):
-            pb.continue_fit(model, X, truth, **{size: 2})
+            pb.continue_fit(model, X, truth, n_estimators=2)
     longer = pb.continue_fit(forest, X, y > 0, n_estimators=2, rng=other_generator())
     assert content(longer, tmp_path) == content(
         pb.fit_forest(X, y > 0, n_estimators=5, rng=other_generator()), tmp_path
@@ -268,45 +267,41 @@ def test_forest_takes_the_rows_of_its_fit():
 
 
 @pytest.mark.parametrize(
-    ("size", "change", "message"),
+    ("kind", "change", "message"),
     [
-        ("members", {"n_estimators": 0}, "members: expected an integer from 1"),
-        ("members", {"n_estimators": None}, "members: expected an integer, got None"),
+        ("forest", {"n_estimators": 0}, "n_estimators: expected an integer from 1"),
+        ("forest", {"n_estimators": None}, "n_estimators: expected an integer, got None"),
         (
-            "members",
+            "forest",
             {"max_nodes": 3},
             "expected a DecisionGraph for continue_fit, got a Forest",
         ),
+        ("sum", {"max_nodes": 3}, "expected a DecisionGraph for continue_fit, got a Stag"),
+        ("forest", {"rng": 0}, "rng: expected None, since the model keeps that of its fit"),
         (
-            "members",
-            {"n_estimators": 3},
-            "expected a StagewiseModel for continue_fit",
-        ),
-        ("members", {"rng": 0}, "rng: expected None, since the model keeps that of its fit"),
-        (
-            "members",
+            "forest",
             {"validation": 0.2},
             "expected a StagewiseModel for continue_fit",
         ),
-        ("steps", {"n_estimators": 1.5}, "steps: expected an integer, got 1.5"),
-        ("steps", {"n_estimators": None}, "steps: expected an integer, got None"),
+        ("sum", {"n_estimators": 1.5}, "n_estimators: expected an integer, got 1.5"),
+        ("sum", {"n_estimators": None}, "n_estimators: expected an integer, got None"),
         (
-            "steps",
+            "sum",
             {"learning_rate": 0.5},
-            "with steps, validation, state and not with learning_rate",
+            "with n_estimators, validation, state and not with learning_rate",
         ),
-        ("steps", {"validation": ([[1.0]], [2.0])}, "validation: expected None for a model whose"),
+        ("sum", {"validation": ([[1.0]], [2.0])}, "validation: expected None for a model whose"),
     ],
     ids=str,
 )
-def test_refused(size, change, message):
+def test_refused(kind, change, message):
     X, y, _ = problem(14)
-    if size == "members":
+    if kind == "forest":
         model = pb.fit_forest(X, y, task="regression", n_estimators=3, rng=0)
     else:
         model = pb.fit_stagewise(X, y, loss="squared", n_estimators=3)
     with pytest.raises((ValueError, TypeError)) as caught:
-        pb.continue_fit(model, X, y, **{size: 2, **change})
+        pb.continue_fit(model, X, y, **{"n_estimators": 2, **change})
     assert message in str(caught.value)
 
 
@@ -367,7 +362,7 @@ def test_wrong_settings_are_refused():
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y > 0, n_estimators=1)
     model = pb.fit_stagewise(X, y, loss="squared", n_estimators=3)
-    for name in ("steps", "bag", "start", "max_step"):
+    for name in ("n_estimators", "bag", "start", "max_step"):
         wrong = replace(model, settings={**model.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y, n_estimators=1, rng=0)

@@ -64,7 +64,7 @@ def test_bad_options_are_named(options, error):
 
 def test_binned_columns_are_refused():
     binned = pb.bin_columns(X)
-    for fit, size in ((pb.fit_adaboost, "rounds"), (pb.fit_boosted_tree, "nodes")):
+    for fit, size in ((pb.fit_adaboost, "n_estimators"), (pb.fit_boosted_tree, "max_nodes")):
         with pytest.raises(ValueError, match=r"^X: expected .*, got BinnedColumns"):
             fit(binned, Y, weak_learner=WEAK, **{size: 3})
 

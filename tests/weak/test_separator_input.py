@@ -119,7 +119,7 @@ def test_models_cannot_be_continued(weak):
         with pytest.raises(NotImplementedError, match=r"model: separators and linear .* cannot"):
             pb.continue_fit(model, X, Y, max_nodes=1, weak_learner=more)
     stumps = pb.fit_boosted_tree(X, Y, max_nodes=2)
-    with pytest.raises(NotImplementedError, match="weak: models can only be continued with weak"):
+    with pytest.raises(NotImplementedError, match="weak_learner: models can only be continued with weak"):
         pb.continue_fit(stumps, X, Y, max_nodes=1, weak_learner=weak)
 
 

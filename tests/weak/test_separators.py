@@ -355,7 +355,7 @@ def test_sorted_columns_give_the_same_model():
 def test_early_stopping_keeps_the_errors_of_all_stages():
     X, y, _ = noisy(18, n=400)
     train, test = slice(250), slice(250, None)
-    for fit, size in ((pb.fit_adaboost, "rounds"), (pb.fit_boosted_tree, "nodes")):
+    for fit, size in ((pb.fit_adaboost, "n_estimators"), (pb.fit_boosted_tree, "max_nodes")):
         for dtype in (np.float64, np.float32):
             rows = X.astype(dtype)
             model = fit(

@@ -130,7 +130,7 @@ NEIGHBOURS = [
 @pytest.mark.parametrize("max_bins", [None, 2, 256])
 def test_threshold_separates_neighbours(a, b, max_bins):
     problem = Problem(np.array([[b], [a], [a], [b]]), np.array([1, -1, -1, 1]), None)
-    for fit, size in ((fit_like_adaboost, "rounds"), (fit_like_tree, "nodes")):
+    for fit, size in ((fit_like_adaboost, "n_estimators"), (fit_like_tree, "max_nodes")):
         model = fit(problem, **{size: 1}, max_bins=max_bins)
         assert model.threshold.tolist() == [midpoint(a, b)]
         assert a <= model.threshold[0] < b
@@ -152,7 +152,7 @@ def test_float32_and_float64_rows_take_the_same_exits(max_bins):
     y = np.where(X.sum(axis=1) > np.median(X.sum(axis=1)), 1, -1)
     y[rng.random(len(y)) < 0.2] *= -1
     assert len(np.unique(X)) == 6
-    for fit, size in ((fit_like_adaboost, "rounds"), (fit_like_tree, "nodes")):
+    for fit, size in ((fit_like_adaboost, "n_estimators"), (fit_like_tree, "max_nodes")):
         model = fit(Problem(X, y, None), **{size: 20}, max_bins=max_bins)
         assert model.n_nodes == 20
         narrow, wide = (pb.decision_function(model, Z) for Z in (X, X.astype(np.float64)))
