@@ -239,8 +239,10 @@ GENERAL = (
     "one_vs_rest",
 )
 #: Parameters that are typed under another name, and those that ``--seed`` is for.
-RENAMED = {"n_threads": "threads", "flip.rate": "flip_rate", "sampled.stop": "draws", "fit_sbpmt.one_vs_rest": "one_vs_rest_by"}
+RENAMED = {"n_threads": "threads", "flip.rate": "flip_rate", "sampled.stop": "draws"}
 SEEDS = ("rng", "seed")
+#: ``--one-vs-rest`` is one model per label, and not where the trees of one tell labels apart.
+RENAMED["fit_sbpmt.one_vs_rest"] = "one_vs_rest_by"
 #: Options that are no parameters: their models, and what they do.
 SWITCHES = {
     "one_vs_rest": (

@@ -153,8 +153,8 @@ def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
 @pytest.mark.parametrize("kind", ["exact", "flip", "half", "uniform", "adatree2", "gaussian"])
 def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     size, builder, options = {
-        "adaboost": ("--rounds 4", pb.fit_adaboost, {"rounds": 4}),
-        "tree": ("--nodes 4", pb.fit_boosted_tree, {"nodes": 4}),
+        "adaboost": ("--rounds 4", pb.fit_adaboost, {"n_estimators": 4}),
+        "tree": ("--nodes 4", pb.fit_boosted_tree, {"max_nodes": 4}),
         "matryoshka": ("--shape 2,2", pb.fit_matryoshka, {"shape": (2, 2)}),
     }[model]
     rate = {"flip": "--flip-rate 0.2", "gaussian": "--sigma 0.2"}.get(kind, "")

@@ -60,8 +60,8 @@ def test_a_new_parameter_is_an_option():
 
 def test_a_new_learner_is_there_if_it_can_be_typed():
     assert options.typed_kinds({"toy": toy, "of_functions": of_functions}) == {"toy": toy}
-    assert {"stump", "linear", "feature"} <= set(options.KINDS["weak"])
-    assert not {"oracle", "from_estimator", "hypothesis"} & set(options.KINDS["weak"])
+    assert {"stump", "linear", "feature"} <= set(options.KINDS["weak_learner"])
+    assert not {"oracle", "from_estimator", "hypothesis"} & set(options.KINDS["weak_learner"])
     assert set(options.KINDS["observation"]) == {
         name for name in pb.observation.__all__ if inspect.isfunction(getattr(pb.observation, name))
     }

@@ -129,21 +129,21 @@ def test_several_labels(zones, pboost_main, options):
 
 TWO = {
     "--steps 6 --loss probit --max-depth 2 --bag 0.7 --learning-rate 0.3": {
-        "steps": 6,
+        "n_estimators": 6,
         "loss": "probit",
         "max_depth": 2,
         "bag": 0.7,
         "learning_rate": 0.3,
     },
-    "--steps 6": {"steps": 6, "loss": "logistic"},
+    "--steps 6": {"n_estimators": 6, "loss": "logistic"},
     "--steps 40 --validation 0.3 --patience 2 --min-leaf 5": {
-        "steps": 40,
+        "n_estimators": 40,
         "loss": "logistic",
         "validation": 0.3,
-        "patience": 2,
+        "n_iter_no_change": 2,
         "min_leaf": 5,
     },
-    "--steps 6 --loss hinge": {"steps": 6, "loss": "hinge"},
+    "--steps 6 --loss hinge": {"n_estimators": 6, "loss": "hinge"},
 }
 
 

@@ -300,12 +300,12 @@ STAGEWISE = {
     **SHARED,
     **STOPPING,
 }
-PROBIT = {"n_estimators": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
+PROBIT = {"max_iter": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {
     "max_depth": 2,
     "min_leaf": 20,
     "min_split": 2,
-    "n_estimators": 12,
+    "max_iter": 12,
     "tol": None,
     "safeguard": True,
     "criterion": "gini",
@@ -564,8 +564,8 @@ def other_fits() -> dict[str, Fit]:
         ),
         "bagging: chains, subsamples": Fit(
             pb.fit_bagging,
-            (pb.fit_adaboost, X, TWO),
-            {**BAGGING, **chain, "replace": False, "bag": 250},
+            (partial(pb.fit_adaboost, n_estimators=12), X, TWO),
+            {**chain, **BAGGING, "replace": False, "bag": 250},
         ),
         "one_vs_rest: chains": Fit(pb.fit_one_vs_rest, (pb.fit_adaboost, X, THREE), ADABOOST),
         "samme: trees": Fit(pb.fit_samme, (X, THREE), {**again, "base_learner": base}),

@@ -49,7 +49,7 @@ OF_TWO: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "oblique_tree": ({**fits.OBLIQUE, "max_nodes": 2, "n_stumps": 3}, {}),
     "adaboost_real": ({**fits.REAL, "n_estimators": 5}, {"weak_learner": BINNED}),
     "topdown_tree": ({**fits.TOPDOWN, "max_nodes": 6}, {}),
-    "probitboost": ({**fits.PROBIT, "n_estimators": 6}, {}),
+    "probitboost": ({**fits.PROBIT, "max_iter": 6}, {}),
 }
 #: The builders of any number of classes.
 OF_MANY: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -57,7 +57,7 @@ OF_MANY: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "pruned_cart": ({"cv": 3, "rule": "1se", **fits.CART, "max_depth": 4}, {"search": "binned"}),
     "forest": ({**fits.FOREST, "n_estimators": 4, "max_depth": 6}, {"search": "binned"}),
     "stagewise": ({**fits.STAGEWISE, "loss": None, "n_estimators": 4}, {"search": "binned"}),
-    "probit_tree": ({**fits.PROBIT_TREE, "max_depth": 1, "n_estimators": 4}, {"search": "binned"}),
+    "probit_tree": ({**fits.PROBIT_TREE, "max_depth": 1, "max_iter": 4}, {"search": "binned"}),
     "sbpmt": ({**fits.SBPMT, "n_estimators": 2, "max_iter": 3, "max_depth": 1}, {}),
 }
 
@@ -375,7 +375,7 @@ def of_ensembles() -> dict[str, Fit]:
         ),
         "bagging: chains, levels, weights": Fit(
             pb.fit_bagging,
-            (pb.fit_adaboost, levels.X, TWO),
+            (partial(pb.fit_adaboost, n_estimators=chain["n_estimators"]), levels.X, TWO),
             {**fits.BAGGING, **chain, **of_levels, "n_estimators": 3, **WEIGHTED, "bag": 0.75},
             of_300,
         ),
