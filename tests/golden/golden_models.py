@@ -225,7 +225,7 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
         "prune": lambda: pb.predict(pb.prune(model, pb.prune_path(model).lam[-2]), X),
         "prefix": lambda: pb.decision_function(pb.prefix(model, 3), X),
         "continue_fit": lambda: pb.decision_function(_continued(model), X),
-        "oob": lambda: _fields(getattr(model, "oob", None), "error members prediction"),
+        "oob": lambda: _out_of_bag(getattr(model, "oob", None)),
         "fields": lambda: _fields(model, "labels n_features bias n_nodes certificate_note"),
     }
 
@@ -235,6 +235,14 @@ def _explained(found: Any) -> dict[str, Any]:
     path = {k: [getattr(t, k) for t in tests] for k in ("node", "value", "threshold", "total")}
     label = {} if found.label is None else {"label": found.label}
     return {**path, "score": found.score, **label, "text": str(found)}
+
+
+def _out_of_bag(found: Any) -> dict[str, Any]:
+    """Return the fields of a record by the names that they had at first."""
+    if found is None:
+        return {}
+    known = {"members": "n_estimators"}
+    return {k: getattr(found, known.get(k, k)) for k in ("error", "members", "prediction")}
 
 
 def _fields(found: Any, names: str) -> dict[str, Any]:

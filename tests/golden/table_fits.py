@@ -327,7 +327,7 @@ def of_trees() -> dict[str, Fit]:
     }
     probit = {
         "pruned, three classes": {**FRAME, "y": THREE, "complexity": 0.05, "max_depth": 3},
-        "no safeguard": {"table": "missing", "safeguard": False, "tol": 1e-3, "n_estimators": 20},
+        "no safeguard": {"table": "missing", "safeguard": False, "tol": 1e-3, "max_iter": 20},
     }
     sorted_columns = pb.sort_columns(TABLES["missing"].X, copy=True, n_threads=1)
     binned = pb.bin_columns(
@@ -375,8 +375,8 @@ def of_ensembles() -> dict[str, Fit]:
         ),
         "bagging: chains, levels, weights": Fit(
             pb.fit_bagging,
-            (partial(pb.fit_adaboost, n_estimators=chain["n_estimators"]), levels.X, TWO),
-            {**fits.BAGGING, **chain, **of_levels, "n_estimators": 3, **WEIGHTED, "bag": 0.75},
+            (partial(pb.fit_adaboost, n_estimators=3), levels.X, TWO),
+            {**chain, **fits.BAGGING, **of_levels, **WEIGHTED, "bag": 0.75},
             of_300,
         ),
         "one_vs_rest: chains, frame, weights": Fit(
