@@ -295,7 +295,7 @@ def _bagged():
 
     def fit_members(X, y, members):
         return pb.fit_bagging(
-            pb.fit_adaboost, X, y, n_estimators=members, n_estimators=1000, rng=0, n_threads=2
+            partial(pb.fit_adaboost, n_estimators=1000), X, y, n_estimators=members, rng=0, n_threads=2
         )
 
     return lambda: fit_members(X, y, MANY), lambda: bits(fit_members(few, rows, 3).oob)

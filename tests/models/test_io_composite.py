@@ -137,7 +137,7 @@ def majority(X, y, weight, rng):
         ),
         (
             lambda: pb.fit_bagging(
-                pb.fit_adaboost, X, TWO, n_estimators=2, rng=0, n_estimators=1, weak_learner=pb.weak.oracle(majority)
+                partial(pb.fit_adaboost, n_estimators=1), X, TWO, n_estimators=2, rng=0, weak_learner=pb.weak.oracle(majority)
             ),
             r"model\.models\[0\]: its weak classifiers are functions",
         ),

@@ -189,13 +189,12 @@ def test_files_of_constant_members(tmp_path):
     """Also where the first member, or each, is one: the options are named all the same."""
     for bag, one in ((None, 20), (2, 3)):
         bagging = pb.fit_bagging(
-            pb.fit_adaboost,
+            partial(pb.fit_adaboost, n_estimators=2),
             X,
             np.arange(N) == 5,
             n_estimators=one,
             bag=bag,
             rng=0,
-            n_estimators=2,
             weak_learner=weak.stump(),
             validation=(X, np.arange(N) == 5),
         )
